@@ -1,0 +1,1 @@
+# docs: see docs/architecture.md

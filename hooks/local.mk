@@ -1,0 +1,1 @@
+# hooks: see docs/architecture.md

@@ -1,0 +1,1 @@
+# scripts: see docs/architecture.md

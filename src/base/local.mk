@@ -1,0 +1,1 @@
+# src/base: see docs/architecture.md

@@ -1,0 +1,1 @@
+# src/cli: see docs/architecture.md

@@ -1,0 +1,1 @@
+# src/gpu: see docs/architecture.md

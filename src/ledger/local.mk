@@ -1,0 +1,1 @@
+# src/ledger: see docs/architecture.md

@@ -1,0 +1,1 @@
+# src/report: see docs/architecture.md

@@ -1,0 +1,1 @@
+# src/sim/cuda

@@ -1,0 +1,3 @@
+# src/sim: the simulated GPU, a stand-in for the vendors' libraries
+include src/sim/cuda/local.mk
+include src/sim/cudart/local.mk

@@ -1,0 +1,1 @@
+# src/stack: see docs/architecture.md
