@@ -1,0 +1,19 @@
+/* compiler.h - attributes and the spelling of thread-local storage.
+ *
+ * Floor 0: includes nothing of ours. */
+#ifndef MS_BASE_COMPILER_H
+#define MS_BASE_COMPILER_H
+
+#define MS_EXPORT __attribute__((visibility("default")))
+#define MS_LIKELY(x) __builtin_expect(!!(x), 1)
+#define MS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define MS_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define MS_NOINLINE __attribute__((noinline))
+#define MS_CACHELINE __attribute__((aligned(64)))
+#define MS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Initial-exec: the first touch of a variable in a new thread must not allocate (a global-dynamic
+ * variable calls malloc there, and the caller may be malloc). */
+#define MS_TLS __thread __attribute__((tls_model("initial-exec")))
+
+#endif

@@ -1,0 +1,34 @@
+/* guard.h - what a thread is doing inside memshim.
+ *
+ * Floor 0. `depth` > 0 while the thread runs memshim's own code: a hook entered then (by a signal handler, or by a
+ * vendor call of ours) passes straight to the vendor. It is opened again around the program's own vendor call, so that
+ * what the vendor's runtime calls in turn is still seen. */
+#ifndef MS_BASE_GUARD_H
+#define MS_BASE_GUARD_H
+
+#include "base/compiler.h"
+
+struct ms_call; /* hooks/dispatch.h: the outermost hooked call of this thread, or NULL */
+
+struct ms_thread {
+    int depth;
+    unsigned tid;             /* 0 until asked for: gettid is a system call */
+    struct ms_call *outermost;
+};
+
+extern MS_TLS struct ms_thread ms_thread;
+
+/** The kernel's thread id, cached; a fork child asks again. */
+unsigned ms_thread_id(void);
+
+static inline int ms_guard_enter(void)
+{
+    return ms_thread.depth++;
+}
+
+static inline void ms_guard_leave(void)
+{
+    ms_thread.depth--;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* options.h - the MEMSHIM_* variables, parsed once.
+ *
+ * Floor 0. Loading allocates nothing with malloc (values are kept in static storage); reading takes no lock. */
+#ifndef MS_BASE_OPTIONS_H
+#define MS_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ms_option_id {
+#define MS_OPTION(id, ...) MS_OPT_##id,
+#include "base/options.def"
+#undef MS_OPTION
+    MS_OPT_COUNT
+};
+
+enum ms_option_source { MS_SOURCE_DEFAULT, MS_SOURCE_ENVIRONMENT, MS_SOURCE_FILE };
+enum ms_option_type { MS_TYPE_ENUM, MS_TYPE_INT, MS_TYPE_SIZE, MS_TYPE_STRING, MS_TYPE_PATH, MS_TYPE_REGEX };
+enum ms_option_effect { MS_EFFECT_NOW, MS_EFFECT_POOL, MS_EFFECT_STACKS, MS_EFFECT_LEDGER };
+
+/** What is known of an option before any value: one row of options.def. */
+struct ms_option_info {
+    const char *name; /* without MEMSHIM_ */
+    enum ms_option_type type;
+    const char *default_text;
+    const char *values;
+    enum ms_option_effect effect;
+    const char *text;
+};
+
+/** Called for each unknown name or bad value with one complete line (no newline), which names it and what is allowed. */
+typedef void (*ms_option_complaint_func_t)(void *arg, const char *line);
+
+/** Parse defaults, the file named by MEMSHIM_CONFIG, then the environment; later ones win.
+ *
+ * `environment` is a NULL-terminated array of NAME=value (environ). Bad values leave the option as it was. Under
+ * AT_SECURE the caller passes NULL and only defaults hold. Returns the number of complaints.
+ * Not thread safe: called once, from the constructor or from main. */
+int ms_options_load(char *const *environment, ms_option_complaint_func_t complain, void *arg);
+
+const struct ms_option_info *ms_option_info(enum ms_option_id id);
+enum ms_option_source ms_option_source(enum ms_option_id id);
+/** The value as text, as given by the user or the default; never NULL. */
+const char *ms_option_text(enum ms_option_id id);
+/** ENUM: index into the values. INT: the number. REGEX: not meaningful. */
+int64_t ms_option_int(enum ms_option_id id);
+/** SIZE in bytes; a percentage is of `total_bytes`; "none" is UINT64_MAX. */
+uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes);
+
+/* Values of the enumerated options that code branches on, in the order of options.def. */
+enum { MS_MODE_POOL, MS_MODE_TRACK, MS_MODE_OFF };
+enum { MS_STACKS_ALL, MS_STACKS_SAMPLE, MS_STACKS_FP, MS_STACKS_OFF };
+enum { MS_DEEPBIND_KEEP, MS_DEEPBIND_CLEAR };
+
+#endif

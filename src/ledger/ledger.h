@@ -1,0 +1,115 @@
+/* ledger.h - the observer's contract: what hooks (and later the pool) tell the record, and what the report reads.
+ *
+ * Floor 2. Every function here may be called from any thread inside a hook: no malloc, no vendor call, errno untouched, short locks
+ * only. Storage is anonymous memory in this version; the calls stay the same when it becomes a mapped file. */
+#ifndef MS_LEDGER_LEDGER_H
+#define MS_LEDGER_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/stack.h"
+
+#define MS_DEVICES_MAX 64
+#define MS_DEVICE_NONE (-1) /* host memory, or a device that could not be told */
+
+/** What kind of memory a block is. Only the kinds that take the device's own memory count towards a device's live bytes. */
+enum ms_kind {
+    MS_KIND_DEVICE,     /* cuMemAlloc and its relatives */
+    MS_KIND_ASYNC,      /* stream-ordered, from a memory pool */
+    MS_KIND_MANAGED,
+    MS_KIND_ARRAY,
+    MS_KIND_HANDLE,     /* physical memory behind a VMM handle */
+    MS_KIND_GRAPH,      /* owned by a graph's allocation node */
+    MS_KIND_PINNED,     /* host memory of the driver's */
+    MS_KIND_REGISTERED, /* host memory of the program's, registered */
+    MS_KIND_IMPORTED,   /* another process's or another interface's memory, mapped here */
+    MS_KIND_COUNT
+};
+
+static inline bool ms_kind_is_device(enum ms_kind kind)
+{
+    return kind <= MS_KIND_GRAPH;
+}
+
+/** Names are looked up by these: one address can be a pointer, an array handle or a VMM handle at once. */
+enum ms_space { MS_SPACE_ADDRESS, MS_SPACE_HANDLE, MS_SPACE_ARRAY, MS_SPACE_EXTERNAL, MS_SPACE_COUNT };
+
+/** One live block; `key` in `space` identifies it. */
+struct ms_block {
+    uint64_t key;
+    uint64_t bytes;     /* what the vendor was asked for (pitch included) */
+    uint64_t requested; /* what the program asked for */
+    uint64_t context;   /* the vendor's context id; blocks die with it unless `outlives_context` */
+    uint64_t stream;    /* handle as the program gave it; 0 for none or default */
+    uint64_t born_ns;   /* ms_ledger_now(), filled in by ms_ledger_alloc */
+    ms_stack_id stack;
+    uint32_t site;      /* filled in by ms_ledger_alloc */
+    uint32_t thread;    /* kernel's thread id */
+    int16_t device;
+    uint16_t api;       /* row number, ms_api_info */
+    uint8_t space;
+    uint8_t kind;
+    bool outlives_context;
+};
+
+/** What the hooks know of one row; registered once so that this floor need not look up. */
+struct ms_api_info {
+    const char *name;
+    const char *family; /* "cuda_driver", "cuda_runtime" */
+    uint8_t served;     /* 1: may be served from the pool */
+};
+
+void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
+
+/** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
+uint64_t ms_ledger_now(void);
+
+/** Describe a device the first time one of its blocks is seen; later calls for the same index are ignored. */
+struct ms_device_info {
+    char name[128];
+    uint8_t uuid[16];
+    uint64_t total_bytes;
+    uint64_t granularity_bytes;
+};
+void ms_ledger_device(int device, const struct ms_device_info *info);
+bool ms_ledger_device_known(int device);
+
+/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted as divergent. */
+void ms_ledger_alloc(const struct ms_block *block);
+
+/** The program is about to free a block: take it out, before the vendor can hand its address out again.
+ * Returns false if the key was never seen (counted by the caller through ms_ledger_unseen_free once the vendor accepted it). */
+bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p);
+/** The vendor accepted it: count the free and the block's lifetime. */
+void ms_ledger_free_commit(const struct ms_block *block);
+/** The vendor refused: the block lives on as if nothing had happened. */
+void ms_ledger_free_abort(const struct ms_block *block);
+/** The vendor accepted a free of something never seen. */
+void ms_ledger_unseen_free(void);
+
+/** A copy of the live block with exactly this key; false if there is none. */
+bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p);
+
+/** A context died and took its blocks with it (those that do not outlive it). */
+void ms_ledger_context_died(uint64_t context);
+
+/** A call of class alloc/free/... under row `api` returned; bytes is what it asked for (0 for frees). */
+void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes);
+/** The vendor had no memory: remembered for oom[]. */
+void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack);
+
+/** How the program reached an entry point: the report's coverage.routes. */
+enum ms_route { MS_ROUTE_EXPORTED, MS_ROUTE_DLSYM, MS_ROUTE_GET_PROC, MS_ROUTE_COUNT };
+void ms_ledger_route(enum ms_route route);
+/** A lookup answered with a pointer that no export of the library has. */
+void ms_ledger_divergent(void);
+/** Something that cannot be seen, one line; each distinct line is kept once (at most 64). */
+void ms_ledger_blind_spot(const char *line);
+
+/** Whether anything was ever recorded: a process that never touched a GPU writes no report. */
+bool ms_ledger_touched(void);
+/** Forget everything, in a fork child that starts empty. */
+void ms_ledger_reset(void);
+
+#endif

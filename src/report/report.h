@@ -1,0 +1,14 @@
+/* report.h - the JSON report of this process.
+ *
+ * Floor 4. The writer works on a snapshot of the ledger and allocates from its own arena, never with malloc, so that it can run
+ * late in a process whose heap is damaged. It calls no vendor function. */
+#ifndef MS_REPORT_REPORT_H
+#define MS_REPORT_REPORT_H
+
+enum ms_end_reason { MS_END_EXIT, MS_END_SIGNAL, MS_END_EXEC, MS_END_OOM, MS_END_KILLED, MS_END_RUNNING };
+
+/** Write the report where MEMSHIM_REPORT says (placeholders expanded), atomically: a temporary file beside it, then rename.
+ * Returns 0, or -1 after one line in the log that names the path and the error. Never overwrites through a symbolic link. */
+int ms_report_write(enum ms_end_reason reason, int exit_code);
+
+#endif

@@ -1,0 +1,38 @@
+/* stack.h - call stacks: capture, and interning as a 32-bit id.
+ *
+ * Floor 1. Capture allocates nothing and takes no lock; interning takes a short lock only for a stack never seen before.
+ * Stack id 0 is "no stack" (off, or dropped because a table was full; drops are counted). */
+#ifndef MS_STACK_STACK_H
+#define MS_STACK_STACK_H
+
+#include <stdint.h>
+
+#define MS_STACK_DEPTH_MAX 256
+
+typedef uint32_t ms_stack_id;
+
+enum ms_walk { MS_WALK_UNWIND, MS_WALK_FP, MS_WALK_OFF };
+
+/** Before the first capture; `depth` is clamped to 1..MS_STACK_DEPTH_MAX. */
+void ms_stack_configure(enum ms_walk walk, unsigned depth);
+
+/** Walk the calling thread's stack and intern it.
+ *
+ * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called: frames inside memshim are
+ * left out, and the first frame is always `caller`, even where nothing further can be walked. */
+ms_stack_id ms_stack_capture(const void *frame, const void *caller);
+
+/** Intern `count` return addresses, innermost first. */
+ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
+
+/** One node: the stack `id` is `frame` called from the stack `parent_p`. Returns 0, or -1 for an id that does not exist. */
+int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p);
+
+/** Ids run from 1 to this. */
+uint32_t ms_stack_count(void);
+uint64_t ms_stack_dropped(void);
+
+/** Forget everything, in a fork child. */
+void ms_stack_reset(void);
+
+#endif
