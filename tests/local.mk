@@ -1,1 +1,32 @@
-# tests: see docs/architecture.md
+# tests: the harness. Every test speaks TAP and runs under automake's TAP driver; docs/testing.md says how to add one.
+TEST_EXTENSIONS = .sh .bats .py
+ms_tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge
+ms_run_test = $(SHELL) $(top_srcdir)/tests/helpers/run-test
+LOG_DRIVER = $(ms_tap_driver)
+LOG_COMPILER = $(ms_run_test)
+SH_LOG_DRIVER = $(ms_tap_driver)
+SH_LOG_COMPILER = $(ms_run_test) sh
+BATS_LOG_DRIVER = $(ms_tap_driver)
+BATS_LOG_COMPILER = $(ms_run_test) bats
+PY_LOG_DRIVER = $(ms_tap_driver)
+PY_LOG_COMPILER = $(ms_run_test) python3
+AM_TESTS_ENVIRONMENT = \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	TEST_CC='$(CC)'; export TEST_CC; \
+	TEST_SANITIZE='$(MS_SANITIZE)'; export TEST_SANITIZE; \
+	TEST_CUDA_HOME='$(CUDA_HOME)'; export TEST_CUDA_HOME;
+
+EXTRA_DIST += tests/helpers/run-test tests/helpers/common.bash tests/tap.h
+
+include tests/unit/local.mk
+include tests/sim/driver.mk
+include tests/sim/runtime.mk
+include tests/hooks/local.mk
+include tests/cli/local.mk
+include tests/thirdparty/local.mk
+
+# The harness itself: that what it promises to tests holds.
+check_PROGRAMS += tests/helpers/tap_selftest
+tests_helpers_tap_selftest_SOURCES = tests/helpers/tap_selftest.c tests/tap.h
+TESTS += tests/helpers/harness.sh
+dist_check_SCRIPTS += tests/helpers/harness.sh

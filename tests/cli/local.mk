@@ -1,0 +1,1 @@
+# tests/cli: tests listed here run under make check; see docs/testing.md

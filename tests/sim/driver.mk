@@ -1,0 +1,1 @@
+# tests/sim: tests listed here run under make check; see docs/testing.md

@@ -1,0 +1,1 @@
+# tests/thirdparty: tests listed here run under make check; see docs/testing.md
