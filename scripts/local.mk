@@ -1,1 +1,6 @@
-# scripts: see docs/architecture.md
+# scripts: what people and continuous integration run; nothing is installed from here
+EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/lib.sh scripts/test scripts/check-format
+
+ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-scripts
+dist_check_SCRIPTS += $(ms_checks)
+TESTS += $(ms_checks)

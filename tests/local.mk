@@ -30,3 +30,8 @@ check_PROGRAMS += tests/helpers/tap_selftest
 tests_helpers_tap_selftest_SOURCES = tests/helpers/tap_selftest.c tests/tap.h
 TESTS += tests/helpers/harness.sh
 dist_check_SCRIPTS += tests/helpers/harness.sh
+
+# The names of all tests, for scripts/test.
+print-tests:
+	@echo $(TESTS)
+.PHONY: print-tests
