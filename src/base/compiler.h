@@ -7,7 +7,7 @@
 #define MS_EXPORT __attribute__((visibility("default")))
 #define MS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MS_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define MS_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define MS_PRINTF(fmt, first) __attribute__((__format__(__printf__, fmt, first)))
 #define MS_NOINLINE __attribute__((noinline))
 #define MS_CACHELINE __attribute__((aligned(64)))
 #define MS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
