@@ -18,8 +18,11 @@ struct ms_thread {
 
 extern MS_TLS struct ms_thread ms_thread;
 
-/** The kernel's thread id, cached; a fork child asks again. */
+/** The kernel's thread id, cached; a fork child asks again after ms_guard_reset. */
 unsigned ms_thread_id(void);
+
+/** In a fork child: forget the parent's thread id. `depth` and `outermost` stay, for the call that forked is still open. */
+void ms_guard_reset(void);
 
 static inline int ms_guard_enter(void)
 {

@@ -1,11 +1,18 @@
 /* objects.h - the loaded objects (executables and libraries) of this process.
  *
- * Floor 0. The list is our own snapshot, taken through dl_iterate_phdr, so that a stack's addresses can still be named after their
- * module was unloaded. A module that is gone keeps its row; another one at the same address gets a new row with the next generation. */
+ * Floor 0. The list is our own snapshot, taken through dl_iterate_phdr, so that a stack's addresses can still be named after
+ * their module was unloaded. A module that is gone keeps its row; another one at the same address gets a new row with the next
+ * generation. Rows are append-only: reading takes no lock. No lock of ours is held while the loader's is. */
 #ifndef MS_BASE_OBJECTS_H
 #define MS_BASE_OBJECTS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
+
+#define MS_OBJECT_PATH_BYTES 512
 
 struct ms_object {
     uint64_t start, end; /* the addresses its segments span */
@@ -13,17 +20,41 @@ struct ms_object {
     uint32_t generation; /* counts the objects seen at these addresses before it */
     uint8_t build_id[20];
     uint8_t build_id_bytes;
-    char path[256]; /* "" could not be had; the executable's path is resolved */
+    atomic_bool gone;                /* unloaded; nothing else may say so of a row */
+    char path[MS_OBJECT_PATH_BYTES]; /* "" could not be had; the executable's path is resolved; "...end" if too long */
 };
 
-/** Bring the list up to date; cheap when nothing was loaded or unloaded since. Called before a new stack is interned and by the report. */
+/** Bring the list up to date. Costs about a microsecond when nothing was loaded or unloaded since: called before a new
+ * stack is interned and by the report, not for every event. Errno is preserved. */
 void ms_objects_refresh(void);
+
+/** Something may have been loaded or unloaded: called by the hooks of dlopen and dlclose, best after the real call.
+ *
+ * A store, no more. Without it a module that replaced another at the same address could lend its name to the old one's stacks. */
+void ms_objects_changed(void);
+
+/** Whether ms_objects_changed was called since the last refresh, in one load. */
+bool ms_objects_stale(void);
+
+/** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
+bool ms_objects_any_gone(void);
+
+/** Generation of the object that held `address` when last refreshed; 0 for an address in none. */
+uint32_t ms_object_generation(uint64_t address);
 
 /** Row that held `address` when last refreshed, newest generation first; NULL if none. Index in *index_p. */
 const struct ms_object *ms_object_at(uint64_t address, uint32_t *index_p);
 
+/** As ms_object_at, of that generation, whether or not it is still loaded. */
+const struct ms_object *ms_object_of(uint64_t address, uint32_t generation, uint32_t *index_p);
+
 const struct ms_object *ms_object(uint32_t index);
 uint32_t ms_object_count(void);
+
+/** Objects that could not be listed for want of room. */
+uint32_t ms_objects_dropped(void);
+
+/** Forget everything, in a fork child. */
 void ms_objects_reset(void);
 
 #endif

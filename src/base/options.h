@@ -1,6 +1,7 @@
 /* options.h - the MEMSHIM_* variables, parsed once.
  *
- * Floor 0. Loading allocates nothing with malloc (values are kept in static storage); reading takes no lock. */
+ * Floor 0. Loading allocates nothing with malloc (values are kept in static storage), except while a REGEX that is set is
+ * compiled to see whether it can be; reading takes no lock. */
 #ifndef MS_BASE_OPTIONS_H
 #define MS_BASE_OPTIONS_H
 

@@ -1,0 +1,22 @@
+/* guard.c - the per-thread record of what memshim is doing.
+ *
+ * Floor 0. Called from hooks; no lock, no allocation. */
+#include "config.h"
+
+#include <unistd.h>
+
+#include "base/guard.h"
+
+MS_TLS struct ms_thread ms_thread;
+
+unsigned ms_thread_id(void)
+{
+    if (MS_UNLIKELY(ms_thread.tid == 0))
+        ms_thread.tid = (unsigned)gettid();
+    return ms_thread.tid;
+}
+
+void ms_guard_reset(void)
+{
+    ms_thread.tid = 0;
+}

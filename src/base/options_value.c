@@ -1,0 +1,221 @@
+/* options_value.c - reading one option's value from text, and finding options by name.
+ *
+ * Floor 0. Pure functions; only options.c calls them. */
+#include "config.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/options_value.h"
+
+enum { NAME_BYTES_MAX = 32 };
+
+/* Index of `text` in the list "a|b|c", or -1. */
+static int word_index(const char *words, const char *text)
+{
+    size_t length = strlen(text);
+    for (int index = 0; *words; index++) {
+        size_t word_length = strcspn(words, "|");
+        if (word_length == length && memcmp(words, text, length) == 0)
+            return index;
+        words += word_length;
+        if (*words == '|')
+            words++;
+    }
+    return -1;
+}
+
+/* Decimal digits at *text_p, which is moved past them; false if there are none or they overflow. */
+static bool read_digits(const char **text_p, uint64_t *number_p)
+{
+    const char *p = *text_p;
+    uint64_t number = 0;
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (; isdigit((unsigned char)*p); p++) {
+        if (__builtin_mul_overflow(number, 10u, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(*p - '0'), &number))
+            return false;
+    }
+    *text_p = p;
+    *number_p = number;
+    return true;
+}
+
+static bool parse_enum(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+{
+    int index = word_index(info->values, text);
+    if (index < 0)
+        return false;
+    value_p->number = index;
+    return true;
+}
+
+/* All integer options are counts: "min-max" of digits. */
+static bool parse_int(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+{
+    const char *range = info->values;
+    uint64_t low = 0, high = INT64_MAX, number;
+    if (read_digits(&range, &low) && *range++ == '-')
+        read_digits(&range, &high);
+    if (!read_digits(&text, &number) || *text || number < low || number > high)
+        return false;
+    value_p->number = (int64_t)number;
+    return true;
+}
+
+/* The power of 1024 that a unit stands for, -1 for no such unit. */
+static int unit_shift(const char *unit)
+{
+    static const char letters[] = "KMGT";
+    if (!*unit)
+        return 0;
+    const char *letter = strchr(letters, toupper((unsigned char)*unit));
+    return letter && !unit[1] ? 10 * (int)(letter - letters + 1) : -1;
+}
+
+static bool parse_size(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+{
+    uint64_t number;
+    if (*text && word_index(info->values, text) >= 0) { /* the only such word is "none": no bound */
+        value_p->bytes = UINT64_MAX;
+        value_p->percent = false;
+        return true;
+    }
+    if (!read_digits(&text, &number))
+        return false;
+    if (strcmp(text, "%") == 0) {
+        value_p->bytes = number;
+        value_p->percent = true;
+        return number <= 100;
+    }
+    int shift = unit_shift(text);
+    if (shift < 0 || number > UINT64_MAX >> shift)
+        return false;
+    value_p->bytes = number << shift;
+    value_p->percent = false;
+    return true;
+}
+
+static bool regex_compiles(const char *text)
+{
+    regex_t regex;
+    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
+        return false;
+    regfree(&regex);
+    return true;
+}
+
+static bool parse_by_type(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+{
+    switch (info->type) {
+    case MS_TYPE_ENUM:
+        return parse_enum(info, text, value_p);
+    case MS_TYPE_INT:
+        return parse_int(info, text, value_p);
+    case MS_TYPE_SIZE:
+        return parse_size(info, text, value_p);
+    case MS_TYPE_REGEX:
+        return !*text || regex_compiles(text);
+    case MS_TYPE_STRING:
+    case MS_TYPE_PATH:
+        return true;
+    }
+    return false;
+}
+
+static void say_allowed(const struct ms_option_info *info, char *why, size_t why_bytes)
+{
+    switch (info->type) {
+    case MS_TYPE_ENUM:
+        snprintf(why, why_bytes, "one of %s", info->values);
+        for (char *p = why; *p; p++) {
+            if (*p == '|')
+                *p = ',';
+        }
+        break;
+    case MS_TYPE_INT:
+        snprintf(why, why_bytes, "a number in %s", info->values);
+        break;
+    case MS_TYPE_SIZE:
+        snprintf(why, why_bytes, "a size: digits, then K, M, G, T or %%%s%s", *info->values ? ", or the word " : "",
+                 info->values);
+        break;
+    case MS_TYPE_REGEX:
+        snprintf(why, why_bytes, "an extended regular expression");
+        break;
+    case MS_TYPE_STRING:
+    case MS_TYPE_PATH:
+        snprintf(why, why_bytes, "shorter than %d characters", (int)MS_OPTION_TEXT_BYTES);
+        break;
+    }
+}
+
+bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p, char *why,
+                     size_t why_bytes)
+{
+    size_t length = strnlen(text, MS_OPTION_TEXT_BYTES);
+    struct ms_option_value *parsed = value_p;
+    int64_t number = value_p->number;
+    uint64_t bytes = value_p->bytes;
+    bool percent = value_p->percent;
+    if (length == MS_OPTION_TEXT_BYTES || !parse_by_type(info, text, parsed)) {
+        parsed->number = number;
+        parsed->bytes = bytes;
+        parsed->percent = percent;
+        say_allowed(info, why, why_bytes);
+        return false;
+    }
+    memcpy(value_p->text, text, length + 1);
+    return true;
+}
+
+enum ms_option_id ms_option_by_name(const char *name, size_t length)
+{
+    for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
+        const char *known = ms_option_info(id)->name;
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            return id;
+    }
+    return MS_OPT_COUNT;
+}
+
+/* Levenshtein's distance, over one row. */
+static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    unsigned row[NAME_BYTES_MAX + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned replace = diagonal + (toupper((unsigned char)a[i - 1]) != b[j - 1]);
+            unsigned shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
+            diagonal = row[j];
+            row[j] = replace < shorter + 1 ? replace : shorter + 1;
+        }
+    }
+    return row[b_length];
+}
+
+enum ms_option_id ms_option_nearest(const char *name, size_t length)
+{
+    enum ms_option_id nearest = MS_OPT_COUNT;
+    unsigned least = 3; /* two slips of the finger are likely, three are another word */
+    if (length > NAME_BYTES_MAX)
+        return MS_OPT_COUNT;
+    for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
+        const char *known = ms_option_info(id)->name;
+        size_t known_length = strlen(known);
+        unsigned d = distance(name, length, known, known_length);
+        if (d < least && d < known_length) {
+            least = d;
+            nearest = id;
+        }
+    }
+    return nearest;
+}
