@@ -1,1 +1,2 @@
-# src/stack: see docs/architecture.md
+# src/stack: floor 1, see docs/architecture.md
+STACK_SOURCES = src/stack/stack.h src/stack/walk.c src/stack/tree.c

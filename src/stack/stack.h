@@ -18,15 +18,20 @@ void ms_stack_configure(enum ms_walk walk, unsigned depth);
 
 /** Walk the calling thread's stack and intern it.
  *
- * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called: frames inside memshim are
- * left out, and the first frame is always `caller`, even where nothing further can be walked. */
+ * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called: frames
+ * inside memshim are left out, and the first frame is always `caller`, even where nothing further can be walked. Frames
+ * are return addresses as found on the stack: readers look up the byte before. errno is preserved. */
 ms_stack_id ms_stack_capture(const void *frame, const void *caller);
+
+/** The walk alone: fills at most `max` return addresses, innermost (`caller`) first, and returns how many. */
+unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames, unsigned max);
 
 /** Intern `count` return addresses, innermost first. */
 ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
 
-/** One node: the stack `id` is `frame` called from the stack `parent_p`. Returns 0, or -1 for an id that does not exist. */
-int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p);
+/** One node: the stack `id` is `frame_p` called from the stack `parent_p` (0: from nowhere). The frame's object is the one
+ * that had `generation_p` at that address (ms_object_of). Returns 0, or -1 for an id that does not exist. */
+int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uint32_t *generation_p);
 
 /** Ids run from 1 to this. */
 uint32_t ms_stack_count(void);
