@@ -60,6 +60,8 @@ struct ms_api_info {
     uint8_t served;     /* 1: may be served from the pool */
 };
 
+/** `apis` stays the caller's and must live on. What was recorded before (by a constructor older than ours) is kept, but for
+ * the counts of calls, whose rows could not be known. Reads MEMSHIM_TIMELINE. */
 void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
 
 /** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
@@ -75,7 +77,7 @@ struct ms_device_info {
 void ms_ledger_device(int device, const struct ms_device_info *info);
 bool ms_ledger_device_known(int device);
 
-/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted as divergent. */
+/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted (its free was never seen). */
 void ms_ledger_alloc(const struct ms_block *block);
 
 /** The program is about to free a block: take it out, before the vendor can hand its address out again.

@@ -1,1 +1,3 @@
-# src/ledger: see docs/architecture.md
+# src/ledger: floor 2, see docs/architecture.md
+LEDGER_SOURCES = src/ledger/ledger.h src/ledger/internal.h src/ledger/check.h \
+	src/ledger/ledger.c src/ledger/blocks.c src/ledger/sites.c src/ledger/timeline.c src/ledger/events.c
