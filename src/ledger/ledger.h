@@ -77,7 +77,8 @@ struct ms_device_info {
 void ms_ledger_device(int device, const struct ms_device_info *info);
 bool ms_ledger_device_known(int device);
 
-/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted (its free was never seen). */
+/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted
+ * (its free was never seen). */
 void ms_ledger_alloc(const struct ms_block *block);
 
 /** The program is about to free a block: take it out, before the vendor can hand its address out again.
