@@ -13,9 +13,9 @@ run_native() {
     run env LD_LIBRARY_PATH="$TEST_SIM" "$@"
 }
 
-# json FILE EXPRESSION: prints a Python expression over the report, which is called r.
+# json FILE EXPRESSION: prints a Python expression over the report, which is called r (report.py says what else there is).
 json() {
-    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"
+    python3 "$TEST_HELPERS/report.py" "$1" "$2"
 }
 
 # need PROGRAM...: skips the test, naming what is missing.
