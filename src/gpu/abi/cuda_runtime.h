@@ -1,8 +1,8 @@
 /*
- * The CUDA runtime's types as memshim needs them: the vendor's names, and the sizes, offsets and values of CUDA 13.0.
- * Where CUDA 12 differs in layout, a second structure with the suffix _12 says so. Included by the hooks, the
- * simulated runtime and tests; needs no vendor header. Nothing here allocates or locks; prototypes are in
- * cuda_runtime_calls.h. A test compiles this against the vendor's header wherever one is installed.
+ * The CUDA runtime's types as memshim needs them: the vendor's names, and the sizes, offsets and values of
+ * CUDA 13.0. Where CUDA 12 differs in layout, a second structure with the suffix _12 says so. Included by the
+ * hooks, the simulated runtime and tests; needs no vendor header. Nothing here allocates or locks; prototypes
+ * are in cuda_runtime_fn.h. A test compiles this against the vendor's header wherever one is installed.
  */
 #ifndef MS_GPU_ABI_CUDA_RUNTIME_H
 #define MS_GPU_ABI_CUDA_RUNTIME_H
@@ -178,10 +178,10 @@ typedef void (*cudaHostFn_t)(void *userData);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 
 /* Flags */
-#define cudaStreamLegacy ((cudaStream_t)0x1)
-#define cudaStreamPerThread ((cudaStream_t)0x2)
-#define cudaCpuDeviceId ((int)-1)
-#define cudaInvalidDeviceId ((int)-2)
+#define cudaStreamLegacy     ((cudaStream_t)0x1)
+#define cudaStreamPerThread  ((cudaStream_t)0x2)
+#define cudaCpuDeviceId      ((int)-1)
+#define cudaInvalidDeviceId  ((int)-2)
 #define CUDA_IPC_HANDLE_SIZE 64
 enum {
     cudaHostAllocDefault = 0x00,
@@ -727,7 +727,8 @@ struct cudaDeviceProp {
     int hostNumaMultinodeIpcSupported;
     int reserved[56];
 };
-/* The layout of CUDA 12's cudaGetDeviceProperties_v2; its unsuffixed symbol fills the part before hostRegisterSupported. */
+/* The layout of CUDA 12's cudaGetDeviceProperties_v2; its unsuffixed symbol fills the part before
+ * hostRegisterSupported. */
 struct cudaDeviceProp_12 {
     char name[256];
     cudaUUID_t uuid;

@@ -1,1 +1,34 @@
-# src/sim/cudart
+# src/sim/cudart: the simulated CUDA runtime; one source tree, built once per version
+sim_PROGRAMS += libcudart.so.12 libcudart.so.13
+
+sim_cudart_sources = \
+	src/gpu/abi/cuda_driver.h src/gpu/abi/cuda_driver_fn.h \
+	src/gpu/abi/cuda_runtime.h src/gpu/abi/cuda_runtime_fn.h \
+	src/sim/cudart/runtime.h src/sim/cudart/driver.def src/sim/cudart/error.def src/sim/cudart/props.def \
+	src/sim/cudart/exports_12.def src/sim/cudart/exports_13.def \
+	src/sim/cudart/array.c src/sim/cudart/capture.c src/sim/cudart/context.c src/sim/cudart/copy.c \
+	src/sim/cudart/copy_shape.c src/sim/cudart/device.c src/sim/cudart/driver.c src/sim/cudart/entrypoint.c \
+	src/sim/cudart/error.c src/sim/cudart/event.c src/sim/cudart/fill.c src/sim/cudart/function.c \
+	src/sim/cudart/launch.c src/sim/cudart/library.c src/sim/cudart/managed.c src/sim/cudart/memory.c \
+	src/sim/cudart/module.c src/sim/cudart/pool.c src/sim/cudart/props.c src/sim/cudart/share.c \
+	src/sim/cudart/stream.c src/sim/cudart/stubs.c
+sim_cudart_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
+sim_cudart_ldflags = $(AM_LDFLAGS) -shared -pthread -Wl,-z,defs -Wl,-Bsymbolic
+
+EXTRA_DIST += src/sim/cudart/cudart_12.map src/sim/cudart/cudart_13.map
+
+libcudart_so_12_SOURCES = $(sim_cudart_sources)
+libcudart_so_12_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_CUDART=12
+libcudart_so_12_CFLAGS = $(sim_cudart_cflags)
+libcudart_so_12_LDFLAGS = $(sim_cudart_ldflags) -Wl,-soname,libcudart.so.12 \
+	-Wl,--version-script=$(srcdir)/src/sim/cudart/cudart_12.map
+libcudart_so_12_LDADD = -ldl
+EXTRA_libcudart_so_12_DEPENDENCIES = src/sim/cudart/cudart_12.map
+
+libcudart_so_13_SOURCES = $(sim_cudart_sources)
+libcudart_so_13_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_CUDART=13
+libcudart_so_13_CFLAGS = $(sim_cudart_cflags)
+libcudart_so_13_LDFLAGS = $(sim_cudart_ldflags) -Wl,-soname,libcudart.so.13 \
+	-Wl,--version-script=$(srcdir)/src/sim/cudart/cudart_13.map
+libcudart_so_13_LDADD = -ldl
+EXTRA_libcudart_so_13_DEPENDENCIES = src/sim/cudart/cudart_13.map

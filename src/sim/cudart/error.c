@@ -1,0 +1,111 @@
+/*
+ * Statuses: the thread's last error, names and texts, and the count of calls that are not simulated. The last
+ * error is thread-local; an error that spoils the context stays until the device is reset. Allocates nothing,
+ * locks nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim/cudart/runtime.h"
+
+static __thread cudaError_t last_error;
+
+static bool is_sticky(cudaError_t status)
+{
+    switch (status) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorExternalDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+cudaError_t sim_fail(cudaError_t status)
+{
+    if (status != cudaSuccess && !is_sticky(last_error))
+        last_error = status;
+    return status;
+}
+
+void sim_error_clear(void)
+{
+    last_error = cudaSuccess;
+}
+
+cudaError_t sim_unsupported(const char *name)
+{
+    const char *path = getenv("MEMSIM_LOG");
+    int saved_errno = errno;
+    char line[160];
+    int length, file;
+
+    if (path && *path) {
+        length = snprintf(line, sizeof(line), "unsupported %s %s\n", SIM_CUDART_SONAME, name);
+        file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        if (file >= 0) {
+            /* A line lost is a count lost in a log; there is nobody to tell. */
+            if (write(file, line, (size_t)length) < 0)
+                errno = saved_errno;
+            close(file);
+        }
+    }
+    errno = saved_errno;
+    return cudaErrorNotSupported;
+}
+
+SIM_API cudaError_t cudaGetLastError(void)
+{
+    cudaError_t status = last_error;
+
+    if (sim_runtime() != cudaSuccess)
+        return sim_runtime();
+    if (!is_sticky(status))
+        last_error = cudaSuccess;
+    return status;
+}
+
+SIM_API cudaError_t cudaPeekAtLastError(void)
+{
+    return sim_runtime() != cudaSuccess ? sim_runtime() : last_error;
+}
+
+SIM_API const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+#define ERROR(name, text)                                                                                    \
+    case name:                                                                                               \
+        return #name;
+#include "sim/cudart/error.def"
+#undef ERROR
+    default:
+        return "unrecognized error code";
+    }
+}
+
+SIM_API const char *cudaGetErrorString(cudaError_t error)
+{
+    switch (error) {
+#define ERROR(name, text)                                                                                    \
+    case name:                                                                                               \
+        return text;
+#include "sim/cudart/error.def"
+#undef ERROR
+    default:
+        return "unrecognized error code";
+    }
+}

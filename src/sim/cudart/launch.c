@@ -1,0 +1,130 @@
+/*
+ * Kernel launches. A launch takes its place in the stream and its time, and touches no memory; that is the
+ * driver's business, here it only finds the kernel. The stack of call configurations belongs to the calling
+ * thread.
+ */
+#include "sim/cudart/runtime.h"
+
+struct configuration {
+    struct dim3 grid;
+    struct dim3 block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+};
+
+/* One configuration is pushed and popped around the arguments of a launch; nesting comes from arguments that
+ * launch. */
+enum { MAX_NESTED = 4 };
+static __thread struct configuration pushed[MAX_NESTED];
+static __thread unsigned depth;
+
+SIM_API unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared_bytes,
+                                             struct CUstream_st *stream)
+{
+    if (depth == MAX_NESTED)
+        return 1;
+    pushed[depth].grid = grid;
+    pushed[depth].block = block;
+    pushed[depth].shared_bytes = shared_bytes;
+    pushed[depth].stream = stream;
+    depth++;
+    return 0;
+}
+
+SIM_API cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared_bytes,
+                                               void *stream)
+{
+    SIM_CHECK(depth > 0, cudaErrorMissingConfiguration);
+    depth--;
+    *grid = pushed[depth].grid;
+    *block = pushed[depth].block;
+    *shared_bytes = pushed[depth].shared_bytes;
+    *(cudaStream_t *)stream = pushed[depth].stream;
+    return cudaSuccess;
+}
+
+static bool is_empty(struct dim3 dim)
+{
+    return dim.x == 0 || dim.y == 0 || dim.z == 0;
+}
+
+static cudaError_t launch_kernel(int half, CUkernel kernel, struct dim3 grid, struct dim3 block,
+                                 void **arguments, size_t shared_bytes, cudaStream_t stream)
+{
+    SIM_CHECK(!is_empty(grid) && !is_empty(block), cudaErrorInvalidConfiguration);
+    SIM_TRY(SIM_DRV_OF(half, cuLaunchKernel, (CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y,
+                       block.z, (unsigned)shared_bytes, stream, arguments, NULL));
+    return cudaSuccess;
+}
+
+static cudaError_t launch(int half, const void *func, struct dim3 grid, struct dim3 block, void **arguments,
+                          size_t shared_bytes, cudaStream_t stream)
+{
+    CUkernel kernel;
+
+    SIM_TRY(sim_context());
+    SIM_TRY(sim_kernel(func, &kernel));
+    return launch_kernel(half, kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+static cudaError_t launch_handle(int half, cudaKernel_t kernel, struct dim3 grid, struct dim3 block,
+                                 void **arguments, size_t shared_bytes, cudaStream_t stream)
+{
+    SIM_TRY(sim_context());
+    SIM_CHECK(kernel, cudaErrorInvalidDeviceFunction);
+    return launch_kernel(half, kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+static cudaError_t launch_cooperative(int half, const void *func, struct dim3 grid, struct dim3 block,
+                                      void **arguments, size_t shared_bytes, cudaStream_t stream)
+{
+    CUkernel kernel;
+
+    SIM_TRY(sim_context());
+    SIM_TRY(sim_kernel(func, &kernel));
+    SIM_CHECK(!is_empty(grid) && !is_empty(block), cudaErrorInvalidConfiguration);
+    SIM_TRY(SIM_DRV_OF(half, cuLaunchCooperativeKernel, (CUfunction)kernel, grid.x, grid.y, grid.z, block.x,
+                       block.y, block.z, (unsigned)shared_bytes, stream, arguments));
+    return cudaSuccess;
+}
+
+_Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch attributes have one layout");
+
+static cudaError_t launch_configured(int half, const cudaLaunchConfig_t *config, const void *func,
+                                     void **arguments)
+{
+    CUlaunchConfig driver_config = {0};
+    CUkernel kernel;
+
+    SIM_TRY(sim_context());
+    SIM_CHECK(config, cudaErrorInvalidValue);
+    SIM_TRY(sim_kernel(func, &kernel));
+    SIM_CHECK(!is_empty(config->gridDim) && !is_empty(config->blockDim), cudaErrorInvalidConfiguration);
+    driver_config.gridDimX = config->gridDim.x;
+    driver_config.gridDimY = config->gridDim.y;
+    driver_config.gridDimZ = config->gridDim.z;
+    driver_config.blockDimX = config->blockDim.x;
+    driver_config.blockDimY = config->blockDim.y;
+    driver_config.blockDimZ = config->blockDim.z;
+    driver_config.sharedMemBytes = (unsigned)config->dynamicSmemBytes;
+    driver_config.hStream = config->stream;
+    driver_config.attrs = (CUlaunchAttribute *)config->attrs;
+    driver_config.numAttrs = config->numAttrs;
+    SIM_TRY(SIM_DRV_OF(half, cuLaunchKernelEx, &driver_config, (CUfunction)kernel, arguments, NULL));
+    return cudaSuccess;
+}
+
+SIM_TWINS(cudaLaunchKernel, _ptsz, launch,
+          (const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t shared_bytes,
+           cudaStream_t stream),
+          func, grid, block, arguments, shared_bytes, stream)
+SIM_TWINS(__cudaLaunchKernel, _ptsz, launch_handle,
+          (cudaKernel_t kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t shared_bytes,
+           cudaStream_t stream),
+          kernel, grid, block, arguments, shared_bytes, stream)
+SIM_TWINS(cudaLaunchCooperativeKernel, _ptsz, launch_cooperative,
+          (const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t shared_bytes,
+           cudaStream_t stream),
+          func, grid, block, arguments, shared_bytes, stream)
+SIM_TWINS(cudaLaunchKernelExC, _ptsz, launch_configured,
+          (const cudaLaunchConfig_t *config, const void *func, void **arguments), config, func, arguments)
