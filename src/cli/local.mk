@@ -1,1 +1,14 @@
-# src/cli: see docs/architecture.md
+# src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
+# never the hooks.
+CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/report/text.c \
+	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c
+CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/cli/output.c \
+	src/cli/load.h src/cli/load.c src/cli/summary.h src/cli/summary_text.c \
+	src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c
+if BUILD_CLI
+bin_PROGRAMS += memshim
+memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES)
+memshim_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
+memshim_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
+memshim_LDADD = $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+endif

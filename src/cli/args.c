@@ -1,0 +1,224 @@
+/* args.c - option parsing by the rows of cmds.def, and the one-line errors of the command.
+ *
+ * Floor 5. The verb in progress is remembered, so that every line says which verb speaks. */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define FLAGS_MAX 24
+#define LONG_BASE 0x100 /* getopt's value of row i is LONG_BASE + i, whichever spelling was used */
+
+static const char *current_verb;
+
+void ms_cli_error(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fprintf(stderr, "memshim%s%s: ", current_verb ? " " : "", current_verb ? current_verb : "");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void ms_cli_note(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("memshim: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+static const struct ms_flag *first_flag(const char *verb)
+{
+    const struct ms_flag *flag = ms_flags;
+
+    while (flag->verb && strcmp(flag->verb, verb))
+        flag++;
+    return flag;
+}
+
+static bool belongs(const struct ms_flag *flag, const char *verb)
+{
+    return flag->verb && !strcmp(flag->verb, verb);
+}
+
+/* "-o, --output FILE" as help and errors spell it. */
+static void spell(const struct ms_flag *flag, char *text, size_t bytes)
+{
+    const char *space = flag->argument[0] && flag->argument[0] != '[' ? " " : "";
+
+    if (flag->letter[0])
+        snprintf(text, bytes, "-%s, --%s%s%s", flag->letter, flag->name, space, flag->argument);
+    else
+        snprintf(text, bytes, "--%s%s%s", flag->name, space, flag->argument);
+}
+
+void ms_cli_print_help(FILE *out, const struct ms_verb *verb)
+{
+    const struct ms_flag *flag;
+    char left[64];
+
+    fprintf(out, "usage: memshim %s %s\n%s\n\n", verb->name, verb->usage, verb->text);
+    for (flag = first_flag(verb->name); belongs(flag, verb->name); flag++) {
+        spell(flag, left, sizeof(left));
+        fprintf(out, "  %-24s %s\n", left, flag->text);
+    }
+    fprintf(out, "  %-24s %s\n", "-h, --help", "print this");
+}
+
+static const char *allowed_flags(const char *verb)
+{
+    static char list[512];
+    const struct ms_flag *flag;
+    size_t used = 0;
+
+    for (flag = first_flag(verb); belongs(flag, verb) && used < sizeof(list); flag++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "--%s%s, ", flag->name, flag->argument[0] == '[' ? "[=X]" : "");
+    if (used < sizeof(list))
+        snprintf(list + used, sizeof(list) - used, "--help");
+    return list;
+}
+
+struct parser {
+    struct option longs[FLAGS_MAX + 2];
+    char shorts[2 * FLAGS_MAX + 4];
+    const struct ms_flag *first;
+};
+
+static void parser_init(struct parser *parser, const char *verb, bool in_order)
+{
+    char *s = parser->shorts;
+    int i;
+
+    memset(parser, 0, sizeof(*parser));
+    parser->first = first_flag(verb);
+    if (in_order)
+        *s++ = '+';
+    *s++ = ':';
+    *s++ = 'h';
+    for (i = 0; i < FLAGS_MAX && belongs(parser->first + i, verb); i++) {
+        const struct ms_flag *flag = parser->first + i;
+        int has = !flag->argument[0] ? no_argument : flag->argument[0] == '[' ? optional_argument : required_argument;
+
+        parser->longs[i] = (struct option){flag->name, has, NULL, LONG_BASE + i};
+        if (flag->letter[0]) {
+            *s++ = flag->letter[0];
+            if (has == required_argument)
+                *s++ = ':';
+        }
+    }
+    parser->longs[i] = (struct option){"help", no_argument, NULL, 'h'};
+}
+
+static const struct ms_flag *flag_of(const struct parser *parser, int value, const char *verb)
+{
+    const struct ms_flag *flag;
+
+    if (value >= LONG_BASE)
+        return parser->first + (value - LONG_BASE);
+    for (flag = parser->first; belongs(flag, verb); flag++)
+        if (flag->letter[0] == value)
+            return flag;
+    return NULL;
+}
+
+/* getopt left the offender in optopt (a letter, or the value of a known long option) or in the last word it looked at. */
+static int complain(const struct parser *parser, int value, char **argv)
+{
+    const struct ms_flag *flag = optopt ? flag_of(parser, optopt, argv[0]) : NULL;
+    char name[64];
+
+    if (flag)
+        snprintf(name, sizeof(name), "--%s", flag->name);
+    else if (optopt && optopt < LONG_BASE && isprint(optopt))
+        snprintf(name, sizeof(name), "-%c", optopt);
+    else
+        snprintf(name, sizeof(name), "%s", argv[optind - 1]);
+    if (value == ':')
+        ms_cli_error("option '%s' needs an argument%s%s", name, flag ? ": " : "", flag ? flag->argument : "");
+    else if (flag)
+        ms_cli_error("option '%s' takes no argument", name);
+    else
+        ms_cli_error("unknown option '%s'; allowed: %s", name, allowed_flags(argv[0]));
+    return -1;
+}
+
+int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void *arg)
+{
+    struct parser parser;
+    const struct ms_flag *flag;
+    int value;
+
+    current_verb = argv[0];
+    parser_init(&parser, argv[0], in_order);
+    opterr = 0;
+    while ((value = getopt_long(argc, argv, parser.shorts, parser.longs, NULL)) != -1) {
+        if (value == 'h' && !flag_of(&parser, 'h', argv[0])) {
+            ms_cli_print_help(stdout, ms_verb_find(argv[0]));
+            return -2;
+        }
+        if (value == '?' || value == ':')
+            return complain(&parser, value, argv);
+        flag = flag_of(&parser, value, argv[0]);
+        if (take(arg, flag->id, optarg) < 0)
+            return -1;
+    }
+    return optind;
+}
+
+int ms_cli_parse_status(int parsed)
+{
+    return parsed == -2 ? MS_EXIT_OK : MS_EXIT_USAGE;
+}
+
+int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix;
+    unsigned shift = 0;
+    uint64_t value;
+    char *end;
+
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)text[0]) && end != text && !errno) {
+        suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+        if (suffix) {
+            shift = 10 * (unsigned)(suffix - suffixes + 1);
+            end++;
+        }
+        if (!*end && value <= UINT64_MAX >> shift) {
+            *bytes_p = value << shift;
+            return 0;
+        }
+    }
+    ms_cli_error("%s '%s' is not a size; allowed: a whole number, with K, M, G or T for powers of 1024", what, text);
+    return -1;
+}
+
+int ms_cli_number(const char *what, const char *text, long min, long max, long *value_p)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (end == text || *end || errno || value < min || value > max) {
+        ms_cli_error("%s '%s' is not allowed: a whole number from %ld to %ld", what, text, min, max);
+        return -1;
+    }
+    *value_p = value;
+    return 0;
+}

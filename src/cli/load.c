@@ -1,0 +1,97 @@
+/* load.c - a report with names, for the verbs that read one; see load.h.
+ *
+ * Floor 5. */
+#include "cli/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "report/symbols.h"
+
+static void note_module(void *arg, const char *line)
+{
+    (void)arg;
+    ms_cli_note("%s", line);
+}
+
+int ms_cli_load(const char *path, struct ms_report *report_p)
+{
+    struct ms_symbol_places places = {NULL, NULL};
+    struct ms_symbols_result result;
+    char error[4608];
+
+    if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return -1;
+    }
+    if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
+        ms_symbols_resolve(report_p, &places, note_module, NULL, &result);
+    return 0;
+}
+
+static const char *sort_key;
+
+static int compare_sites(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    json_int_t left = ms_report_int(x, sort_key), right = ms_report_int(y, sort_key);
+
+    if (left != right)
+        return left > right ? -1 : 1;
+    left = ms_report_int(x, "id"), right = ms_report_int(y, "id");
+    return left < right ? -1 : left > right;
+}
+
+json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t *count_p)
+{
+    size_t i, count = json_array_size(report->sites);
+    json_t **sites = count ? calloc(count, sizeof(*sites)) : NULL;
+    json_t *site;
+
+    *count_p = sites ? count : 0;
+    if (!sites)
+        return NULL;
+    json_array_foreach(report->sites, i, site)
+        sites[i] = site;
+    sort_key = key;
+    qsort(sites, count, sizeof(*sites), compare_sites);
+    return sites;
+}
+
+json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
+{
+    static const char *const keys[] = {"function", "file", "line", "inlined", "rel_pc"};
+    json_t *frames[MS_REPORT_DEPTH_MAX];
+    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
+    json_t *array = json_array();
+    size_t i, k;
+
+    for (i = 0; i < count; i++) {
+        json_t *frame = json_object();
+        json_t *module = json_object_get(frames[i], "module");
+
+        for (k = 0; k < MS_ARRAY_LEN(keys); k++)
+            if (json_object_get(frames[i], keys[k]))
+                json_object_set(frame, keys[k], json_object_get(frames[i], keys[k]));
+        if (json_is_integer(module))
+            json_object_set_new(frame, "module",
+                                json_string(ms_report_text(ms_report_module(report, json_integer_value(module)), "path")));
+        json_array_append_new(array, frame);
+    }
+    return array;
+}
+
+const char *ms_cli_site_api(const json_t *site)
+{
+    const char *api = ms_report_text(site, "api");
+
+    return *api ? api : "?";
+}
+
+void ms_cli_print_json(FILE *out, json_t *value)
+{
+    json_dumpf(value, out, JSON_INDENT(2));
+    fputc('\n', out);
+    json_decref(value);
+}

@@ -1,0 +1,66 @@
+/* main.c - the memshim command: finds the verb and hands over.
+ *
+ * Floor 5. Owns the tables made from cmds.def. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct ms_verb ms_verbs[] = {
+#define MS_VERB(name, function, usage, text) {#name, usage, text, function},
+#define MS_FLAG(verb, id, letter, name, argument, text)
+#include "cli/cmds.def"
+#undef MS_VERB
+#undef MS_FLAG
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct ms_flag ms_flags[] = {
+#define MS_VERB(name, function, usage, text)
+#define MS_FLAG(verb, id, letter, name, argument, text) {#verb, id, letter, name, argument, text},
+#include "cli/cmds.def"
+#undef MS_VERB
+#undef MS_FLAG
+    {NULL, 0, NULL, NULL, NULL, NULL},
+};
+
+const struct ms_verb *ms_verb_find(const char *name)
+{
+    const struct ms_verb *verb;
+
+    for (verb = ms_verbs; verb->name; verb++)
+        if (!strcmp(verb->name, name))
+            return verb;
+    return NULL;
+}
+
+static const char *verb_names(void)
+{
+    static char names[512];
+    const struct ms_verb *verb;
+    size_t used = 0;
+
+    for (verb = ms_verbs; verb->name && used < sizeof(names); verb++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", verb->name);
+    return names;
+}
+
+int main(int argc, char **argv)
+{
+    const struct ms_verb *verb;
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    if (!name) {
+        ms_cli_error("no verb given; one of %s", verb_names());
+        return MS_EXIT_USAGE;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+        argv[1] = (char *)"help";
+    else if (!strcmp(name, "--version") || !strcmp(name, "-V"))
+        argv[1] = (char *)"version";
+    verb = ms_verb_find(argv[1]);
+    if (!verb) {
+        ms_cli_error("unknown verb '%s'; one of %s", argv[1], verb_names());
+        return MS_EXIT_USAGE;
+    }
+    return verb->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,295 @@
+/* resolver.c - names for the addresses of one ELF file; see resolver.h.
+ *
+ * Floor 4, command line only. One libdwfl session per file, so that the memory of a large library's debug information is
+ * given back before the next one is opened. */
+#include "config.h"
+
+#include "report/resolver.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
+#ifdef MS_HAVE_DEMANGLE
+/* The Itanium C++ ABI's demangler; the result is malloc's. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length_p, int *status_p);
+#endif
+
+struct ms_resolver {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    GElf_Addr elf_bias; /* dwfl address = address in the file + this */
+    char *debug_path;   /* libdwfl keeps a pointer to this pointer */
+    Dwfl_Callbacks callbacks;
+    char **owned; /* strings handed out */
+    size_t owned_count;
+};
+
+static const char *keep(struct ms_resolver *resolver, char *text)
+{
+    char **grown = text ? realloc(resolver->owned, (resolver->owned_count + 1) * sizeof(*grown)) : NULL;
+
+    if (!grown) {
+        free(text);
+        return NULL;
+    }
+    resolver->owned = grown;
+    resolver->owned[resolver->owned_count++] = text;
+    return text;
+}
+
+static const char *readable_name(struct ms_resolver *resolver, const char *name)
+{
+#ifdef MS_HAVE_DEMANGLE
+    int status = -1;
+    char *plain = name && !strncmp(name, "_Z", 2) ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
+
+    if (plain && status == 0)
+        return keep(resolver, plain);
+#else
+    (void)resolver;
+#endif
+    return name;
+}
+
+static bool build_id_equals(Elf *elf, const char *recorded)
+{
+    const unsigned char *bytes;
+    const void *note;
+    ssize_t count = dwelf_elf_gnu_build_id(elf, &note);
+    char hex[3];
+    ssize_t i;
+
+    if (!*recorded)
+        return true;
+    if (count <= 0 || strlen(recorded) != 2 * (size_t)count)
+        return false;
+    for (i = 0, bytes = note; i < count; i++) {
+        snprintf(hex, sizeof(hex), "%02x", bytes[i]);
+        if (strncasecmp(hex, recorded + 2 * i, 2))
+            return false;
+    }
+    return true;
+}
+
+static char *debug_search_path(const struct ms_symbol_places *places)
+{
+    const char *sysroot = places->sysroot ? places->sysroot : "";
+    char *path;
+
+    /* The leading empty entry is the file's own directory; '-' would skip the checksum, which we want. */
+    if (places->debug_path ? asprintf(&path, ":.debug:%s:%s/usr/lib/debug", places->debug_path, sysroot) < 0
+                           : asprintf(&path, ":.debug:%s/usr/lib/debug", sysroot) < 0)
+        return NULL;
+    return path;
+}
+
+static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *file, int fd, const char *build_id)
+{
+    Elf *elf;
+
+    resolver->callbacks = (Dwfl_Callbacks){
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+        .debuginfo_path = &resolver->debug_path,
+    };
+    resolver->dwfl = dwfl_begin(&resolver->callbacks);
+    if (!resolver->dwfl) {
+        close(fd);
+        return MS_RESOLVER_BROKEN;
+    }
+    resolver->module = dwfl_report_offline(resolver->dwfl, file, file, fd); /* takes fd on success */
+    if (!resolver->module)
+        close(fd);
+    dwfl_report_end(resolver->dwfl, NULL, NULL);
+    elf = resolver->module ? dwfl_module_getelf(resolver->module, &resolver->elf_bias) : NULL;
+    if (!elf)
+        return MS_RESOLVER_BROKEN;
+    return build_id_equals(elf, build_id) ? MS_RESOLVER_OK : MS_RESOLVER_MISMATCH;
+}
+
+enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id, const struct ms_symbol_places *places,
+                                         struct ms_resolver **resolver_p)
+{
+    enum ms_resolver_status status = MS_RESOLVER_BROKEN;
+    struct ms_resolver *resolver;
+    char *file;
+    int fd;
+
+    if (asprintf(&file, "%s%s", places->sysroot ? places->sysroot : "", path) < 0)
+        return MS_RESOLVER_BROKEN;
+    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        free(file);
+        return MS_RESOLVER_MISSING;
+    }
+    unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask the network */
+    resolver = calloc(1, sizeof(*resolver));
+    if (resolver) {
+        resolver->debug_path = debug_search_path(places);
+        status = begin(resolver, file, fd, build_id);
+        if (status != MS_RESOLVER_OK)
+            ms_resolver_close(resolver);
+        else
+            *resolver_p = resolver;
+    } else {
+        close(fd);
+    }
+    free(file);
+    return status;
+}
+
+void ms_resolver_close(struct ms_resolver *resolver)
+{
+    size_t i;
+
+    if (resolver->dwfl)
+        dwfl_end(resolver->dwfl);
+    for (i = 0; i < resolver->owned_count; i++)
+        free(resolver->owned[i]);
+    free(resolver->owned);
+    free(resolver->debug_path);
+    free(resolver);
+}
+
+/* The compilation unit of an address. Compilers other than gcc leave out the index that libdwfl looks in first. */
+static Dwarf_Die *find_unit(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias_p)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias_p);
+
+    while (!unit) {
+        Dwarf_Die *next = NULL;
+
+        while ((next = dwfl_module_nextcu(module, next, bias_p)))
+            if (dwarf_haspc(next, address - *bias_p) > 0)
+                return next;
+        return NULL;
+    }
+    return unit;
+}
+
+static const char *function_name(struct ms_resolver *resolver, Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = NULL;
+
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+        name = dwarf_formstring(&attribute);
+    if (!name && dwarf_attr_integrate(die, DW_AT_name, &attribute))
+        name = dwarf_formstring(&attribute);
+    return readable_name(resolver, name);
+}
+
+/* A source path as the compiler was given it, made absolute by the directory it ran in. */
+static const char *source_path(struct ms_resolver *resolver, Dwarf_Die *unit, const char *path)
+{
+    Dwarf_Attribute attribute;
+    const char *directory = NULL;
+    char *joined;
+
+    if (!path || *path == '/' || !strcmp(path, "???"))
+        return path && *path == '/' ? path : NULL;
+    if (dwarf_attr(unit, DW_AT_comp_dir, &attribute))
+        directory = dwarf_formstring(&attribute);
+    if (!directory || asprintf(&joined, "%s/%s", directory, path) < 0)
+        return path;
+    return keep(resolver, joined);
+}
+
+static Dwarf_Word unsigned_attribute(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+
+    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0)
+        return 0;
+    return value;
+}
+
+/* From the function that was inlined to the place it was inlined at. */
+static void step_to_call(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Die *inlined, struct ms_location *at)
+{
+    Dwarf_Files *files;
+    size_t count;
+    Dwarf_Word file = unsigned_attribute(inlined, DW_AT_call_file);
+
+    at->line = (int)unsigned_attribute(inlined, DW_AT_call_line);
+    at->file = NULL;
+    if (file && dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
+        at->file = source_path(resolver, unit, dwarf_filesrc(files, file, NULL, NULL));
+}
+
+/* dwarf_getscopes() leaves an inlined function for the place it was defined at; the chain of DIEs that enclose it leads
+ * to the places it was called from, and is asked for in a second step. */
+static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Addr pc, struct ms_location at,
+                          struct ms_location *locations, size_t max)
+{
+    Dwarf_Die *scopes = NULL, *chain = NULL;
+    size_t count = 0;
+    int i, depth = 0;
+
+    if (dwarf_getscopes(unit, pc, &scopes) > 0)
+        depth = dwarf_getscopes_die(&scopes[0], &chain);
+    for (i = 0; i < depth && count < max; i++) {
+        int tag = dwarf_tag(&chain[i]);
+
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
+            continue;
+        at.function = function_name(resolver, &chain[i]);
+        at.inlined = tag == DW_TAG_inlined_subroutine;
+        locations[count++] = at;
+        if (!at.inlined)
+            break;
+        step_to_call(resolver, unit, &chain[i], &at);
+    }
+    if (count)
+        locations[count - 1].inlined = false;
+    free(scopes);
+    free(chain);
+    return count;
+}
+
+/* The ELF symbol that covers an address; the nearest one before it would be a wrong name in a stripped file. */
+static const char *symbol_name(struct ms_resolver *resolver, GElf_Addr address)
+{
+    GElf_Off offset;
+    GElf_Sym symbol;
+    const char *name = dwfl_module_addrinfo(resolver->module, address, &offset, &symbol, NULL, NULL, NULL);
+
+    if (!name || (symbol.st_size && offset >= symbol.st_size))
+        return NULL;
+    return readable_name(resolver, name);
+}
+
+size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations, size_t max)
+{
+    GElf_Addr address = pc + resolver->elf_bias;
+    struct ms_location at = {0};
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = find_unit(resolver->module, address, &bias);
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, address - bias) : NULL;
+    size_t count = 0;
+
+    if (line) {
+        at.file = source_path(resolver, unit, dwarf_linesrc(line, NULL, NULL));
+        dwarf_lineno(line, &at.line);
+    }
+    if (unit)
+        count = walk_scopes(resolver, unit, address - bias, at, locations, max);
+    if (!count) {
+        at.function = symbol_name(resolver, address);
+        if ((at.function || at.file) && max)
+            locations[count++] = at;
+    }
+    return count;
+}

@@ -1,0 +1,224 @@
+/* symbols.c - names for the frames of a report; see symbols.h.
+ *
+ * Floor 4, command line only. Frames are resolved module by module. */
+#include "report/symbols.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+#define INLINE_MAX 64 /* functions one address may lie in */
+
+struct pass {
+    struct ms_report *report;
+    const struct ms_symbol_places *places;
+    ms_symbols_complaint_func_t complain;
+    void *arg;
+    struct ms_symbols_result *result;
+    size_t *extra_first; /* per original frame: its first appended frame, 0 for none */
+    size_t *extra_count;
+};
+
+static MS_PRINTF(2, 3) void say(const struct pass *pass, const char *format, ...)
+{
+    char line[4608];
+    va_list args;
+
+    if (!pass->complain)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    pass->complain(pass->arg, line);
+}
+
+static bool lacks_name(const json_t *frame)
+{
+    const char *kind = ms_report_text(frame, "kind");
+
+    return (!*kind || !strcmp(kind, "native")) && !*ms_report_text(frame, "function") && *ms_report_text(frame, "rel_pc") &&
+           json_is_integer(json_object_get(frame, "module"));
+}
+
+/* Names come from files that need not be UTF-8, which JSON is. */
+static void set_text(json_t *frame, const char *key, const char *text)
+{
+    json_t *value = text ? json_string(text) : NULL;
+    char *clean = text && !value ? strdup(text) : NULL;
+    char *c;
+
+    for (c = clean; c && *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    if (clean)
+        value = json_string(clean);
+    free(clean);
+    if (value)
+        json_object_set_new(frame, key, value);
+}
+
+static void fill_frame(json_t *frame, const struct ms_location *location)
+{
+    set_text(frame, "function", location->function);
+    set_text(frame, "file", location->file);
+    if (location->file && location->line > 0)
+        json_object_set_new(frame, "line", json_integer(location->line));
+    if (location->inlined)
+        json_object_set_new(frame, "inlined", json_true());
+}
+
+/* The functions that the innermost one was inlined into, as frames of their own behind all others. */
+static void append_callers(struct pass *pass, size_t index, const json_t *frame, const struct ms_location *locations, size_t count)
+{
+    static const char *const kept[] = {"kind", "module", "rel_pc"};
+    size_t i, k;
+
+    pass->extra_first[index] = json_array_size(pass->report->frames);
+    pass->extra_count[index] = count - 1;
+    for (i = 1; i < count; i++) {
+        json_t *caller = json_object();
+
+        for (k = 0; k < MS_ARRAY_LEN(kept); k++)
+            if (json_object_get(frame, kept[k]))
+                json_object_set(caller, kept[k], json_object_get(frame, kept[k]));
+        fill_frame(caller, &locations[i]);
+        json_array_append_new(pass->report->frames, caller);
+    }
+}
+
+static void resolve_frame(struct pass *pass, struct ms_resolver *resolver, size_t index)
+{
+    json_t *frame = json_array_get(pass->report->frames, index);
+    struct ms_location locations[INLINE_MAX];
+    uint64_t return_address;
+    size_t count;
+    char *end;
+
+    errno = 0;
+    return_address = strtoull(ms_report_text(frame, "rel_pc"), &end, 16);
+    if (errno || *end || !return_address)
+        return;
+    count = ms_resolver_lookup(resolver, return_address - 1, locations, INLINE_MAX);
+    if (!count)
+        return;
+    fill_frame(frame, &locations[0]);
+    if (count > 1)
+        append_callers(pass, index, frame, locations, count);
+    pass->result->resolved += locations[0].function != NULL;
+    pass->result->lines += locations[0].file != NULL;
+}
+
+static bool open_module(const struct pass *pass, json_int_t id, struct ms_resolver **resolver_p)
+{
+    const json_t *module = ms_report_module(pass->report, id);
+    const char *path = ms_report_text(module, "path");
+
+    if (*path != '/') /* the vdso, or memory that no file stands behind */
+        return false;
+    switch (ms_resolver_open(path, ms_report_text(module, "build_id"), pass->places, resolver_p)) {
+    case MS_RESOLVER_OK:
+        return true;
+    case MS_RESOLVER_MISSING:
+        say(pass, "%s%s: not found: its frames stay unnamed", pass->places->sysroot ? pass->places->sysroot : "", path);
+        break;
+    case MS_RESOLVER_MISMATCH:
+        say(pass, "%s%s: another build than the recorded one (build id %s): its frames stay unnamed",
+            pass->places->sysroot ? pass->places->sysroot : "", path, ms_report_text(module, "build_id"));
+        break;
+    case MS_RESOLVER_BROKEN:
+        say(pass, "%s%s: cannot be read as an ELF file: its frames stay unnamed",
+            pass->places->sysroot ? pass->places->sysroot : "", path);
+        break;
+    }
+    return false;
+}
+
+struct order {
+    json_int_t module;
+    size_t frame;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static void resolve_frames(struct pass *pass, struct order *orders, size_t count)
+{
+    struct ms_resolver *resolver = NULL;
+    bool usable = false;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (!i || orders[i].module != orders[i - 1].module) {
+            if (usable)
+                ms_resolver_close(resolver);
+            usable = open_module(pass, orders[i].module, &resolver);
+        }
+        if (usable)
+            resolve_frame(pass, resolver, orders[i].frame);
+    }
+    if (usable)
+        ms_resolver_close(resolver);
+}
+
+/* A node whose frame became several: put nodes for the outer functions between it and its parent. */
+static void insert_callers(struct pass *pass, size_t frames)
+{
+    json_t *stacks = pass->report->stacks;
+    size_t count = json_array_size(stacks);
+    size_t id, k;
+
+    for (id = 1; id < count; id++) {
+        json_t *node = json_array_get(stacks, id);
+        json_int_t frame = json_integer_value(json_array_get(node, 1));
+        json_int_t parent = json_integer_value(json_array_get(node, 0));
+
+        if (!json_is_integer(json_array_get(node, 1)) || frame < 0 || (size_t)frame >= frames)
+            continue;
+        for (k = pass->extra_count[frame]; k > 0; k--) {
+            json_array_append_new(stacks, json_pack("[I, I]", parent, (json_int_t)(pass->extra_first[frame] + k - 1)));
+            parent = (json_int_t)json_array_size(stacks) - 1;
+        }
+        if (pass->extra_count[frame])
+            json_array_set_new(node, 0, json_integer(parent));
+    }
+}
+
+void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places, ms_symbols_complaint_func_t complain,
+                        void *arg, struct ms_symbols_result *result_p)
+{
+    struct pass pass = {.report = report, .places = places, .complain = complain, .arg = arg, .result = result_p};
+    size_t frames = json_array_size(report->frames);
+    struct order *orders = calloc(frames + 1, sizeof(*orders));
+    size_t i, count = 0;
+
+    memset(result_p, 0, sizeof(*result_p));
+    pass.extra_first = calloc(frames + 1, sizeof(size_t));
+    pass.extra_count = calloc(frames + 1, sizeof(size_t));
+    if (orders && pass.extra_first && pass.extra_count) {
+        for (i = 0; i < frames; i++) {
+            const json_t *frame = json_array_get(report->frames, i);
+
+            if (lacks_name(frame))
+                orders[count++] = (struct order){ms_report_int(frame, "module"), i};
+        }
+        qsort(orders, count, sizeof(*orders), compare_order);
+        result_p->frames = count;
+        resolve_frames(&pass, orders, count);
+        insert_callers(&pass, frames);
+        if (json_is_object(json_object_get(report->root, "run")))
+            json_object_set_new(json_object_get(report->root, "run"), "symbolized", json_true());
+    }
+    free(orders);
+    free(pass.extra_first);
+    free(pass.extra_count);
+}

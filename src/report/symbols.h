@@ -1,0 +1,27 @@
+/* symbols.h - names for the frames of a report.
+ *
+ * Floor 4, command line only. */
+#ifndef MS_REPORT_SYMBOLS_H
+#define MS_REPORT_SYMBOLS_H
+
+#include "report/read.h"
+#include "report/resolver.h"
+
+struct ms_symbols_result {
+    size_t frames;   /* native frames that had no name */
+    size_t resolved; /* of these, how many got one */
+    size_t lines;    /* of these, how many also got a file and line */
+};
+
+/** Called with one complete line (no newline) for each module that could not be used, and why. */
+typedef void (*ms_symbols_complaint_func_t)(void *arg, const char *line);
+
+/** Put function, file and line into the native frames that have none, and set run.symbolized.
+ *
+ * An address inside inlined functions becomes several frames: the frame that was there names the innermost function, those it was
+ * inlined into are appended to frames[] and stacks[]; ids that were in the file stay as they are, so a node's parent may come
+ * after it. A recorded address is the one the call returns to, so the byte before it is looked up. */
+void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places, ms_symbols_complaint_func_t complain,
+                        void *arg, struct ms_symbols_result *result_p);
+
+#endif

@@ -1,0 +1,140 @@
+/* text.c - how figures, frames and stacks are spelled for people; see text.h.
+ *
+ * Floor 4, command line only. */
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ms_text_number ms_text_size(json_int_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    struct ms_text_number number;
+    double value = (double)bytes;
+    unsigned unit = 0;
+
+    if (bytes > -1024 && bytes < 1024) {
+        snprintf(number.text, sizeof(number.text), "%" JSON_INTEGER_FORMAT " B", bytes);
+        return number;
+    }
+    /* 1023.95 would be printed as 1024.0 of the smaller unit. */
+    for (value /= 1024; (value >= 1023.95 || value <= -1023.95) && unit < 5; unit++)
+        value /= 1024;
+    snprintf(number.text, sizeof(number.text), "%.1f %s", value, units[unit]);
+    return number;
+}
+
+struct ms_text_number ms_text_duration(json_int_t ns)
+{
+    struct ms_text_number number;
+    double value = (double)ns;
+
+    if (ns < 1000)
+        snprintf(number.text, sizeof(number.text), "%" JSON_INTEGER_FORMAT " ns", ns);
+    else if (value < 999950)
+        snprintf(number.text, sizeof(number.text), "%.1f us", value / 1e3);
+    else if (value < 999.95e6)
+        snprintf(number.text, sizeof(number.text), "%.1f ms", value / 1e6);
+    else if (value < 599.95e9)
+        snprintf(number.text, sizeof(number.text), "%.1f s", value / 1e9);
+    else
+        snprintf(number.text, sizeof(number.text), "%ld h %02ld min", (long)(value / 3600e9), (long)(value / 60e9) % 60);
+    return number;
+}
+
+bool ms_text_bold(FILE *out)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+
+    return isatty(fileno(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+}
+
+void ms_text_heading(FILE *out, const char *text)
+{
+    bool bold = ms_text_bold(out);
+
+    fprintf(out, "\n%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
+}
+
+void ms_text_put(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "libfoo.so+0x1f", or what little is known. */
+static void put_place(FILE *out, const struct ms_report *report, const json_t *frame)
+{
+    json_t *module = json_object_get(frame, "module");
+    json_t *row = json_is_integer(module) ? ms_report_module(report, json_integer_value(module)) : NULL;
+    const char *path = ms_report_text(row, "path");
+    const char *rel_pc = ms_report_text(frame, "rel_pc");
+
+    ms_text_put(out, *path ? base_name(path) : "?");
+    if (*rel_pc) {
+        fputc('+', out);
+        ms_text_put(out, rel_pc);
+    }
+}
+
+void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame)
+{
+    const char *function = ms_report_text(frame, "function");
+    const char *file = ms_report_text(frame, "file");
+
+    if (*function)
+        ms_text_put(out, function);
+    if (*file) {
+        fputs(*function ? " at " : "at ", out);
+        ms_text_put(out, file);
+        if (ms_report_int(frame, "line") > 0)
+            fprintf(out, ":%" JSON_INTEGER_FORMAT, ms_report_int(frame, "line"));
+    } else if (*function) {
+        fputs(" (", out);
+        put_place(out, report, frame);
+        fputc(')', out);
+    } else {
+        put_place(out, report, frame);
+    }
+    if (ms_report_bool(frame, "inlined"))
+        fputs(" [inlined]", out);
+}
+
+void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent, size_t max)
+{
+    json_t *frames[MS_REPORT_DEPTH_MAX];
+    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
+    size_t i;
+
+    if (!count)
+        fprintf(out, "%s(no stack)\n", indent);
+    for (i = 0; i < count && i < max; i++) {
+        fputs(indent, out);
+        ms_text_frame(out, report, frames[i]);
+        fputc('\n', out);
+    }
+    if (count > max)
+        fprintf(out, "%s... %zu more\n", indent, count - max);
+}
+
+const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack)
+{
+    json_t *frame;
+
+    if (!ms_report_stack(report, stack, &frame, 1) || !json_is_integer(json_object_get(frame, "module")))
+        return "";
+    return ms_report_text(ms_report_module(report, ms_report_int(frame, "module")), "path");
+}

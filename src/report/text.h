@@ -1,0 +1,36 @@
+/* text.h - how figures, frames and stacks are spelled for people.
+ *
+ * Floor 4, command line only. Text from a report goes out with its control characters replaced. */
+#ifndef MS_REPORT_TEXT_H
+#define MS_REPORT_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "report/read.h"
+
+struct ms_text_number {
+    char text[32];
+};
+
+/** "0 B", "1023 B", "1.5 KiB", "12.0 GiB": powers of 1024, one decimal. Negative sizes keep their sign. */
+struct ms_text_number ms_text_size(json_int_t bytes);
+/** "850 ns", "12.3 us", "4.0 ms", "3.2 s", "2 h 05 min". */
+struct ms_text_number ms_text_duration(json_int_t ns);
+
+/** Whether headings on `out` may be set in bold: a terminal, and neither NO_COLOR nor TERM=dumb. */
+bool ms_text_bold(FILE *out);
+void ms_text_heading(FILE *out, const char *text);
+
+/** `text`, control characters replaced by '?'. */
+void ms_text_put(FILE *out, const char *text);
+
+/** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f". */
+void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
+/** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how many more. */
+void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent, size_t max);
+
+/** The path of the innermost frame's module, or "" if the stack is not known. */
+const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack);
+
+#endif
