@@ -72,8 +72,10 @@ int ms_cli_number(const char *what, const char *text, long min, long max, long *
 /** Where a verb prints: standard output for NULL or "-", else a new file; an existing one only with `force`.
  * NULL after an error line. A file appears under its name only when ms_cli_close_output() succeeds. */
 FILE *ms_cli_open_output(const char *path, bool force);
-/** Flush and check; 0, or MS_EXIT_FAILED's neighbour 2 after an error line (a full disk, a closed pipe). */
+/** Flush and check; 0, or MS_EXIT_USAGE after an error line (a full disk, a closed pipe). */
 int ms_cli_close_output(FILE *out);
+/** Give up: nothing appears under the name. */
+void ms_cli_discard_output(FILE *out);
 
 #define MS_VERB(name, function, usage, text) int function(int argc, char **argv);
 #define MS_FLAG(verb, id, letter, name, argument, text)

@@ -4,10 +4,14 @@ CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/rep
 	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/cli/output.c \
 	src/cli/load.h src/cli/load.c src/cli/summary.h src/cli/summary_text.c \
-	src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c
+	src/cli/child.h src/cli/child.c src/cli/preload.h src/cli/preload.c src/cli/outcome.h src/cli/outcome.c \
+	src/cli/cmd_run.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
-memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES)
+# What the command needs of floor 0, compiled without the hooks' flags.
+CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def src/base/options.c \
+	src/base/options_value.h src/base/options_value.c
+memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES)
 memshim_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
 memshim_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 memshim_LDADD = $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)

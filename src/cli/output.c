@@ -74,6 +74,22 @@ static int publish(void)
     return result;
 }
 
+static void forget(void)
+{
+    free(output.path);
+    free(output.temporary);
+    output.path = output.temporary = NULL;
+}
+
+void ms_cli_discard_output(FILE *out)
+{
+    if (out != stdout)
+        fclose(out);
+    if (output.temporary)
+        unlink(output.temporary);
+    forget();
+}
+
 int ms_cli_close_output(FILE *out)
 {
     bool failed = ferror(out) || fflush(out) != 0;
@@ -88,8 +104,6 @@ int ms_cli_close_output(FILE *out)
     } else if (output.path) {
         failed = publish() < 0;
     }
-    free(output.path);
-    free(output.temporary);
-    output.path = output.temporary = NULL;
+    forget();
     return failed ? MS_EXIT_USAGE : MS_EXIT_OK;
 }

@@ -1,0 +1,266 @@
+/* cmd_run.c - memshim run: a program under memshim, its report, and what to do next.
+ *
+ * Floor 5. The program's own status is the command's, unless memshim fails before it runs or a condition was asked for. */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/outcome.h"
+#include "cli/preload.h"
+#include "report/text.h"
+
+struct run_options {
+    bool sim, force, quiet, fail_on_leak;
+    uint64_t leak_bytes;
+    long error_code;
+    const char *mode, *output;
+};
+
+static int take_leak(struct run_options *options, const char *value)
+{
+    options->fail_on_leak = true;
+    return value ? ms_cli_size("--fail-on-leak", value, &options->leak_bytes) : 0;
+}
+
+/* Whether `word` is one of the words in "a|b|c". */
+static bool is_one_of(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+
+    for (;; words++) {
+        size_t next = strcspn(words, "|");
+
+        if (next == length && !strncmp(words, word, length))
+            return true;
+        words += next;
+        if (!*words)
+            return false;
+    }
+}
+
+static int take_mode(struct run_options *options, const char *value)
+{
+    const char *allowed = ms_option_info(MS_OPT_MODE)->values;
+
+    options->mode = value;
+    if (is_one_of(value, allowed))
+        return 0;
+    ms_cli_error("--mode '%s' is not allowed: one of %s", value, allowed);
+    return -1;
+}
+
+static int take_output(struct run_options *options, const char *value)
+{
+    options->output = value;
+    if (*value && strcmp(value, "-"))
+        return 0;
+    ms_cli_error("--output '%s': needs the name of a file; standard output is the program's", value);
+    return -1;
+}
+
+static int take(void *arg, int id, const char *value)
+{
+    struct run_options *options = arg;
+
+    switch (id) {
+    case 's':
+        options->sim = true;
+        return 0;
+    case 'f':
+        options->force = true;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case 'o':
+        return take_output(options, value);
+    case 'm':
+        return take_mode(options, value);
+    case 'l':
+        return take_leak(options, value);
+    default:
+        return ms_cli_number("--error-exitcode", value, 1, 255, &options->error_code);
+    }
+}
+
+/* Options become variables, and then all variables are checked alike. Returns an exit status, 0 for good. */
+static int set_variables(const struct run_options *options, char **pattern_p)
+{
+    if ((options->mode && setenv("MEMSHIM_MODE", options->mode, 1) < 0) ||
+        (options->output && setenv("MEMSHIM_REPORT", options->output, 1) < 0))
+        return MS_EXIT_FAILED;
+    if (ms_preload_check_options())
+        return MS_EXIT_USAGE;
+    *pattern_p = ms_outcome_pattern();
+    if (*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0)
+        return MS_EXIT_FAILED;
+    if (options->fail_on_leak && (!*pattern_p || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF)) {
+        ms_cli_error("--fail-on-leak needs a report, and %s says there is none",
+                     *pattern_p ? "mode off" : "MEMSHIM_REPORT=none");
+        return MS_EXIT_USAGE;
+    }
+    return MS_EXIT_OK;
+}
+
+/* An old report under the name would be taken for this run's if the program wrote none. */
+static int clear_way(const char *pattern, bool force)
+{
+    char *path = pattern ? ms_outcome_fixed_path(pattern) : NULL;
+    struct stat st;
+    int status = MS_EXIT_OK;
+
+    if (path && lstat(path, &st) == 0) {
+        if (!S_ISREG(st.st_mode)) {
+            ms_cli_error("%s exists and is no regular file; a report cannot go there", path);
+            status = MS_EXIT_USAGE;
+        } else if (!force) {
+            ms_cli_error("%s exists; give -f to replace it", path);
+            status = MS_EXIT_USAGE;
+        } else if (unlink(path) < 0) {
+            ms_cli_error("cannot replace %s: %s", path, strerror(errno));
+            status = MS_EXIT_FAILED;
+        }
+    }
+    free(path);
+    return status;
+}
+
+static json_int_t count_leaked_blocks(const struct ms_report *report)
+{
+    json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
+    json_int_t blocks = 0;
+    size_t i;
+
+    json_array_foreach(leaks, i, leak)
+        if (strcmp(ms_report_text(leak, "class"), "suppressed"))
+            blocks += ms_report_int(leak, "count");
+    return blocks;
+}
+
+/* Paths below the working directory are shown as the user would type them. */
+static const char *shown_path(const char *path)
+{
+    char *directory = getcwd(NULL, 0);
+    size_t length = directory ? strlen(directory) : 0;
+
+    if (length > 1 && !strncmp(path, directory, length) && path[length] == '/')
+        path += length + 1;
+    free(directory);
+    return path;
+}
+
+static void print_found(const struct ms_outcome *outcome)
+{
+    const struct ms_report *report = &outcome->found[0].report;
+    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    json_int_t peak = 0, blocks = count_leaked_blocks(report);
+    const char *path = shown_path(outcome->found[0].path);
+    size_t i;
+
+    json_array_foreach(devices, i, device)
+        peak += ms_report_int(device, "peak_live_bytes");
+    ms_cli_note("process %" JSON_INTEGER_FORMAT ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
+                ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,
+                json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
+                ms_text_size(ms_report_leaked(report, -1)).text, blocks, blocks == 1 ? "" : "s");
+    if (outcome->count == 1)
+        ms_cli_note("report: %s", path);
+    else
+        ms_cli_note("report: %s, and %zu more, the next one %s", path, outcome->count - 1,
+                    shown_path(outcome->found[1].path));
+    ms_cli_note("next: memshim %s %s", blocks ? "leaks" : "summary", path);
+}
+
+static void print_none(const struct ms_child *child, const char *program)
+{
+    if (child->signal)
+        ms_cli_note("no report: %s was ended by signal %d (%s) before it could write one", program, child->signal,
+                    strsignal(child->signal));
+    else
+        ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process", program);
+}
+
+/* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass. */
+static int gate(const struct run_options *options, const struct ms_outcome *outcome, const struct ms_child *child)
+{
+    json_int_t leaked = 0;
+    size_t i;
+
+    if (child->status || !options->fail_on_leak)
+        return child->status;
+    if (!outcome->count) {
+        ms_cli_error("--fail-on-leak: there is no report to look at");
+        return MS_EXIT_FAILED;
+    }
+    for (i = 0; i < outcome->count; i++)
+        leaked += ms_report_leaked(&outcome->found[i].report, -1);
+    if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
+        return child->status;
+    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text, ms_text_size((json_int_t)options->leak_bytes).text);
+    return (int)options->error_code;
+}
+
+static int64_t unix_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int follow(const struct run_options *options, const char *path, char **argv, const char *pattern)
+{
+    struct ms_outcome outcome = {NULL, 0, false};
+    struct ms_child child = {0};
+    int64_t since = unix_ns();
+    int status = ms_child_run(path, argv, &child);
+
+    if (status)
+        return status;
+    if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {
+        ms_outcome_find(pattern, child.pid, since, &outcome);
+        ms_outcome_symbolize(&outcome);
+        if (!options->quiet && outcome.count)
+            print_found(&outcome);
+        else if (!options->quiet)
+            print_none(&child, argv[0]);
+    }
+    status = gate(options, &outcome, &child);
+    ms_outcome_free(&outcome);
+    return status;
+}
+
+int ms_cmd_run(int argc, char **argv)
+{
+    struct run_options options = {.error_code = MS_EXIT_LEAKED};
+    int first = ms_cli_parse(argc, argv, true, take, &options), status;
+    char *pattern = NULL, *path = NULL;
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (first == argc) {
+        ms_cli_error("no program given; usage: memshim run [OPTION...] [--] PROGRAM [ARGUMENT...]");
+        return MS_EXIT_USAGE;
+    }
+    status = set_variables(&options, &pattern);
+    if (!status)
+        status = ms_child_find(argv[first], &path);
+    if (!status)
+        status = clear_way(pattern, options.force);
+    if (!status && ms_preload_set(options.sim) < 0)
+        status = MS_EXIT_FAILED;
+    if (!status)
+        status = follow(&options, path, argv + first, pattern);
+    free(pattern);
+    free(path);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* preload.c - the environment under which a program is followed; see preload.h.
+ *
+ * Floor 5. */
+#include "config.h"
+
+#include "cli/preload.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "cli/cli.h"
+
+extern char **environ;
+
+/* In the order in which they depend on each other; those that this build has are preloaded. */
+static const char *const sim_libraries[] = {"libcuda.so.1",     "libcudart.so.12",   "libcudart.so.13",   "libnccl.so.2",
+                                            "libamdhip64.so.5", "libamdhip64.so.6",  "libamdhip64.so.7",  "libascendcl.so"};
+
+/* The directory of this command's own file, without the slash; "" if it cannot be told. */
+static const char *own_directory(void)
+{
+    static char directory[PATH_MAX];
+    ssize_t length;
+    char *slash;
+
+    if (*directory)
+        return directory;
+    length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
+    directory[length > 0 ? length : 0] = '\0';
+    slash = strrchr(directory, '/');
+    if (slash)
+        *slash = '\0';
+    return directory;
+}
+
+/* Tries the three places; `installed` is relative to a library directory, `name` to a build tree. Keeps the real path. */
+static const char *find(const char *installed, const char *name, char *found)
+{
+    char candidate[2 * PATH_MAX];
+
+    snprintf(candidate, sizeof(candidate), "%s/../lib/%s", own_directory(), installed);
+    if (realpath(candidate, found) && access(found, R_OK) == 0)
+        return found;
+    snprintf(candidate, sizeof(candidate), "%s/%s", own_directory(), name);
+    if (realpath(candidate, found) && access(found, R_OK) == 0)
+        return found;
+    snprintf(candidate, sizeof(candidate), "%s/%s", MS_LIBDIR, installed);
+    if (realpath(candidate, found) && access(found, R_OK) == 0)
+        return found;
+    return NULL;
+}
+
+const char *ms_preload_library(void)
+{
+    static char path[PATH_MAX];
+
+    return find("libmemshim.so", "libmemshim.so", path);
+}
+
+const char *ms_preload_sim_dir(void)
+{
+    static char path[PATH_MAX];
+    char *slash;
+
+    if (!find("memshim/sim/libcuda.so.1", "libcuda.so.1", path))
+        return NULL;
+    slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    return path;
+}
+
+static void complain(void *arg, const char *line)
+{
+    (void)arg;
+    ms_cli_error("%s", line);
+}
+
+int ms_preload_check_options(void)
+{
+    return ms_options_load(environ, complain, NULL);
+}
+
+/* A growing list of paths, separated by colons. */
+struct list {
+    char *text;
+    bool failed;
+};
+
+static void append(struct list *list, const char *directory, const char *name)
+{
+    char *grown;
+
+    if (asprintf(&grown, "%s%s%s%s%s", list->text ? list->text : "", list->text ? ":" : "", directory, *directory ? "/" : "",
+                 name) < 0) {
+        list->failed = true;
+        return;
+    }
+    free(list->text);
+    list->text = grown;
+}
+
+static bool is_sanitizer(const char *path)
+{
+    static const char *const starts[] = {"libasan.", "libtsan.", "libhwasan.", "liblsan.", "libubsan.", "libclang_rt."};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t i;
+
+    for (i = 0; i < MS_ARRAY_LEN(starts); i++)
+        if (!strncmp(name, starts[i], strlen(starts[i])))
+            return true;
+    return false;
+}
+
+/* Of what LD_PRELOAD held before, the sanitizers' runtimes or the others. */
+static void append_inherited(struct list *list, bool sanitizers)
+{
+    const char *inherited = getenv("LD_PRELOAD");
+    char *copy = inherited ? strdup(inherited) : NULL, *rest = copy, *word;
+
+    while (copy && (word = strsep(&rest, ": ")))
+        if (*word && is_sanitizer(word) == sanitizers)
+            append(list, "", word);
+    free(copy);
+}
+
+static void append_simulator(struct list *list, const char *directory)
+{
+    char path[PATH_MAX + 32];
+    size_t i;
+
+    for (i = 0; i < MS_ARRAY_LEN(sim_libraries); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, sim_libraries[i]);
+        if (access(path, R_OK) == 0)
+            append(list, directory, sim_libraries[i]);
+    }
+}
+
+static int set_library_path(const char *directory)
+{
+    const char *inherited = getenv("LD_LIBRARY_PATH");
+    struct list list = {NULL, false};
+
+    append(&list, "", directory);
+    if (inherited && *inherited)
+        append(&list, "", inherited);
+    if (list.failed || setenv("LD_LIBRARY_PATH", list.text, 1) < 0)
+        return -1;
+    free(list.text);
+    return 0;
+}
+
+int ms_preload_set(bool sim)
+{
+    const char *library = ms_preload_library();
+    const char *directory = sim ? ms_preload_sim_dir() : NULL;
+    struct list list = {NULL, false};
+
+    if (!library) {
+        ms_cli_error("libmemshim.so is not in %s/../lib, %s or %s", own_directory(), own_directory(), MS_LIBDIR);
+        return -1;
+    }
+    if (sim && !directory) {
+        ms_cli_error("the simulated libcuda.so.1 is not in %s/../lib/memshim/sim, %s or %s/memshim/sim", own_directory(),
+                     own_directory(), MS_LIBDIR);
+        return -1;
+    }
+    if (strpbrk(library, ": ") || (sim && strpbrk(directory, ": "))) {
+        ms_cli_error("%s cannot be preloaded: its path has a space or a colon in it", strpbrk(library, ": ") ? library : directory);
+        return -1;
+    }
+    append_inherited(&list, true);
+    append(&list, "", library);
+    if (sim)
+        append_simulator(&list, directory);
+    append_inherited(&list, false);
+    if (list.failed || setenv("LD_PRELOAD", list.text, 1) < 0 || (sim && set_library_path(directory) < 0)) {
+        ms_cli_error("out of memory");
+        return -1;
+    }
+    free(list.text);
+    return 0;
+}
