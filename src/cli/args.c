@@ -85,7 +85,8 @@ static const char *allowed_flags(const char *verb)
     size_t used = 0;
 
     for (flag = first_flag(verb); belongs(flag, verb) && used < sizeof(list); flag++)
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "--%s%s, ", flag->name, flag->argument[0] == '[' ? "[=X]" : "");
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "--%s%s, ", flag->name,
+                                 flag->argument[0] == '[' ? "[=X]" : "");
     if (used < sizeof(list))
         snprintf(list + used, sizeof(list) - used, "--help");
     return list;
@@ -110,7 +111,9 @@ static void parser_init(struct parser *parser, const char *verb, bool in_order)
     *s++ = 'h';
     for (i = 0; i < FLAGS_MAX && belongs(parser->first + i, verb); i++) {
         const struct ms_flag *flag = parser->first + i;
-        int has = !flag->argument[0] ? no_argument : flag->argument[0] == '[' ? optional_argument : required_argument;
+        int has = !flag->argument[0]         ? no_argument
+                  : flag->argument[0] == '[' ? optional_argument
+                                             : required_argument;
 
         parser->longs[i] = (struct option){flag->name, has, NULL, LONG_BASE + i};
         if (flag->letter[0]) {
@@ -134,7 +137,8 @@ static const struct ms_flag *flag_of(const struct parser *parser, int value, con
     return NULL;
 }
 
-/* getopt left the offender in optopt (a letter, or the value of a known long option) or in the last word it looked at. */
+/* getopt left the offender in optopt (a letter, or the value of a known long option) or in the last word it
+ * looked at. */
 static int complain(const struct parser *parser, int value, char **argv)
 {
     const struct ms_flag *flag = optopt ? flag_of(parser, optopt, argv[0]) : NULL;
@@ -204,7 +208,8 @@ int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p)
             return 0;
         }
     }
-    ms_cli_error("%s '%s' is not a size; allowed: a whole number, with K, M, G or T for powers of 1024", what, text);
+    ms_cli_error("%s '%s' is not a size; allowed: a whole number, with K, M, G or T for powers of 1024", what,
+                 text);
     return -1;
 }
 

@@ -1,7 +1,8 @@
 /* child.c - a program run as a child; see child.h.
  *
- * Floor 5. All signals of interest are blocked while the child runs and taken one at a time with sigwaitinfo, which tells
- * who sent them; the child gets back the mask and dispositions that this process was started with. */
+ * Floor 5. All signals of interest are blocked while the child runs and taken one at a time with sigwaitinfo,
+ * which tells who sent them; the child gets back the mask and dispositions that this process was started
+ * with. */
 #include "cli/child.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 
 #include "cli/cli.h"
 
-static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGURG, SIGIO};
+static const int forwarded[] = {SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
+                                SIGUSR2, SIGWINCH, SIGALRM, SIGURG,  SIGIO};
 
 static bool is_program(const char *path)
 {
@@ -35,7 +37,8 @@ static int refuse(const char *path)
         ms_cli_error("cannot run %s: %s", path, strerror(error));
         return error == ENOENT || error == ENOTDIR ? MS_EXIT_NOT_FOUND : MS_EXIT_NOT_EXECUTABLE;
     }
-    ms_cli_error("cannot run %s: %s", path, S_ISREG(st.st_mode) ? "it is not executable" : "it is not a file");
+    ms_cli_error("cannot run %s: %s", path,
+                 S_ISREG(st.st_mode) ? "it is not executable" : "it is not a file");
     return MS_EXIT_NOT_EXECUTABLE;
 }
 
@@ -92,8 +95,8 @@ static _Noreturn void exec_child(const char *path, char **argv, const struct ms_
     _exit(MS_EXIT_NOT_FOUND);
 }
 
-/* A stopped child stops us, so that the shell takes the terminal back; continued, we continue it. Without a terminal no
- * shell waits for that, and whoever stopped the child continues it alone. */
+/* A stopped child stops us, so that the shell takes the terminal back; continued, we continue it. Without a
+ * terminal no shell waits for that, and whoever stopped the child continues it alone. */
 static void stop_with(pid_t pid)
 {
     int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);

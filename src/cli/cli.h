@@ -1,7 +1,7 @@
 /* cli.h - what the verbs of the memshim command share: the table of verbs, option parsing, output and errors.
  *
- * Floor 5. Single threaded; memory is malloc's; nothing here runs inside a host process. Figures go to standard output,
- * everything said about them to standard error, one line each. */
+ * Floor 5. Single threaded; memory is malloc's; nothing here runs inside a host process. Figures go to
+ * standard output, everything said about them to standard error, one line each. */
 #ifndef MS_CLI_CLI_H
 #define MS_CLI_CLI_H
 
@@ -27,7 +27,7 @@ enum ms_exit {
 struct ms_flag {
     const char *verb;
     int id;
-    const char *letter;   /* "" for none */
+    const char *letter; /* "" for none */
     const char *name;
     const char *argument; /* "" for none, "[=X]" where it may be left out */
     const char *text;
@@ -47,12 +47,15 @@ extern const struct ms_flag ms_flags[];
 
 const struct ms_verb *ms_verb_find(const char *name);
 
-/** Called for each option that was given; `value` is NULL for an option without argument. Returns 0, or -1 after an error line. */
+/** Called for each option that was given; `value` is NULL for an option without argument. Returns 0, or -1
+ * after an error line. */
 typedef int (*ms_flag_func_t)(void *arg, int id, const char *value);
 
-/** Parse the options of the verb argv[0] by its rows; stops at the first operand if `in_order`, else operands may stand between.
+/** Parse the options of the verb argv[0] by its rows; stops at the first operand if `in_order`, else operands
+ * may stand between.
  *
- * Returns the index of the first operand, or -1 after one line on stderr, or -2 when --help was given and answered. */
+ * Returns the index of the first operand, or -1 after one line on stderr, or -2 when --help was given and
+ * answered. */
 int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void *arg);
 /** The exit status that belongs to a negative ms_cli_parse(). */
 int ms_cli_parse_status(int parsed);

@@ -1,6 +1,7 @@
 /* cmd_env.c - memshim env: every variable, its value here, where that comes from, and what is allowed.
  *
- * Floor 5. Everything comes from the rows of options.def; docs/environment.md and memshim-env(1) are this verb's output. */
+ * Floor 5. Everything comes from the rows of options.def; docs/environment.md and memshim-env(1) are this
+ * verb's output. */
 #include <ctype.h>
 #include <string.h>
 
@@ -48,7 +49,8 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
         snprintf(text, bytes, "a whole number, %s", words);
         break;
     case MS_TYPE_SIZE:
-        snprintf(text, bytes, "a size: a number with K, M, G, T, or %% of the device's memory%s%s", used ? "; or " : "", words);
+        snprintf(text, bytes, "a size: a number with K, M, G, T, or %% of the device's memory%s%s",
+                 used ? "; or " : "", words);
         break;
     case MS_TYPE_PATH:
         snprintf(text, bytes, "a path%s%s", used ? ", or " : "", words);
@@ -99,11 +101,12 @@ static void print_json(void)
         char name[64];
 
         snprintf(name, sizeof(name), "MEMSHIM_%s", info->name);
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", name, "value",
-                                               ms_option_text((enum ms_option_id)id), "source",
-                                               sources[ms_option_source((enum ms_option_id)id)], "default",
-                                               info->default_text, "allowed", allowed(info, text, sizeof(text)), "effect",
-                                               effects[info->effect], "text", info->text));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", name, "value",
+                                        ms_option_text((enum ms_option_id)id), "source",
+                                        sources[ms_option_source((enum ms_option_id)id)], "default",
+                                        info->default_text, "allowed", allowed(info, text, sizeof(text)),
+                                        "effect", effects[info->effect], "text", info->text));
     }
     ms_cli_print_json(stdout, array);
 }
@@ -123,10 +126,14 @@ static void print_markdown(void)
     int id;
 
     printf("# Variables\n\n"
-           "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against it. -->\n\n"
-           "Sizes take K, M, G, T (powers of 1024) or `%%` of the device's memory. An unknown `MEMSHIM_*` or a bad value gets one\n"
-           "line on standard error that names it and what is allowed, and the default is used; `memshim run` refuses to start\n"
-           "instead (exit 2). `memshim env` prints the values in force and where each comes from. A variable marked *checked*\n"
+           "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against "
+           "it. -->\n\n"
+           "Sizes take K, M, G, T (powers of 1024) or `%%` of the device's memory. An unknown `MEMSHIM_*` or "
+           "a bad value gets one\n"
+           "line on standard error that names it and what is allowed, and the default is used; `memshim run` "
+           "refuses to start\n"
+           "instead (exit 2). `memshim env` prints the values in force and where each comes from. A variable "
+           "marked *checked*\n"
            "is parsed and checked today and acts once the part of memshim that it steers exists.\n\n"
            "| name | default | allowed | acts | meaning |\n|---|---|---|---|---|\n");
     for (id = 0; id < MS_OPT_COUNT; id++) {
@@ -143,7 +150,8 @@ static void print_markdown(void)
     }
 }
 
-/* A line of text for roff: a leading dot or quote would be a request, a backslash an escape, a minus a hyphen. */
+/* A line of text for roff: a leading dot or quote would be a request, a backslash an escape, a minus a
+ * hyphen. */
 static void put_roff(const char *text)
 {
     if (*text == '.' || *text == '\'')

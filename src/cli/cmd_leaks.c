@@ -1,6 +1,7 @@
 /* cmd_leaks.c - memshim leaks: what was allocated and never freed, by call site.
  *
- * Floor 5. Order: most bytes first, equal ones by site id, so that two runs of one program can be compared. */
+ * Floor 5. Order: most bytes first, equal ones by site id, so that two runs of one program can be compared.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,16 @@ static int compare_leaks(const void *a, const void *b)
 }
 
 /* The leaks of at least min_bytes, sorted; the caller frees the array. */
-static json_t **select_leaks(const struct ms_report *report, const struct leaks_options *options, size_t *count_p)
+static json_t **select_leaks(const struct ms_report *report, const struct leaks_options *options,
+                             size_t *count_p)
 {
     json_t *leaks = ms_report_array(report->root, "leaks");
     json_t **selected = calloc(json_array_size(leaks) + 1, sizeof(*selected));
     json_t *leak;
     size_t i, count = 0;
 
-    json_array_foreach(leaks, i, leak) {
+    json_array_foreach(leaks, i, leak)
+    {
         json_int_t bytes = ms_report_int(leak, "bytes");
 
         if (selected && bytes >= 0 && (uint64_t)bytes >= options->min_bytes)
@@ -84,7 +87,8 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     return object;
 }
 
-static void print_json(FILE *out, const char *path, const struct ms_report *report, json_t **leaks, size_t count)
+static void print_json(FILE *out, const char *path, const struct ms_report *report, json_t **leaks,
+                       size_t count)
 {
     json_t *rows = json_array();
     json_int_t bytes = 0;
@@ -105,8 +109,8 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
     const char *class = ms_report_text(leak, "class");
     const char *owner = ms_text_stack_module(report, ms_report_int(site, "stack"));
 
-    fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ", ms_text_size(ms_report_int(leak, "bytes")).text, count,
-            count == 1 ? "" : "s");
+    fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ",
+            ms_text_size(ms_report_int(leak, "bytes")).text, count, count == 1 ? "" : "s");
     ms_text_put(out, *class ? class : "at_exit");
     fputs(", ", out);
     ms_text_put(out, ms_cli_site_api(site));
@@ -137,8 +141,8 @@ static void print_text(FILE *out, const struct ms_report *report, json_t **leaks
         fputs("no leaks\n", out);
         return;
     }
-    fprintf(out, "%s leaked in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(bytes).text, blocks,
-            blocks == 1 ? "" : "s", count, count == 1 ? "" : "s");
+    fprintf(out, "%s leaked in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(bytes).text,
+            blocks, blocks == 1 ? "" : "s", count, count == 1 ? "" : "s");
     if (suppressed)
         fprintf(out, "; %s more suppressed", ms_text_size(suppressed).text);
     fputc('\n', out);

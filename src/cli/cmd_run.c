@@ -1,6 +1,7 @@
 /* cmd_run.c - memshim run: a program under memshim, its report, and what to do next.
  *
- * Floor 5. The program's own status is the command's, unless memshim fails before it runs or a condition was asked for. */
+ * Floor 5. The program's own status is the command's, unless memshim fails before it runs or a condition was
+ * asked for. */
 #include "config.h"
 
 #include <errno.h>
@@ -140,9 +141,8 @@ static json_int_t count_leaked_blocks(const struct ms_report *report)
     json_int_t blocks = 0;
     size_t i;
 
-    json_array_foreach(leaks, i, leak)
-        if (strcmp(ms_report_text(leak, "class"), "suppressed"))
-            blocks += ms_report_int(leak, "count");
+    json_array_foreach(leaks, i, leak) if (strcmp(ms_report_text(leak, "class"), "suppressed")) blocks +=
+        ms_report_int(leak, "count");
     return blocks;
 }
 
@@ -166,9 +166,9 @@ static void print_found(const struct ms_outcome *outcome)
     const char *path = shown_path(outcome->found[0].path);
     size_t i;
 
-    json_array_foreach(devices, i, device)
-        peak += ms_report_int(device, "peak_live_bytes");
-    ms_cli_note("process %" JSON_INTEGER_FORMAT ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
+    json_array_foreach(devices, i, device) peak += ms_report_int(device, "peak_live_bytes");
+    ms_cli_note("process %" JSON_INTEGER_FORMAT
+                ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,
                 json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
                 ms_text_size(ms_report_leaked(report, -1)).text, blocks, blocks == 1 ? "" : "s");
@@ -183,14 +183,16 @@ static void print_found(const struct ms_outcome *outcome)
 static void print_none(const struct ms_child *child, const char *program)
 {
     if (child->signal)
-        ms_cli_note("no report: %s was ended by signal %d (%s) before it could write one", program, child->signal,
-                    strsignal(child->signal));
+        ms_cli_note("no report: %s was ended by signal %d (%s) before it could write one", program,
+                    child->signal, strsignal(child->signal));
     else
         ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process", program);
 }
 
-/* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass. */
-static int gate(const struct run_options *options, const struct ms_outcome *outcome, const struct ms_child *child)
+/* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass.
+ */
+static int gate(const struct run_options *options, const struct ms_outcome *outcome,
+                const struct ms_child *child)
 {
     json_int_t leaked = 0;
     size_t i;
@@ -205,7 +207,8 @@ static int gate(const struct run_options *options, const struct ms_outcome *outc
         leaked += ms_report_leaked(&outcome->found[i].report, -1);
     if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
         return child->status;
-    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text, ms_text_size((json_int_t)options->leak_bytes).text);
+    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
+                 ms_text_size((json_int_t)options->leak_bytes).text);
     return (int)options->error_code;
 }
 

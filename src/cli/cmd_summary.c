@@ -35,8 +35,9 @@ static int take(void *arg, int id, const char *value)
 
 static json_t *top_sites_json(const struct ms_report *report, size_t top)
 {
-    static const char *const keys[] = {"id",         "api",        "device",        "total_bytes", "total_count",
-                                       "live_bytes", "live_count", "at_peak_bytes", "max_bytes"};
+    static const char *const keys[] = {"id",          "api",           "device",
+                                       "total_bytes", "total_count",   "live_bytes",
+                                       "live_count",  "at_peak_bytes", "max_bytes"};
     size_t i, k, count;
     json_t **sites = ms_cli_sites_by(report, "at_peak_bytes", &count);
     json_t *array = json_array();
@@ -56,18 +57,21 @@ static json_t *top_sites_json(const struct ms_report *report, size_t top)
 
 static json_t *devices_json(const struct ms_report *report)
 {
-    static const char *const keys[] = {"index",      "api",        "name",            "total_bytes",
-                                       "live_bytes", "live_count", "peak_live_bytes", "followed_bytes"};
+    static const char *const keys[] = {"index",           "api",           "name",
+                                       "total_bytes",     "live_bytes",    "live_count",
+                                       "peak_live_bytes", "followed_bytes"};
     json_t *array = json_array(), *device;
     size_t i, k;
 
-    json_array_foreach(ms_report_array(report->root, "devices"), i, device) {
+    json_array_foreach(ms_report_array(report->root, "devices"), i, device)
+    {
         json_t *object = json_object();
 
         for (k = 0; k < MS_ARRAY_LEN(keys); k++)
             if (json_object_get(device, keys[k]))
                 json_object_set(object, keys[k], json_object_get(device, keys[k]));
-        json_object_set_new(object, "leaked_bytes", json_integer(ms_report_leaked(report, ms_report_int(device, "index"))));
+        json_object_set_new(object, "leaked_bytes",
+                            json_integer(ms_report_leaked(report, ms_report_int(device, "index"))));
         json_array_append_new(array, object);
     }
     return array;
@@ -75,7 +79,8 @@ static json_t *devices_json(const struct ms_report *report)
 
 static json_t *summary_json(const char *path, const struct ms_report *report, size_t top)
 {
-    static const char *const copied[] = {"run", "apis", "coverage", "oom", "findings", "overhead", "diagnostics"};
+    static const char *const copied[] = {"run",      "apis",     "coverage",   "oom",
+                                         "findings", "overhead", "diagnostics"};
     json_t *object = json_object();
     size_t i;
 

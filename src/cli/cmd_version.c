@@ -24,7 +24,8 @@ int ms_cmd_version(int argc, char **argv)
         return MS_EXIT_USAGE;
     }
     if (json)
-        printf("{\"name\": \"memshim\", \"version\": \"%s\", \"commit\": \"%s\"}\n", PACKAGE_VERSION, MEMSHIM_COMMIT);
+        printf("{\"name\": \"memshim\", \"version\": \"%s\", \"commit\": \"%s\"}\n", PACKAGE_VERSION,
+               MEMSHIM_COMMIT);
     else
         printf("memshim %s (%s)\n", PACKAGE_VERSION, MEMSHIM_COMMIT);
     return ms_cli_close_output(stdout);

@@ -52,8 +52,7 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
     *count_p = sites ? count : 0;
     if (!sites)
         return NULL;
-    json_array_foreach(report->sites, i, site)
-        sites[i] = site;
+    json_array_foreach(report->sites, i, site) sites[i] = site;
     sort_key = key;
     qsort(sites, count, sizeof(*sites), compare_sites);
     return sites;
@@ -75,8 +74,9 @@ json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
             if (json_object_get(frames[i], keys[k]))
                 json_object_set(frame, keys[k], json_object_get(frames[i], keys[k]));
         if (json_is_integer(module))
-            json_object_set_new(frame, "module",
-                                json_string(ms_report_text(ms_report_module(report, json_integer_value(module)), "path")));
+            json_object_set_new(
+                frame, "module",
+                json_string(ms_report_text(ms_report_module(report, json_integer_value(module)), "path")));
         json_array_append_new(array, frame);
     }
     return array;

@@ -6,17 +6,18 @@
 
 #include "report/read.h"
 
-/** Read a report and resolve the names that it lacks, as far as the modules are at hand here; what could not be resolved
- * gets one note on stderr. Returns 0, or -1 after an error line. */
+/** Read a report and resolve the names that it lacks, as far as the modules are at hand here; what could not
+ * be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
 int ms_cli_load(const char *path, struct ms_report *report_p);
 
-/** The sites as an array of their own, largest `key` first, equal ones by id; free() it. NULL if there are none. */
+/** The sites as an array of their own, largest `key` first, equal ones by id; free() it. NULL if there are
+ * none. */
 json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t *count_p);
 
 /** A stack as JSON: an array of {function?, file?, line?, module?, rel_pc?}, innermost first. */
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
 
-/** "cudaMalloc", "device 0": what a site is, besides its stack. */
+/** The function that the program called, or "?". */
 const char *ms_cli_site_api(const json_t *site);
 
 /** Print a JSON value and a newline, and let go of it. */

@@ -1,7 +1,7 @@
 /* outcome.c - the reports that a run left behind; see outcome.h.
  *
- * Floor 5. A report is recognised by what it says (process, host, time), not by its name alone: an old file of the same
- * name, or another run's in the same directory, is none of ours. */
+ * Floor 5. A report is recognised by what it says (process, host, time), not by its name alone: an old file
+ * of the same name, or another run's in the same directory, is none of ours. */
 #include "cli/outcome.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ char *ms_outcome_pattern(void)
     return pattern;
 }
 
-/* A file name pattern for glob(3): what is known is put in, what is not becomes a star. `process` "" stands for any.
- * *exact_p says that no star was needed. */
+/* A file name pattern for glob(3): what is known is put in, what is not becomes a star. `process` "" stands
+ * for any. *exact_p says that no star was needed. */
 static char *glob_pattern(const char *pattern, const char *process, bool *exact_p)
 {
     char host[256] = "";

@@ -22,19 +22,22 @@ struct ms_outcome {
     bool own; /* whether found[0] is of the process that was started */
 };
 
-/** Where reports go: MEMSHIM_REPORT as options have it, made absolute (the program may change its directory). NULL if it is
- * "none"; malloc's. */
+/** Where reports go: MEMSHIM_REPORT as options have it, made absolute (the program may change its directory).
+ * NULL if it is "none"; malloc's. */
 char *ms_outcome_pattern(void);
-/** The pattern as a file name if it holds no placeholder that differs between processes; NULL if it does. malloc's. */
+/** The pattern as a file name if it holds no placeholder that differs between processes; NULL if it does.
+ * malloc's. */
 char *ms_outcome_fixed_path(const char *pattern);
 
-/** Read the reports that `pattern` can have become on this host and that were begun at `since_unix_ns` or later. */
+/** Read the reports that `pattern` can have become on this host and that were begun at `since_unix_ns` or
+ * later. */
 void ms_outcome_find(const char *pattern, pid_t pid, int64_t since_unix_ns, struct ms_outcome *outcome_p);
 /** Resolve the names of every report found and write it back in place. */
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
 
-/** Write `report` to `path` through a file beside it, keeping the mode of what is there. 0, or -1 after an error line. */
+/** Write `report` to `path` through a file beside it, keeping the mode of what is there. 0, or -1 after an
+ * error line. */
 int ms_outcome_store(const char *path, const struct ms_report *report);
 
 #endif

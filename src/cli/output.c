@@ -12,12 +12,13 @@
 #include "cli/cli.h"
 
 static struct {
-    char *path;      /* NULL: standard output, or something that is no regular file */
+    char *path; /* NULL: standard output, or something that is no regular file */
     char *temporary;
     bool force;
 } output;
 
-/* A regular file is written beside its name and moved there; anything else (a pipe, a terminal) is written as it goes. */
+/* A regular file is written beside its name and moved there; anything else (a pipe, a terminal) is written as
+ * it goes. */
 static FILE *open_temporary(const char *path, bool force)
 {
     FILE *file;

@@ -16,8 +16,9 @@
 extern char **environ;
 
 /* In the order in which they depend on each other; those that this build has are preloaded. */
-static const char *const sim_libraries[] = {"libcuda.so.1",     "libcudart.so.12",   "libcudart.so.13",   "libnccl.so.2",
-                                            "libamdhip64.so.5", "libamdhip64.so.6",  "libamdhip64.so.7",  "libascendcl.so"};
+static const char *const sim_libraries[] = {"libcuda.so.1",     "libcudart.so.12",  "libcudart.so.13",
+                                            "libnccl.so.2",     "libamdhip64.so.5", "libamdhip64.so.6",
+                                            "libamdhip64.so.7", "libascendcl.so"};
 
 /* The directory of this command's own file, without the slash; "" if it cannot be told. */
 static const char *own_directory(void)
@@ -36,7 +37,8 @@ static const char *own_directory(void)
     return directory;
 }
 
-/* Tries the three places; `installed` is relative to a library directory, `name` to a build tree. Keeps the real path. */
+/* Tries the three places; `installed` is relative to a library directory, `name` to a build tree. Keeps the
+ * real path. */
 static const char *find(const char *installed, const char *name, char *found)
 {
     char candidate[2 * PATH_MAX];
@@ -94,8 +96,8 @@ static void append(struct list *list, const char *directory, const char *name)
 {
     char *grown;
 
-    if (asprintf(&grown, "%s%s%s%s%s", list->text ? list->text : "", list->text ? ":" : "", directory, *directory ? "/" : "",
-                 name) < 0) {
+    if (asprintf(&grown, "%s%s%s%s%s", list->text ? list->text : "", list->text ? ":" : "", directory,
+                 *directory ? "/" : "", name) < 0) {
         list->failed = true;
         return;
     }
@@ -105,7 +107,8 @@ static void append(struct list *list, const char *directory, const char *name)
 
 static bool is_sanitizer(const char *path)
 {
-    static const char *const starts[] = {"libasan.", "libtsan.", "libhwasan.", "liblsan.", "libubsan.", "libclang_rt."};
+    static const char *const starts[] = {"libasan.", "libtsan.",  "libhwasan.",
+                                         "liblsan.", "libubsan.", "libclang_rt."};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t i;
 
@@ -160,16 +163,18 @@ int ms_preload_set(bool sim)
     struct list list = {NULL, false};
 
     if (!library) {
-        ms_cli_error("libmemshim.so is not in %s/../lib, %s or %s", own_directory(), own_directory(), MS_LIBDIR);
+        ms_cli_error("libmemshim.so is not in %s/../lib, %s or %s", own_directory(), own_directory(),
+                     MS_LIBDIR);
         return -1;
     }
     if (sim && !directory) {
-        ms_cli_error("the simulated libcuda.so.1 is not in %s/../lib/memshim/sim, %s or %s/memshim/sim", own_directory(),
-                     own_directory(), MS_LIBDIR);
+        ms_cli_error("the simulated libcuda.so.1 is not in %s/../lib/memshim/sim, %s or %s/memshim/sim",
+                     own_directory(), own_directory(), MS_LIBDIR);
         return -1;
     }
     if (strpbrk(library, ": ") || (sim && strpbrk(directory, ": "))) {
-        ms_cli_error("%s cannot be preloaded: its path has a space or a colon in it", strpbrk(library, ": ") ? library : directory);
+        ms_cli_error("%s cannot be preloaded: its path has a space or a colon in it",
+                     strpbrk(library, ": ") ? library : directory);
         return -1;
     }
     append_inherited(&list, true);

@@ -1,27 +1,29 @@
 /* preload.h - the environment under which a program is followed.
  *
- * Floor 5. The library and the simulator are found from where this command lies, never from a variable: what runs inside
- * the program is what was installed or built together with the command. */
+ * Floor 5. The library and the simulator are found from where this command lies, never from a variable: what
+ * runs inside the program is what was installed or built together with the command. */
 #ifndef MS_CLI_PRELOAD_H
 #define MS_CLI_PRELOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** The path of libmemshim.so, or NULL. Looked for in ../lib beside the command's directory, in that directory (a build
- * tree), then in the configured library directory. */
+/** The path of libmemshim.so, or NULL. Looked for in ../lib beside the command's directory, in that directory
+ * (a build tree), then in the configured library directory. */
 const char *ms_preload_library(void);
 /** The directory of the simulated libraries, or NULL; the same search, with memshim/sim behind lib. */
 const char *ms_preload_sim_dir(void);
 
-/** Check every MEMSHIM_* variable and the file they name; one error line for each that is wrong. Returns how many. */
+/** Check every MEMSHIM_* variable and the file they name; one error line for each that is wrong. Returns how
+ * many. */
 int ms_preload_check_options(void);
 
-/** Set LD_PRELOAD (and with `sim` LD_LIBRARY_PATH) in this process's environment, for a program about to be run.
+/** Set LD_PRELOAD (and with `sim` LD_LIBRARY_PATH) in this process's environment, for a program about to be
+ * run.
  *
- * Our library goes before what is preloaded already, but behind a sanitizer's runtime, which insists on being first. With `sim` the simulated
- * libraries are preloaded by path as well: a program's DT_RPATH beats a search path, not what is loaded already.
- * Returns 0, or -1 after an error line. */
+ * Our library goes before what is preloaded already, but behind a sanitizer's runtime, which insists on being
+ * first. With `sim` the simulated libraries are preloaded by path as well: a program's DT_RPATH beats a
+ * search path, not what is loaded already. Returns 0, or -1 after an error line. */
 int ms_preload_set(bool sim);
 
 #endif

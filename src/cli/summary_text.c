@@ -1,6 +1,7 @@
 /* summary_text.c - one page about one report, for people; see summary.h.
  *
- * Floor 5. A section that has nothing to say is left out, except what memshim could not see: that none is known is news. */
+ * Floor 5. A section that has nothing to say is left out, except what memshim could not see: that none is
+ * known is news. */
 #include "cli/summary.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void print_argv(FILE *out, const json_t *run)
     json_t *word;
     size_t i;
 
-    json_array_foreach(json_object_get(run, "argv"), i, word) {
+    json_array_foreach(json_object_get(run, "argv"), i, word)
+    {
         if (i)
             fputc(' ', out);
         if (i == 12) {
@@ -37,7 +39,8 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
 
     fputs(bold ? "\033[1m" : "", out);
     print_argv(out, run);
-    fprintf(out, "%s\n  process %" JSON_INTEGER_FORMAT " on ", bold ? "\033[0m" : "", ms_report_int(run, "pid"));
+    fprintf(out, "%s\n  process %" JSON_INTEGER_FORMAT " on ", bold ? "\033[0m" : "",
+            ms_report_int(run, "pid"));
     ms_text_put(out, ms_report_text(run, "host"));
     if (json_object_get(run, "rank"))
         fprintf(out, ", rank %" JSON_INTEGER_FORMAT, ms_report_int(run, "rank"));
@@ -65,8 +68,10 @@ static void print_devices(FILE *out, const struct ms_report *report)
         return;
     }
     ms_text_heading(out, "Devices");
-    fprintf(out, "  %-8s %10s %10s %8s %10s %10s  %s\n", "device", "peak", "live", "blocks", "leaked", "memory", "name");
-    json_array_foreach(devices, i, device) {
+    fprintf(out, "  %-8s %10s %10s %8s %10s %10s  %s\n", "device", "peak", "live", "blocks", "leaked",
+            "memory", "name");
+    json_array_foreach(devices, i, device)
+    {
         fprintf(out, "  %-4s", ms_report_text(device, "api"));
         fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
@@ -83,7 +88,8 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
     json_int_t device = ms_report_int(site, "device"), count = ms_report_int(site, "total_count");
 
     fprintf(out, "  %s at peak, %s live, %s in %" JSON_INTEGER_FORMAT " call%s of ",
-            ms_text_size(ms_report_int(site, "at_peak_bytes")).text, ms_text_size(ms_report_int(site, "live_bytes")).text,
+            ms_text_size(ms_report_int(site, "at_peak_bytes")).text,
+            ms_text_size(ms_report_int(site, "live_bytes")).text,
             ms_text_size(ms_report_int(site, "total_bytes")).text, count, count == 1 ? "" : "s");
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)
@@ -99,7 +105,8 @@ static void print_sites(FILE *out, const struct ms_report *report, size_t top)
     char heading[96];
 
     if (count && top) {
-        snprintf(heading, sizeof(heading), "Call sites by their share of the peak, %zu of %zu", count < top ? count : top, count);
+        snprintf(heading, sizeof(heading), "Call sites by their share of the peak, %zu of %zu",
+                 count < top ? count : top, count);
         ms_text_heading(out, heading);
     }
     for (i = 0; i < count && i < top; i++)
@@ -117,9 +124,11 @@ static void print_apis(FILE *out, const struct ms_report *report)
         return;
     ms_text_heading(out, "Interfaces");
     fprintf(out, "  %10s %10s %9s  %s\n", "calls", "bytes", "failures", "name");
-    json_array_foreach(apis, i, api) {
-        fprintf(out, "  %10" JSON_INTEGER_FORMAT " %10s %9" JSON_INTEGER_FORMAT "  ", ms_report_int(api, "calls"),
-                ms_text_size(ms_report_int(api, "bytes")).text, ms_report_int(api, "failures"));
+    json_array_foreach(apis, i, api)
+    {
+        fprintf(out, "  %10" JSON_INTEGER_FORMAT " %10s %9" JSON_INTEGER_FORMAT "  ",
+                ms_report_int(api, "calls"), ms_text_size(ms_report_int(api, "bytes")).text,
+                ms_report_int(api, "failures"));
         ms_text_put(out, ms_report_text(api, "name"));
         fputc('\n', out);
     }
@@ -134,11 +143,12 @@ static void print_oom(FILE *out, const struct ms_report *report)
     if (!json_array_size(rows))
         return;
     ms_text_heading(out, "Out of memory");
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
         ms_text_put(out, ms_report_text(row, "api"));
-        fprintf(out, " of %s on device %" JSON_INTEGER_FORMAT " (", ms_text_size(ms_report_int(row, "requested")).text,
-                ms_report_int(row, "device"));
+        fprintf(out, " of %s on device %" JSON_INTEGER_FORMAT " (",
+                ms_text_size(ms_report_int(row, "requested")).text, ms_report_int(row, "device"));
         ms_text_put(out, ms_report_text(row, "cause"));
         fprintf(out, "); %s were live\n", ms_text_size(ms_report_int(row, "live")).text);
     }
@@ -152,18 +162,23 @@ static void print_coverage(FILE *out, const struct ms_report *report)
     size_t i;
 
     ms_text_heading(out, "Coverage");
-    fprintf(out, "  reached by exported name %" JSON_INTEGER_FORMAT ", dlsym %" JSON_INTEGER_FORMAT
-                 ", cuGetProcAddress %" JSON_INTEGER_FORMAT "\n",
-            ms_report_int(routes, "exported"), ms_report_int(routes, "dlsym"), ms_report_int(routes, "get_proc_address"));
-    if (ms_report_int(coverage, "divergent") || ms_report_int(coverage, "unseen_frees") || ms_report_int(coverage, "late_frees"))
+    fprintf(out,
+            "  reached by exported name %" JSON_INTEGER_FORMAT ", dlsym %" JSON_INTEGER_FORMAT
+            ", cuGetProcAddress %" JSON_INTEGER_FORMAT "\n",
+            ms_report_int(routes, "exported"), ms_report_int(routes, "dlsym"),
+            ms_report_int(routes, "get_proc_address"));
+    if (ms_report_int(coverage, "divergent") || ms_report_int(coverage, "unseen_frees") ||
+        ms_report_int(coverage, "late_frees"))
         fprintf(out,
-                "  divergent lookups %" JSON_INTEGER_FORMAT ", frees of memory never seen %" JSON_INTEGER_FORMAT
+                "  divergent lookups %" JSON_INTEGER_FORMAT
+                ", frees of memory never seen %" JSON_INTEGER_FORMAT
                 ", frees after the report %" JSON_INTEGER_FORMAT "\n",
                 ms_report_int(coverage, "divergent"), ms_report_int(coverage, "unseen_frees"),
                 ms_report_int(coverage, "late_frees"));
     if (!json_array_size(spots))
         fputs("  nothing is known to have been missed\n", out);
-    json_array_foreach(spots, i, spot) {
+    json_array_foreach(spots, i, spot)
+    {
         fputs("  not seen: ", out);
         ms_text_put(out, json_is_string(spot) ? json_string_value(spot) : ms_report_text(spot, "message"));
         fputc('\n', out);
@@ -178,7 +193,8 @@ static void print_findings(FILE *out, const struct ms_report *report)
     if (!json_array_size(findings))
         return;
     ms_text_heading(out, "Findings");
-    json_array_foreach(findings, i, finding) {
+    json_array_foreach(findings, i, finding)
+    {
         fputs("  ", out);
         ms_text_put(out, ms_report_text(finding, "severity"));
         fputs(": ", out);
@@ -195,16 +211,20 @@ static void print_diagnostics(FILE *out, const struct ms_report *report)
 {
     json_t *lines = ms_report_array(report->root, "diagnostics"), *line;
     json_t *overhead = json_object_get(report->root, "overhead");
-    json_int_t events = ms_report_int(overhead, "dropped_events"), stacks = ms_report_int(overhead, "dropped_stacks");
+    json_int_t events = ms_report_int(overhead, "dropped_events"),
+               stacks = ms_report_int(overhead, "dropped_stacks");
     size_t i;
 
     if (!json_array_size(lines) && !events && !stacks)
         return;
     ms_text_heading(out, "Diagnostics");
     if (events || stacks)
-        fprintf(out, "  dropped for want of room: %" JSON_INTEGER_FORMAT " events, %" JSON_INTEGER_FORMAT " stacks\n", events,
-                stacks);
-    json_array_foreach(lines, i, line) {
+        fprintf(out,
+                "  dropped for want of room: %" JSON_INTEGER_FORMAT " events, %" JSON_INTEGER_FORMAT
+                " stacks\n",
+                events, stacks);
+    json_array_foreach(lines, i, line)
+    {
         fputs("  ", out);
         ms_text_put(out, json_is_string(line) ? json_string_value(line) : ms_report_text(line, "message"));
         fputc('\n', out);

@@ -35,7 +35,8 @@ json_t *ms_report_array(const json_t *object, const char *key)
     return json_is_array(array) ? array : NULL;
 }
 
-/* Ids are positions in every report that memshim writes; a file put together by hand may order its rows otherwise. */
+/* Ids are positions in every report that memshim writes; a file put together by hand may order its rows
+ * otherwise. */
 static json_t *row_by_id(json_t *rows, json_int_t id)
 {
     json_t *row = id < 0 ? NULL : json_array_get(rows, (size_t)id);
@@ -43,7 +44,8 @@ static json_t *row_by_id(json_t *rows, json_int_t id)
 
     if (row && ms_report_int(row, "id") == id)
         return row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         json_t *own = json_object_get(row, "id");
 
         if (json_is_integer(own) && json_integer_value(own) == id)
@@ -88,10 +90,12 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device)
     json_t *leak;
     size_t i;
 
-    json_array_foreach(leaks, i, leak) {
+    json_array_foreach(leaks, i, leak)
+    {
         json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
 
-        if (strcmp(ms_report_text(leak, "class"), "suppressed") && (device < 0 || ms_report_int(site, "device") == device))
+        if (strcmp(ms_report_text(leak, "class"), "suppressed") &&
+            (device < 0 || ms_report_int(site, "device") == device))
             bytes += ms_report_int(leak, "bytes");
     }
     return bytes;
@@ -108,14 +112,15 @@ static int check_version(const json_t *root, const char *path, char *error, size
         return -1;
     }
     if (major != SCHEMA_MAJOR) {
-        snprintf(error, error_bytes, "%s: report of schema version %.16s; this memshim reads version %d", path, version,
-                 SCHEMA_MAJOR);
+        snprintf(error, error_bytes, "%s: report of schema version %.16s; this memshim reads version %d",
+                 path, version, SCHEMA_MAJOR);
         return -1;
     }
     return 0;
 }
 
-/* jansson's words end in "near '...'" with text from the file; control characters in it must not reach a terminal. */
+/* jansson's words end in "near '...'" with text from the file; control characters in it must not reach a
+ * terminal. */
 static void make_printable(char *text)
 {
     for (; *text; text++)
@@ -153,7 +158,8 @@ int ms_report_read(const char *path, struct ms_report *report_p, char *error, si
     if (file != stdin)
         fclose(file);
     if (!root) {
-        snprintf(error, error_bytes, "%s: no JSON: line %d, column %d: %s", path, fault.line, fault.column, fault.text);
+        snprintf(error, error_bytes, "%s: no JSON: line %d, column %d: %s", path, fault.line, fault.column,
+                 fault.text);
         make_printable(error);
         return -1;
     }

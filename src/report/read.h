@@ -1,7 +1,8 @@
 /* read.h - a report read back from its file.
  *
- * Floor 4, command line only: malloc, jansson's shared library. What is read is not trusted: every access here answers with
- * 0, "" or NULL where the file lacks something or has it in another type, and ids out of range name nothing. */
+ * Floor 4, command line only: malloc, jansson's shared library. What is read is not trusted: every access
+ * here answers with 0, "" or NULL where the file lacks something or has it in another type, and ids out of
+ * range name nothing. */
 #ifndef MS_REPORT_READ_H
 #define MS_REPORT_READ_H
 
@@ -9,12 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Longer stacks than the recorder ever keeps (256 frames, some of them several inlined functions) are cut when read. */
+/* Longer stacks than the recorder ever keeps (256 frames, some of them several inlined functions) are cut
+ * when read. */
 #define MS_REPORT_DEPTH_MAX 2048
 
 struct ms_report {
-    json_t *root;    /* owned */
-    json_t *sites;   /* borrowed from root; NULL where absent */
+    json_t *root;  /* owned */
+    json_t *sites; /* borrowed from root; NULL where absent */
     json_t *stacks;
     json_t *frames;
     json_t *modules;
@@ -22,8 +24,9 @@ struct ms_report {
 
 /** Read a report; `path` "-" is standard input.
  *
- * Returns 0, or -1 with one line in `error` that names the file and what is wrong with it: unreadable, no JSON (with
- * line and column), no memshim report, or one of a later major version. The caller closes a report that was read. */
+ * Returns 0, or -1 with one line in `error` that names the file and what is wrong with it: unreadable, no
+ * JSON (with line and column), no memshim report, or one of a later major version. The caller closes a report
+ * that was read. */
 int ms_report_read(const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
 void ms_report_close(struct ms_report *report);
 
@@ -37,7 +40,8 @@ json_t *ms_report_array(const json_t *object, const char *key);
 json_t *ms_report_site(const struct ms_report *report, json_int_t id);
 json_t *ms_report_module(const struct ms_report *report, json_int_t id);
 
-/** The frames of a stack, innermost first, at most `max`; returns how many. A stack that refers to itself is cut. */
+/** The frames of a stack, innermost first, at most `max`; returns how many. A stack that refers to itself is
+ * cut. */
 size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t **frames, size_t max);
 
 /** Bytes leaked on `device` (-1: on all): leaks[] without those that are suppressed. */

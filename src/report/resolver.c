@@ -1,7 +1,7 @@
 /* resolver.c - names for the addresses of one ELF file; see resolver.h.
  *
- * Floor 4, command line only. One libdwfl session per file, so that the memory of a large library's debug information is
- * given back before the next one is opened. */
+ * Floor 4, command line only. One libdwfl session per file, so that the memory of a large library's debug
+ * information is given back before the next one is opened. */
 #include "config.h"
 
 #include "report/resolver.h"
@@ -92,7 +92,8 @@ static char *debug_search_path(const struct ms_symbol_places *places)
     return path;
 }
 
-static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *file, int fd, const char *build_id)
+static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *file, int fd,
+                                     const char *build_id)
 {
     Elf *elf;
 
@@ -117,7 +118,8 @@ static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *f
     return build_id_equals(elf, build_id) ? MS_RESOLVER_OK : MS_RESOLVER_MISMATCH;
 }
 
-enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id, const struct ms_symbol_places *places,
+enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id,
+                                         const struct ms_symbol_places *places,
                                          struct ms_resolver **resolver_p)
 {
     enum ms_resolver_status status = MS_RESOLVER_BROKEN;
@@ -161,19 +163,17 @@ void ms_resolver_close(struct ms_resolver *resolver)
     free(resolver);
 }
 
-/* The compilation unit of an address. Compilers other than gcc leave out the index that libdwfl looks in first. */
+/* The compilation unit of an address. Compilers other than gcc leave out the index that libdwfl looks in
+ * first. */
 static Dwarf_Die *find_unit(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias_p)
 {
     Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias_p);
 
-    while (!unit) {
-        Dwarf_Die *next = NULL;
-
-        while ((next = dwfl_module_nextcu(module, next, bias_p)))
-            if (dwarf_haspc(next, address - *bias_p) > 0)
-                return next;
-        return NULL;
-    }
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(module, unit, bias_p)))
+        if (dwarf_haspc(unit, address - *bias_p) > 0)
+            break;
     return unit;
 }
 
@@ -206,31 +206,31 @@ static const char *source_path(struct ms_resolver *resolver, Dwarf_Die *unit, co
     return keep(resolver, joined);
 }
 
-static Dwarf_Word unsigned_attribute(Dwarf_Die *die, unsigned name)
+static bool unsigned_attribute(Dwarf_Die *die, unsigned name, Dwarf_Word *value_p)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word value;
 
-    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0)
-        return 0;
-    return value;
+    return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, value_p) == 0;
 }
 
-/* From the function that was inlined to the place it was inlined at. */
-static void step_to_call(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Die *inlined, struct ms_location *at)
+/* From the function that was inlined to the place it was inlined at. File 0 is a file like others since
+ * DWARF 5. */
+static void step_to_call(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Die *inlined,
+                         struct ms_location *at)
 {
     Dwarf_Files *files;
+    Dwarf_Word file, line;
     size_t count;
-    Dwarf_Word file = unsigned_attribute(inlined, DW_AT_call_file);
 
-    at->line = (int)unsigned_attribute(inlined, DW_AT_call_line);
+    at->line = unsigned_attribute(inlined, DW_AT_call_line, &line) ? (int)line : 0;
     at->file = NULL;
-    if (file && dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
+    if (unsigned_attribute(inlined, DW_AT_call_file, &file) && dwarf_getsrcfiles(unit, &files, &count) == 0 &&
+        file < count)
         at->file = source_path(resolver, unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
-/* dwarf_getscopes() leaves an inlined function for the place it was defined at; the chain of DIEs that enclose it leads
- * to the places it was called from, and is asked for in a second step. */
+/* dwarf_getscopes() leaves an inlined function for the place it was defined at; the chain of DIEs that
+ * enclose it leads to the places it was called from, and is asked for in a second step. */
 static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Addr pc, struct ms_location at,
                           struct ms_location *locations, size_t max)
 {
@@ -259,7 +259,8 @@ static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_A
     return count;
 }
 
-/* The ELF symbol that covers an address; the nearest one before it would be a wrong name in a stripped file. */
+/* The ELF symbol that covers an address; the nearest one before it would be a wrong name in a stripped file.
+ */
 static const char *symbol_name(struct ms_resolver *resolver, GElf_Addr address)
 {
     GElf_Off offset;
@@ -271,7 +272,8 @@ static const char *symbol_name(struct ms_resolver *resolver, GElf_Addr address)
     return readable_name(resolver, name);
 }
 
-size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations, size_t max)
+size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations,
+                          size_t max)
 {
     GElf_Addr address = pc + resolver->elf_bias;
     struct ms_location at = {0};

@@ -10,8 +10,9 @@
 
 /** Where to look, besides the places of this machine; NULL for neither. */
 struct ms_symbol_places {
-    const char *sysroot;    /* put before the recorded paths, and before /usr/lib/debug */
-    const char *debug_path; /* a directory of separate debug files (.build-id/..., or by .gnu_debuglink name) */
+    const char *sysroot; /* put before the recorded paths, and before /usr/lib/debug */
+    const char
+        *debug_path; /* a directory of separate debug files (.build-id/..., or by .gnu_debuglink name) */
 };
 
 enum ms_resolver_status {
@@ -21,7 +22,8 @@ enum ms_resolver_status {
     MS_RESOLVER_BROKEN    /* no ELF file that could be read */
 };
 
-/** One function an address lies in. Strings are the resolver's and live as long as it does; NULL or 0 where not known. */
+/** One function an address lies in. Strings are the resolver's and live as long as it does; NULL or 0 where
+ * not known. */
 struct ms_location {
     const char *function;
     const char *file;
@@ -31,12 +33,16 @@ struct ms_location {
 
 struct ms_resolver;
 
-/** Open the file behind a recorded path. `build_id` is the recorded one in hex, "" if none was (then any file is taken). */
-enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id, const struct ms_symbol_places *places,
+/** Open the file behind a recorded path. `build_id` is the recorded one in hex, "" if none was (then any file
+ * is taken). */
+enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id,
+                                         const struct ms_symbol_places *places,
                                          struct ms_resolver **resolver_p);
 void ms_resolver_close(struct ms_resolver *resolver);
 
-/** The functions that the instruction at `pc` (an address as in the file) belongs to, innermost first; 0 if none is known. */
-size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations, size_t max);
+/** The functions that the instruction at `pc` (an address as in the file) belongs to, innermost first; 0 if
+ * none is known. */
+size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations,
+                          size_t max);
 
 #endif

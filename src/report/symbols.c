@@ -40,8 +40,8 @@ static bool lacks_name(const json_t *frame)
 {
     const char *kind = ms_report_text(frame, "kind");
 
-    return (!*kind || !strcmp(kind, "native")) && !*ms_report_text(frame, "function") && *ms_report_text(frame, "rel_pc") &&
-           json_is_integer(json_object_get(frame, "module"));
+    return (!*kind || !strcmp(kind, "native")) && !*ms_report_text(frame, "function") &&
+           *ms_report_text(frame, "rel_pc") && json_is_integer(json_object_get(frame, "module"));
 }
 
 /* Names come from files that need not be UTF-8, which JSON is. */
@@ -72,7 +72,8 @@ static void fill_frame(json_t *frame, const struct ms_location *location)
 }
 
 /* The functions that the innermost one was inlined into, as frames of their own behind all others. */
-static void append_callers(struct pass *pass, size_t index, const json_t *frame, const struct ms_location *locations, size_t count)
+static void append_callers(struct pass *pass, size_t index, const json_t *frame,
+                           const struct ms_location *locations, size_t count)
 {
     static const char *const kept[] = {"kind", "module", "rel_pc"};
     size_t i, k;
@@ -123,7 +124,8 @@ static bool open_module(const struct pass *pass, json_int_t id, struct ms_resolv
     case MS_RESOLVER_OK:
         return true;
     case MS_RESOLVER_MISSING:
-        say(pass, "%s%s: not found: its frames stay unnamed", pass->places->sysroot ? pass->places->sysroot : "", path);
+        say(pass, "%s%s: not found: its frames stay unnamed",
+            pass->places->sysroot ? pass->places->sysroot : "", path);
         break;
     case MS_RESOLVER_MISMATCH:
         say(pass, "%s%s: another build than the recorded one (build id %s): its frames stay unnamed",
@@ -185,7 +187,8 @@ static void insert_callers(struct pass *pass, size_t frames)
         if (!json_is_integer(json_array_get(node, 1)) || frame < 0 || (size_t)frame >= frames)
             continue;
         for (k = pass->extra_count[frame]; k > 0; k--) {
-            json_array_append_new(stacks, json_pack("[I, I]", parent, (json_int_t)(pass->extra_first[frame] + k - 1)));
+            json_array_append_new(
+                stacks, json_pack("[I, I]", parent, (json_int_t)(pass->extra_first[frame] + k - 1)));
             parent = (json_int_t)json_array_size(stacks) - 1;
         }
         if (pass->extra_count[frame])
@@ -193,10 +196,11 @@ static void insert_callers(struct pass *pass, size_t frames)
     }
 }
 
-void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places, ms_symbols_complaint_func_t complain,
-                        void *arg, struct ms_symbols_result *result_p)
+void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places,
+                        ms_symbols_complaint_func_t complain, void *arg, struct ms_symbols_result *result_p)
 {
-    struct pass pass = {.report = report, .places = places, .complain = complain, .arg = arg, .result = result_p};
+    struct pass pass = {
+        .report = report, .places = places, .complain = complain, .arg = arg, .result = result_p};
     size_t frames = json_array_size(report->frames);
     struct order *orders = calloc(frames + 1, sizeof(*orders));
     size_t i, count = 0;

@@ -40,7 +40,8 @@ struct ms_text_number ms_text_duration(json_int_t ns)
     else if (value < 599.95e9)
         snprintf(number.text, sizeof(number.text), "%.1f s", value / 1e9);
     else
-        snprintf(number.text, sizeof(number.text), "%ld h %02ld min", (long)(value / 3600e9), (long)(value / 60e9) % 60);
+        snprintf(number.text, sizeof(number.text), "%ld h %02ld min", (long)(value / 3600e9),
+                 (long)(value / 60e9) % 60);
     return number;
 }
 
@@ -113,7 +114,8 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         fputs(" [inlined]", out);
 }
 
-void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent, size_t max)
+void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                   size_t max)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);

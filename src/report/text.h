@@ -27,8 +27,10 @@ void ms_text_put(FILE *out, const char *text);
 
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f". */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
-/** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how many more. */
-void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent, size_t max);
+/** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how
+ * many more. */
+void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                   size_t max);
 
 /** The path of the innermost frame's module, or "" if the stack is not known. */
 const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack);
