@@ -1,2 +1,3 @@
 # docs: see docs/architecture.md
 EXTRA_DIST += docs/adding-a-hook.md docs/architecture.md docs/contract.md docs/glossary.md docs/testing.md
+EXTRA_DIST += docs/environment.md

@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# memshim leaks
+load "$TEST_HELPERS/common.bash"
+load helpers
+
+@test "leaks come with class, size, count, owner and whole stack, most bytes first" {
+    try leaks "$data/train.json"
+    [ "$status" -eq 0 ]
+    [ -z "$err" ]
+    [[ $out == "3.0 MiB leaked in 3 blocks at 2 sites"* ]]
+    [[ $out == *"2.0 MiB in 1 block, at_exit, cudaMalloc, device 0, by /src/train"*"make_weights at /src/train.c:41"*"main at /src/train.c:80"*"1.0 MiB in 2 blocks"*"libstripped.so+0x7f10"* ]]
+}
+
+@test "--min-bytes leaves out smaller sites" {
+    try leaks --min-bytes=1025K "$data/train.json"
+    [[ $out == "2.0 MiB leaked in 1 block at 1 site"* ]]
+    try leaks --min-bytes=1M "$data/train.json"
+    [[ $out == "3.0 MiB leaked"* ]]
+    try leaks --min-bytes=1G "$data/train.json"
+    [ "$status" -eq 0 ]
+    [ "$out" = "no leaks" ]
+}
+
+@test "suppressed leaks are shown but not counted" {
+    sed 's/"growing"/"at_exit"/; 0,/"class": "at_exit"/s//"class": "suppressed"/' "$data/train.json" >some.json
+    try leaks some.json
+    [[ $out == "2.0 MiB leaked in 1 block"*"1.0 MiB more suppressed"* ]]
+    try leaks --json some.json
+    python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["leaked_bytes"] == 2097152' out.txt
+}
+
+@test "--json carries what the text shows" {
+    try leaks --json "$data/train.json"
+    python3 - out.txt <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["leaked_bytes"] == 3145728
+assert [leak["site"] for leak in report["leaks"]] == [0, 2]
+assert report["leaks"][0]["owner"] == "/src/train" and report["leaks"][0]["api"] == "cudaMalloc"
+assert [frame["function"] for frame in report["leaks"][0]["stack"]] == ["make_weights", "main"]
+END
+}
+
+@test "names are resolved on the fly, inlined functions included" {
+    "$top_builddir/tests/cli/self_report" >self.json 2>expected.txt
+    try leaks self.json
+    [ "$status" -eq 0 ]
+    while read -r function line kind; do
+        text="    $function at .*/self_report.c:$line"
+        [ "$kind" = plain ] || text="$text \[inlined\]"
+        grep -q "^$text\$" out.txt
+    done <expected.txt
+    [ "$(wc -l <expected.txt)" -eq 4 ]
+}
+
+@test "a report from standard input" {
+    status=0
+    "$TEST_BIN" leaks - <"$data/train.json" >out.txt || status=$?
+    [ "$status" -eq 0 ]
+    grep -q make_weights out.txt
+}
