@@ -1,0 +1,89 @@
+/* hook.h - what a hook is, and the rules for code that runs inside somebody else's process.
+ *
+ * Rules, for every line under hooks/ and below it:
+ *   1. Never abort, exit, raise, or write to standard output. What cannot be handled is passed to the vendor and noted for the report.
+ *   2. The first call may come from anywhere: before our constructor, inside another library's constructor that a third thread
+ *      waits for, inside pthread_once of the vendor's runtime, from a signal handler. So: no dlopen, no malloc, no stdio.
+ *   3. No lock of ours is held across a vendor call.
+ *   4. errno, the runtime's last error and signal dispositions stay as they are. Cancellation is deferred inside a hook.
+ *   5. Outputs of a failed call are the vendor's business: they are neither read nor written.
+ *   6. A hook entered while the thread already runs our code passes straight through (base/guard.h).
+ *
+ * A hook is a row of a .def file. The rows expand into an enumerator here, and in cuda_driver.c and cuda_runtime.c into one body per
+ * function, one exported symbol, and MS_SLOTS wrappers. A wrapper belongs to a slot, and a slot holds one real function: so two
+ * runtimes in one process, and variants that only a lookup can reach, each keep their own. */
+#ifndef MS_HOOKS_HOOK_H
+#define MS_HOOKS_HOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "stack/stack.h"
+
+/** Rows that have wrappers; their numbers are the `api` of the ledger. */
+enum ms_row {
+#define MS_HOOK(result, symbol, ...) MS_ROW_##symbol,
+#define MS_HOOK0(result, symbol, ...) MS_ROW_##symbol,
+#define MS_PASS(symbol, class, reason)
+#include "hooks/cuda_driver.def"
+#include "hooks/cuda_runtime.def"
+#undef MS_HOOK
+#undef MS_HOOK0
+#undef MS_PASS
+    MS_ROW_COUNT
+};
+
+/** What dispatch.c does around a call. */
+enum ms_class {
+    MS_CLASS_ALLOC,          /* a block appears */
+    MS_CLASS_FREE,           /* a block goes */
+    MS_CLASS_HANDLE_CREATE,  /* physical memory by handle */
+    MS_CLASS_HANDLE_RETAIN,
+    MS_CLASS_HANDLE_RELEASE,
+    MS_CLASS_HANDLE_MAP,
+    MS_CLASS_HANDLE_UNMAP,
+    MS_CLASS_IMPORT,         /* another process's memory; opened again it is the same block */
+    MS_CLASS_IMPORT_END,
+    MS_CLASS_GRAPH_NODE,
+    MS_CLASS_CONTEXT_END,
+    MS_CLASS_PRIMARY_RETAIN,
+    MS_CLASS_PRIMARY_END,
+    MS_CLASS_PRIMARY_RESET,
+    MS_CLASS_LOOKUP,         /* cuGetProcAddress */
+    MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
+    MS_CLASS_NAME,           /* names the nested driver calls */
+    MS_CLASS_NAME_ALLOC,     /* the same, and takes the call stack */
+    MS_CLASS_COUNT
+};
+
+enum ms_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
+
+enum ms_api { MS_API_CUDA_DRIVER, MS_API_CUDA_RUNTIME, MS_API_COUNT };
+
+/** Wrappers per row besides the exported symbol: that many real functions of one name can be told apart. */
+#define MS_SLOTS 4
+
+struct ms_row_info {
+    const char *symbol;
+    const char *lookup;     /* base name for cuGetProcAddress, NULL if it has none */
+    int version;            /* ... first CUDA version that answers with this symbol */
+    bool per_thread;        /* ... under the per-thread default stream flag */
+    uint8_t api;            /* enum ms_api */
+    uint8_t class;          /* enum ms_class */
+    uint8_t outcome;        /* enum ms_outcome */
+    void *exported;         /* our symbol of this name */
+    void *const *wrappers;  /* MS_SLOTS of them */
+};
+
+extern const struct ms_row_info *const ms_rows[MS_ROW_COUNT];
+
+struct ms_gpu;
+
+/** Where a wrapper sends its call: the real function, and the driver library it belongs to (NULL for the runtime's). */
+struct ms_target {
+    void *real;
+    const struct ms_gpu *gpu;
+};
+
+#endif

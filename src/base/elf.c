@@ -1,0 +1,152 @@
+/* elf.c - symbols and dependencies of a loaded object, read from its dynamic section. See elf.h. */
+#include "base/elf.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define VERSION_HIDDEN 0x8000u
+
+/* glibc relocates these pointers in place on most machines and leaves them relative on a few. */
+static const void *at(uintptr_t bias, ElfW(Addr) value)
+{
+    return (const void *)(value < bias ? bias + value : (uintptr_t)value);
+}
+
+static const ElfW(Dyn) *find_dynamic(const struct dl_phdr_info *info)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    }
+    return NULL;
+}
+
+bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p)
+{
+    struct ms_elf elf = {.bias = info->dlpi_addr, .dynamic = find_dynamic(info)};
+    ElfW(Xword) soname = 0;
+    bool has_soname = false;
+
+    if (!elf.dynamic)
+        return false;
+    for (const ElfW(Dyn) *d = elf.dynamic; d->d_tag != DT_NULL; d++) {
+        switch (d->d_tag) {
+        case DT_STRTAB:
+            elf.strings = at(elf.bias, d->d_un.d_ptr);
+            break;
+        case DT_SYMTAB:
+            elf.symbols = at(elf.bias, d->d_un.d_ptr);
+            break;
+        case DT_GNU_HASH:
+            elf.gnu_hash = at(elf.bias, d->d_un.d_ptr);
+            break;
+        case DT_HASH:
+            elf.sysv_hash = at(elf.bias, d->d_un.d_ptr);
+            break;
+        case DT_VERSYM:
+            elf.versions = at(elf.bias, d->d_un.d_ptr);
+            break;
+        case DT_SONAME:
+            soname = d->d_un.d_val;
+            has_soname = true;
+            break;
+        default:
+            break;
+        }
+    }
+    if (!elf.strings || !elf.symbols || (!elf.gnu_hash && !elf.sysv_hash))
+        return false;
+    if (has_soname)
+        elf.soname = elf.strings + soname;
+    *elf_p = elf;
+    return true;
+}
+
+/* The definition a plain lookup would choose: defined, a function or data, visible, and of the default version. */
+static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *name)
+{
+    const ElfW(Sym) *symbol = &elf->symbols[index];
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
+        return 0;
+    if (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE)
+        return 0;
+    if (elf->versions && (elf->versions[index] & VERSION_HIDDEN))
+        return 0;
+    if (strcmp(elf->strings + symbol->st_name, name) != 0)
+        return 0;
+    return elf->bias + symbol->st_value;
+}
+
+static uintptr_t find_gnu(const struct ms_elf *elf, const char *name)
+{
+    const uint32_t *table = elf->gnu_hash;
+    uint32_t buckets = table[0], first = table[1], bloom_words = table[2], shift = table[3];
+    const ElfW(Addr) *bloom = (const ElfW(Addr) *)(table + 4);
+    const uint32_t *bucket = (const uint32_t *)(bloom + bloom_words);
+    const uint32_t *chain = bucket + buckets;
+    const unsigned bits = 8 * sizeof(ElfW(Addr));
+    uint32_t hash = 5381, index;
+
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        hash = hash * 33 + *c;
+    if (buckets == 0 || bloom_words == 0)
+        return 0;
+    ElfW(Addr) word = bloom[hash / bits % bloom_words];
+    if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1))
+        return 0;
+    index = bucket[hash % buckets];
+    if (index < first)
+        return 0;
+    for (;; index++) {
+        uint32_t link = chain[index - first];
+        uintptr_t address = (link | 1) == (hash | 1) ? accept(elf, index, name) : 0;
+        if (address || (link & 1))
+            return address;
+    }
+}
+
+static uintptr_t find_sysv(const struct ms_elf *elf, const char *name)
+{
+    const uint32_t *table = elf->sysv_hash;
+    uint32_t buckets = table[0], hash = 0;
+
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
+        hash = (hash << 4) + *c;
+        hash ^= hash >> 24 & 0xf0;
+        hash &= 0x0fffffff;
+    }
+    if (buckets == 0)
+        return 0;
+    for (uint32_t i = table[2 + hash % buckets]; i != STN_UNDEF; i = table[2 + buckets + i]) {
+        uintptr_t address = accept(elf, i, name);
+        if (address)
+            return address;
+    }
+    return 0;
+}
+
+uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name)
+{
+    return elf->gnu_hash ? find_gnu(elf, name) : find_sysv(elf, name);
+}
+
+const char *ms_elf_needed(const struct ms_elf *elf, unsigned index)
+{
+    for (const ElfW(Dyn) *d = elf->dynamic; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_NEEDED && index-- == 0)
+            return elf->strings + d->d_un.d_val;
+    }
+    return NULL;
+}
+
+bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && address - info->dlpi_addr - segment->p_vaddr < segment->p_memsz)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,36 @@
+/* elf.h - looking into the dynamic section of an object that is loaded in this process.
+ *
+ * Floor 0. Reads the object's own memory and nothing else: no allocation, no lock, no call into the loader. So it works where
+ * dlsym would wait for the loader's lock. Everything here is valid only while the object stays loaded: use it inside a
+ * dl_iterate_phdr callback. */
+#ifndef MS_BASE_ELF_H
+#define MS_BASE_ELF_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ms_elf {
+    uintptr_t bias;
+    const char *strings;
+    const ElfW(Sym) *symbols;
+    const uint32_t *gnu_hash;
+    const uint32_t *sysv_hash;
+    const ElfW(Half) *versions; /* NULL in an unversioned object */
+    const ElfW(Dyn) *dynamic;
+    const char *soname; /* NULL if it has none */
+};
+
+/** False for an object without a dynamic section or without a symbol table. */
+bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p);
+
+/** Address of the default definition of `name`, or 0. Indirect functions count as absent: calling their resolver is the loader's. */
+uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name);
+
+/** The i-th DT_NEEDED name, or NULL past the last. */
+const char *ms_elf_needed(const struct ms_elf *elf, unsigned index);
+
+/** Whether `address` lies in one of the object's loaded segments. */
+bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address);
+
+#endif

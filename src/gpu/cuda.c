@@ -1,0 +1,114 @@
+/* cuda.c - the questions of gpu.h, put to a CUDA driver.
+ *
+ * Which device a context belongs to is remembered in a small table, since it is asked at every allocation and never changes while
+ * the context lives. The table is read and written without a lock: an entry is one word. */
+#include "gpu/gpu.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+#define CONTEXTS 64
+#define DEVICE_BITS 8
+
+/* context << 8 | device + 1; a user-space handle leaves the upper 16 bits free. */
+static _Atomic uint64_t contexts[CONTEXTS];
+
+void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
+    gpu->ctx_get_device = (__typeof__(gpu->ctx_get_device))find(arg, "cuCtxGetDevice");
+    gpu->device_get = (__typeof__(gpu->device_get))find(arg, "cuDeviceGet");
+    gpu->device_get_name = (__typeof__(gpu->device_get_name))find(arg, "cuDeviceGetName");
+    gpu->device_get_uuid = (__typeof__(gpu->device_get_uuid))find(arg, "cuDeviceGetUuid");
+    gpu->device_total_mem = (__typeof__(gpu->device_total_mem))find(arg, "cuDeviceTotalMem_v2");
+    gpu->granularity = (__typeof__(gpu->granularity))find(arg, "cuMemGetAllocationGranularity");
+    gpu->address_range = (__typeof__(gpu->address_range))find(arg, "cuMemGetAddressRange_v2");
+    gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "cuPointerGetAttribute");
+    gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
+}
+
+static unsigned slot_of(uint64_t context)
+{
+    return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
+}
+
+int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
+{
+    CUcontext current = NULL;
+    CUdevice device;
+
+    *context_p = 0;
+    if (!gpu || !gpu->ctx_get_current || gpu->ctx_get_current(&current) != CUDA_SUCCESS || !current)
+        return MS_GPU_NO_DEVICE;
+    uint64_t context = (uintptr_t)current;
+    *context_p = context;
+
+    _Atomic uint64_t *entry = &contexts[slot_of(context)];
+    uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
+    if (known >> DEVICE_BITS == context)
+        return (int)(known & 0xff) - 1;
+    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || device < 0 || device > 250)
+        return MS_GPU_NO_DEVICE;
+    atomic_store_explicit(entry, context << DEVICE_BITS | (unsigned)(device + 1), memory_order_relaxed);
+    return device;
+}
+
+void ms_gpu_context_ended(uint64_t context)
+{
+    _Atomic uint64_t *entry = &contexts[slot_of(context)];
+    uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
+    if (known >> DEVICE_BITS == context)
+        atomic_compare_exchange_strong(entry, &known, 0);
+}
+
+int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
+{
+    int ordinal = MS_GPU_NO_DEVICE;
+
+    if (!gpu || !gpu->pointer_attribute ||
+        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS || ordinal < 0)
+        return otherwise;
+    return ordinal;
+}
+
+uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer)
+{
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+
+    if (!gpu || !gpu->address_range || gpu->address_range(&base, &bytes, pointer) != CUDA_SUCCESS)
+        return 0;
+    return bytes;
+}
+
+bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int device)
+{
+    unsigned int flags;
+    int active = 1;
+
+    return gpu && gpu->primary_state && gpu->primary_state(device, &flags, &active) == CUDA_SUCCESS && !active;
+}
+
+void ms_gpu_describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal}};
+    CUdevice device = ordinal;
+    size_t bytes = 0;
+    CUuuid uuid;
+
+    memset(d, 0, sizeof(*d));
+    if (!gpu || (gpu->device_get && gpu->device_get(&device, ordinal) != CUDA_SUCCESS))
+        return;
+    if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
+        d->name[0] = 0;
+    if (gpu->device_get_uuid && gpu->device_get_uuid(&uuid, device) == CUDA_SUCCESS)
+        memcpy(d->uuid, &uuid, sizeof(d->uuid));
+    if (gpu->device_total_mem && gpu->device_total_mem(&bytes, device) == CUDA_SUCCESS)
+        d->total_bytes = bytes;
+    bytes = 0;
+    if (gpu->granularity && gpu->granularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS)
+        d->granularity_bytes = bytes;
+}
