@@ -52,6 +52,10 @@ bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int device);
 
 void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p);
 
+/** Bytes that an array's elements take: depth or height 0 counts as 1, each mipmap level halves every extent. Block-compressed formats
+ * take half a byte or a byte an element; what the format does not tell is 0. */
+uint64_t ms_gpu_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels, unsigned levels);
+
 /** A context is gone: its handle may come back for another device. */
 void ms_gpu_context_ended(uint64_t context);
 

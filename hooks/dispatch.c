@@ -1,0 +1,298 @@
+/* dispatch.c - before and after a hooked call, by class.
+ *
+ * Runs in the program's threads with the guard closed; takes no lock of its own and calls the vendor only through gpu.h. */
+#include "hooks/dispatch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/resolve.h"
+
+#define OUT_OF_MEMORY 2 /* of CUresult and cudaError_t alike */
+
+/* Primary contexts by device, learned when they are retained: reset and release name the device only. */
+static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];
+
+static uint64_t read_out(const struct ms_args *args)
+{
+    uint32_t narrow;
+    uint64_t wide;
+
+    if (!args->out)
+        return args->given;
+    if (args->out_is_32) {
+        memcpy(&narrow, args->out, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&wide, args->out, sizeof(wide));
+    return wide;
+}
+
+static uint64_t block_bytes(const struct ms_args *args)
+{
+    uint32_t narrow;
+    uint64_t wide;
+
+    if (!args->pitch)
+        return args->bytes;
+    if (args->out_is_32) {
+        memcpy(&narrow, args->pitch, sizeof(narrow));
+        return narrow * args->height;
+    }
+    memcpy(&wide, args->pitch, sizeof(wide));
+    return wide * args->height;
+}
+
+static const struct ms_call *outermost(const struct ms_call *call)
+{
+    return ms_thread.outermost ? ms_thread.outermost : call;
+}
+
+static void describe_device(const struct ms_gpu *gpu, int device)
+{
+    struct ms_gpu_description seen;
+    struct ms_device_info info;
+
+    if (device < 0 || device >= MS_DEVICES_MAX || ms_ledger_device_known(device))
+        return;
+    ms_gpu_describe(gpu, device, &seen);
+    memset(&info, 0, sizeof(info));
+    memcpy(info.name, seen.name, sizeof(info.name));
+    memcpy(info.uuid, seen.uuid, sizeof(info.uuid));
+    info.total_bytes = seen.total_bytes;
+    info.granularity_bytes = seen.granularity_bytes;
+    ms_ledger_device(device, &info);
+}
+
+void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device)
+{
+    struct ms_call *outer = ms_thread.outermost;
+    enum ms_kind kind = call->args.kind;
+    struct ms_block block = {
+        .key = key, .space = (uint8_t)space, .bytes = bytes, .requested = call->args.bytes ? call->args.bytes : bytes,
+        .stream = call->args.stream, .thread = ms_thread_id(), .kind = (uint8_t)kind, .device = (int16_t)device,
+        .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
+        .api = outermost(call)->row, .stack = outermost(call)->stack};
+
+    ms_gpu_current(call->gpu, &block.context);
+    describe_device(call->gpu, device);
+    ms_ledger_alloc(&block);
+    if (outer)
+        outer->bytes += bytes;
+}
+
+/* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool or from
+ * elsewhere may lie on another, and only the driver knows. */
+static int device_of(const struct ms_call *call, uint64_t key)
+{
+    uint64_t context;
+
+    switch (call->args.kind) {
+    case MS_KIND_PINNED:
+    case MS_KIND_REGISTERED:
+        return MS_DEVICE_NONE;
+    case MS_KIND_ASYNC:
+        return ms_gpu_device_of(call->gpu, key, ms_gpu_current(call->gpu, &context));
+    case MS_KIND_IMPORTED:
+        if (call->args.space == MS_SPACE_ADDRESS)
+            return ms_gpu_device_of(call->gpu, key, ms_gpu_current(call->gpu, &context));
+        return ms_gpu_current(call->gpu, &context);
+    default:
+        return ms_gpu_current(call->gpu, &context);
+    }
+}
+
+static void after_alloc(struct ms_call *call, int status)
+{
+    uint64_t key, context;
+
+    if (status == OUT_OF_MEMORY) {
+        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, outermost(call)->stack);
+        return;
+    }
+    if (status != 0 || (key = read_out(&call->args)) == 0)
+        return;
+    ms_call_record(call, call->args.space, key, block_bytes(&call->args), device_of(call, key));
+}
+
+static void before_free(struct ms_call *call)
+{
+    if (call->args.key)
+        call->found = ms_ledger_free_begin(call->args.space, call->args.key, &call->block);
+}
+
+static void after_free(struct ms_call *call, int status)
+{
+    if (call->found && status == 0)
+        ms_ledger_free_commit(&call->block);
+    else if (call->found)
+        ms_ledger_free_abort(&call->block);
+    else if (status == 0 && call->args.key)
+        ms_ledger_unseen_free();
+}
+
+static void after_handle_create(struct ms_call *call, int status)
+{
+    uint64_t context;
+
+    if (status == 0)
+        ms_handle_created(call);
+    else if (status == OUT_OF_MEMORY)
+        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, outermost(call)->stack);
+}
+
+static void after_handle_retain(struct ms_call *call, int status)
+{
+    if (status == 0)
+        ms_handle_retained(call);
+}
+
+static void after_import(struct ms_call *call, int status)
+{
+    if (status == 0)
+        ms_import_opened(call);
+}
+
+static void after_graph_node(struct ms_call *call, int status)
+{
+    (void)call;
+    if (status == 0)
+        ms_ledger_blind_spot("memory of graph allocation nodes: the driver takes it when the graph is launched");
+}
+
+static void context_died(uint64_t context)
+{
+    if (!context)
+        return;
+    ms_gpu_context_ended(context);
+    ms_ledger_context_died(context);
+}
+
+static void after_context_end(struct ms_call *call, int status)
+{
+    if (status == 0)
+        context_died(call->args.key);
+}
+
+static _Atomic uint64_t *primary_of(const struct ms_call *call)
+{
+    int device = call->args.device;
+    return device >= 0 && device < MS_DEVICES_MAX ? &primary_contexts[device] : NULL;
+}
+
+static void after_primary_retain(struct ms_call *call, int status)
+{
+    _Atomic uint64_t *primary = primary_of(call);
+
+    if (status == 0 && primary)
+        atomic_store_explicit(primary, read_out(&call->args), memory_order_relaxed);
+}
+
+static void after_primary_reset(struct ms_call *call, int status)
+{
+    _Atomic uint64_t *primary = primary_of(call);
+
+    if (status == 0 && primary)
+        context_died(atomic_load_explicit(primary, memory_order_relaxed));
+}
+
+static void after_primary_end(struct ms_call *call, int status)
+{
+    if (status == 0 && ms_gpu_primary_is_dead(call->gpu, call->args.device))
+        after_primary_reset(call, status);
+}
+
+static void after_lookup(struct ms_call *call, int status)
+{
+    const struct ms_args *args = &call->args;
+
+    if (status == 0 && args->pfn && *args->pfn)
+        *args->pfn = ms_resolve_driver_pointer(*args->pfn, args->name, args->version, args->flags);
+}
+
+static const struct {
+    void (*before)(struct ms_call *);
+    void (*after)(struct ms_call *, int);
+    bool takes_stack;
+} classes[MS_CLASS_COUNT] = {
+    [MS_CLASS_ALLOC] = {NULL, after_alloc, true},
+    [MS_CLASS_FREE] = {before_free, after_free, false},
+    [MS_CLASS_HANDLE_CREATE] = {NULL, after_handle_create, true},
+    [MS_CLASS_HANDLE_RETAIN] = {NULL, after_handle_retain, false},
+    [MS_CLASS_HANDLE_RELEASE] = {ms_handle_release_begin, ms_handle_release_end, false},
+    [MS_CLASS_HANDLE_MAP] = {ms_handle_map_begin, ms_handle_map_end, false},
+    [MS_CLASS_HANDLE_UNMAP] = {ms_handle_unmap_begin, ms_handle_unmap_end, false},
+    [MS_CLASS_IMPORT] = {NULL, after_import, true},
+    [MS_CLASS_IMPORT_END] = {ms_import_close_begin, ms_import_close_end, false},
+    [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},
+    [MS_CLASS_CONTEXT_END] = {NULL, after_context_end, false},
+    [MS_CLASS_PRIMARY_RETAIN] = {NULL, after_primary_retain, false},
+    [MS_CLASS_PRIMARY_END] = {NULL, after_primary_end, false},
+    [MS_CLASS_PRIMARY_RESET] = {NULL, after_primary_reset, false},
+    [MS_CLASS_LOOKUP] = {NULL, after_lookup, false},
+    [MS_CLASS_ENTRY_POINT] = {NULL, after_lookup, false},
+    [MS_CLASS_NAME] = {NULL, NULL, false},
+    [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
+};
+
+/* A driver function called from inside another hooked driver function is the vendor's own business: the outer call
+ * records. Lookups are wrapped wherever they come from. */
+static bool nested_in_driver(const struct ms_call *call)
+{
+    const struct ms_call *outer = ms_thread.outermost;
+    uint8_t class = ms_rows[call->row]->class;
+
+    return outer && ms_rows[outer->row]->api == MS_API_CUDA_DRIVER && class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT;
+}
+
+void ms_call_begin(struct ms_call *call)
+{
+    int saved_errno = errno;
+    uint8_t class = ms_rows[call->row]->class;
+
+    if (ms_thread.depth > 0 || !ms_init_active() || nested_in_driver(call)) {
+        call->passes = true;
+        return;
+    }
+    if (!ms_thread.outermost) {
+        /* A thread cancelled inside the vendor's function would leave this frame linked: deferred until the hook returns. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
+        ms_guard_enter();
+        ms_thread.outermost = call;
+        if (classes[class].takes_stack)
+            call->stack = ms_stack_capture(call->frame, call->caller);
+    } else {
+        ms_guard_enter();
+    }
+    if (classes[class].before)
+        classes[class].before(call);
+    ms_guard_leave();
+    errno = saved_errno;
+}
+
+void ms_call_end(struct ms_call *call, int status)
+{
+    int saved_errno = errno;
+    uint8_t class = ms_rows[call->row]->class;
+
+    if (call->passes)
+        return;
+    ms_guard_enter();
+    if (classes[class].after)
+        classes[class].after(call, status);
+    if (ms_thread.outermost == call) {
+        if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
+            ms_ledger_call(call->row, status == 0, call->bytes);
+        ms_thread.outermost = NULL;
+        ms_guard_leave();
+        pthread_setcancelstate(call->cancel_state, &call->cancel_state);
+    } else {
+        ms_guard_leave();
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,68 @@
+/* dispatch.h - one hooked call: what the wrapper knows of it, and what happens before and after the vendor's function.
+ *
+ * A call frame lives on the stack of the wrapper. The outermost frame of a thread names the interface that the program called and
+ * holds the call stack; frames nested in it record under that name. */
+#ifndef MS_HOOKS_DISPATCH_H
+#define MS_HOOKS_DISPATCH_H
+
+#include "hooks/hook.h"
+#include "ledger/ledger.h"
+
+/** The arguments that matter, filled in by the row. Pointers are read only after the vendor's success. */
+struct ms_args {
+    const void *out;      /* where the vendor writes the pointer or handle */
+    bool out_is_32;       /* ... of 4 bytes instead of 8 */
+    const void *pitch;    /* where it writes the pitch; the block is pitch * height */
+    uint64_t height;
+    uint64_t given;       /* address that the program chose itself, instead of `out` */
+    uint64_t key;         /* what is freed, released, closed or mapped */
+    uint64_t bytes;       /* what is asked for */
+    uint64_t stream;
+    int device;
+    uint8_t kind;         /* enum ms_kind */
+    uint8_t space;        /* enum ms_space */
+    const char *name;     /* of a lookup */
+    void **pfn;
+    int version;
+    uint64_t flags;
+};
+
+struct ms_call {
+    uint16_t row;
+    bool passes;          /* not ours to look at: straight to the vendor */
+    bool found;           /* a free found its block */
+    int cancel_state;
+    const void *frame;    /* of the wrapper, and the address it returns to */
+    const void *caller;
+    const struct ms_gpu *gpu;
+    struct ms_args args;
+    ms_stack_id stack;    /* of an outermost frame whose class takes it */
+    uint64_t bytes;       /* recorded under this frame so far */
+    struct ms_block block; /* of a free, between before and after */
+    void *object;         /* handles.c: likewise */
+};
+
+/** Before the vendor's function: closes the guard for its own work, takes the stack, takes freed blocks out. */
+void ms_call_begin(struct ms_call *call);
+
+/** After it: records, puts back, wraps looked-up pointers. `status` is the vendor's, 0 for success. */
+void ms_call_end(struct ms_call *call, int status);
+
+/** Build the block that `call` made at `key` and tell the ledger, under the outermost frame's name. */
+void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device);
+
+/* handles.c: what is counted by reference - physical memory behind VMM handles, and imports that are opened more than once. */
+void ms_handle_created(struct ms_call *call);
+void ms_handle_retained(struct ms_call *call);
+void ms_handle_release_begin(struct ms_call *call);
+void ms_handle_release_end(struct ms_call *call, int status);
+void ms_handle_map_begin(struct ms_call *call);
+void ms_handle_map_end(struct ms_call *call, int status);
+void ms_handle_unmap_begin(struct ms_call *call);
+void ms_handle_unmap_end(struct ms_call *call, int status);
+void ms_import_opened(struct ms_call *call);
+void ms_import_close_begin(struct ms_call *call);
+void ms_import_close_end(struct ms_call *call, int status);
+void ms_handles_reset(void);
+
+#endif

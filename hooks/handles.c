@@ -1,0 +1,374 @@
+/* handles.c - memory that is counted by reference.
+ *
+ * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is gone; another process's
+ * memory that is opened twice is one block until it was closed twice. An object here counts both; the ledger knows the
+ * block under the object's number. One lock (MS_RANK_OBJECT) covers the tables; memory is the arena's and is used again.
+ *
+ * Handle values come back as soon as the driver has freed one: so a release is taken off *before* the vendor hears of it and
+ * put back if it refuses, as frees are. */
+#include "hooks/dispatch.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lock.h"
+#include "gpu/gpu.h"
+#include "hooks/resolve.h"
+
+#define BUCKETS 1024
+#define CHUNK 128
+
+/* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while references > 0. */
+struct object {
+    struct object *next;
+    uint64_t handle;  /* the vendor's handle, or an imported pointer */
+    uint64_t number;  /* the ledger's key */
+    uint32_t references;
+    uint32_t mappings;
+    uint8_t space;
+};
+
+struct mapping {
+    struct mapping *next;
+    uint64_t address, bytes;
+    struct object *object;
+    bool leaving; /* being unmapped by a call under way */
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct object *objects[BUCKETS], *spare_objects;
+static struct mapping *mappings[BUCKETS], *spare_mappings;
+static uint64_t last_number;
+
+static unsigned bucket_of(uint64_t key)
+{
+    return (unsigned)(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS;
+}
+
+/* Mappings are granules apart: the low bits say nothing. A range is found by its start. */
+static struct object *take_object(void)
+{
+    if (!spare_objects) {
+        struct object *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            chunk[i].next = spare_objects;
+            spare_objects = &chunk[i];
+        }
+    }
+    struct object *object = spare_objects;
+    if (object) {
+        spare_objects = object->next;
+        memset(object, 0, sizeof(*object));
+    }
+    return object;
+}
+
+static struct mapping *take_mapping(void)
+{
+    if (!spare_mappings) {
+        struct mapping *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            chunk[i].next = spare_mappings;
+            spare_mappings = &chunk[i];
+        }
+    }
+    struct mapping *mapping = spare_mappings;
+    if (mapping) {
+        spare_mappings = mapping->next;
+        memset(mapping, 0, sizeof(*mapping));
+    }
+    return mapping;
+}
+
+static struct object *find_locked(enum ms_space space, uint64_t handle)
+{
+    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+        if (o->handle == handle && o->space == space && o->references > 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Take a dead object out of the table. Returns true if it was dead; its number is then in *number_p. */
+static bool bury_locked(struct object *object, uint64_t *number_p)
+{
+    struct object **link = &objects[bucket_of(object->handle)];
+
+    if (object->references > 0 || object->mappings > 0)
+        return false;
+    while (*link != object)
+        link = &(*link)->next;
+    *link = object->next;
+    *number_p = object->number;
+    object->next = spare_objects;
+    spare_objects = object;
+    return true;
+}
+
+/* The handle that a call returned: one more reference to what it already names, or a new object. True if new. */
+static bool reference(enum ms_space space, uint64_t handle, uint64_t number, struct object **object_p)
+{
+    struct object *object;
+    bool is_new = false;
+
+    ms_lock(&lock);
+    object = find_locked(space, handle);
+    if (object) {
+        object->references++;
+    } else if ((object = take_object())) {
+        *object = (struct object){.handle = handle, .space = (uint8_t)space, .references = 1,
+                                  .number = number ? number : ++last_number};
+        object->next = objects[bucket_of(handle)];
+        objects[bucket_of(handle)] = object;
+        is_new = true;
+    }
+    ms_unlock(&lock);
+    *object_p = object;
+    return is_new;
+}
+
+static void end_block(enum ms_space space, uint64_t number)
+{
+    struct ms_block block;
+
+    if (ms_ledger_free_begin(space, number, &block))
+        ms_ledger_free_commit(&block);
+}
+
+static uint64_t handle_out(const struct ms_call *call)
+{
+    uint64_t handle;
+
+    memcpy(&handle, call->args.out, sizeof(handle));
+    return handle;
+}
+
+void ms_handle_created(struct ms_call *call)
+{
+    struct object *object;
+
+    if (reference(MS_SPACE_HANDLE, handle_out(call), 0, &object))
+        ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
+}
+
+static struct mapping *mapping_at_locked(uint64_t address)
+{
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping *m = mappings[b]; m; m = m->next) {
+            if (address - m->address < m->bytes)
+                return m;
+        }
+    }
+    return NULL;
+}
+
+void ms_handle_retained(struct ms_call *call)
+{
+    uint64_t handle = handle_out(call);
+    struct object *object;
+    struct mapping *mapping;
+
+    ms_lock(&lock);
+    object = find_locked(MS_SPACE_HANDLE, handle);
+    mapping = object ? NULL : mapping_at_locked(call->args.key);
+    if (object) {
+        object->references++;
+    } else if (mapping) {
+        /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver gives now. */
+        struct object **link = &objects[bucket_of(mapping->object->handle)];
+        object = mapping->object;
+        while (*link != object)
+            link = &(*link)->next;
+        *link = object->next;
+        object->handle = handle;
+        object->references = 1;
+        object->next = objects[bucket_of(handle)];
+        objects[bucket_of(handle)] = object;
+    }
+    ms_unlock(&lock);
+}
+
+void ms_handle_release_begin(struct ms_call *call)
+{
+    struct object *object;
+
+    ms_lock(&lock);
+    object = find_locked(MS_SPACE_HANDLE, call->args.key);
+    if (object) {
+        object->references--;
+        object->mappings++; /* keeps it in the table until the vendor has answered */
+    }
+    ms_unlock(&lock);
+    call->object = object;
+}
+
+/* The pin of a begin is dropped; where that was the last hold, the block is over. */
+static void drop_pin(struct object *object, enum ms_space space, bool refused)
+{
+    uint64_t number;
+    bool dead;
+
+    ms_lock(&lock);
+    object->mappings--;
+    object->references += refused;
+    dead = bury_locked(object, &number);
+    ms_unlock(&lock);
+    if (dead)
+        end_block(space, number);
+}
+
+void ms_handle_release_end(struct ms_call *call, int status)
+{
+    if (call->object)
+        drop_pin(call->object, MS_SPACE_HANDLE, status != 0);
+    else if (status == 0)
+        ms_ledger_unseen_free();
+}
+
+void ms_handle_map_begin(struct ms_call *call)
+{
+    struct object *object;
+
+    ms_lock(&lock);
+    object = find_locked(MS_SPACE_HANDLE, call->args.key);
+    if (object)
+        object->mappings++;
+    ms_unlock(&lock);
+    call->object = object;
+}
+
+void ms_handle_map_end(struct ms_call *call, int status)
+{
+    struct mapping *mapping = NULL;
+
+    if (!call->object)
+        return;
+    if (status == 0) {
+        ms_lock(&lock);
+        mapping = take_mapping();
+        if (mapping) {
+            *mapping = (struct mapping){.address = call->args.given, .bytes = call->args.bytes, .object = call->object};
+            mapping->next = mappings[bucket_of(mapping->address)];
+            mappings[bucket_of(mapping->address)] = mapping;
+        }
+        ms_unlock(&lock);
+    }
+    if (!mapping)
+        drop_pin(call->object, MS_SPACE_HANDLE, false);
+}
+
+/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the same place by another
+ * thread, once the vendor has unmapped these, is not mistaken for one of them. */
+void ms_handle_unmap_begin(struct ms_call *call)
+{
+    uint64_t begin = call->args.given, bytes = call->args.bytes;
+
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping *m = mappings[b]; m; m = m->next) {
+            if (m->address - begin < bytes && !m->leaving) {
+                m->leaving = true;
+                call->found = true;
+            }
+        }
+    }
+    ms_unlock(&lock);
+}
+
+/* Take one mapping of the range out, whose unmapping has ended. */
+static struct mapping *pop_leaving_locked(uint64_t begin, uint64_t bytes)
+{
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping **link = &mappings[b]; *link; link = &(*link)->next) {
+            struct mapping *m = *link;
+            if (m->leaving && m->address - begin < bytes) {
+                *link = m->next;
+                return m;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void unmark(uint64_t begin, uint64_t bytes)
+{
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping *m = mappings[b]; m; m = m->next) {
+            if (m->address - begin < bytes)
+                m->leaving = false;
+        }
+    }
+    ms_unlock(&lock);
+}
+
+void ms_handle_unmap_end(struct ms_call *call, int status)
+{
+    uint64_t begin = call->args.given, bytes = call->args.bytes, number;
+    struct mapping *mapping;
+    bool dead;
+
+    if (!call->found)
+        return;
+    if (status != 0) {
+        unmark(begin, bytes);
+        return;
+    }
+    for (;;) {
+        ms_lock(&lock);
+        mapping = pop_leaving_locked(begin, bytes);
+        dead = mapping && (mapping->object->mappings--, bury_locked(mapping->object, &number));
+        if (mapping) {
+            mapping->next = spare_mappings;
+            spare_mappings = mapping;
+        }
+        ms_unlock(&lock);
+        if (dead)
+            end_block(MS_SPACE_HANDLE, number);
+        if (!mapping)
+            return;
+    }
+}
+
+void ms_import_opened(struct ms_call *call)
+{
+    uint64_t pointer = handle_out(call), context;
+    struct object *object;
+
+    if (!reference(MS_SPACE_ADDRESS, pointer, pointer, &object))
+        return;
+    ms_call_record(call, MS_SPACE_ADDRESS, pointer, ms_gpu_size_of(call->gpu, pointer),
+                   ms_gpu_device_of(call->gpu, pointer, ms_gpu_current(call->gpu, &context)));
+}
+
+void ms_import_close_begin(struct ms_call *call)
+{
+    struct object *object;
+
+    ms_lock(&lock);
+    object = find_locked(MS_SPACE_ADDRESS, call->args.key);
+    if (object) {
+        object->references--;
+        object->mappings++;
+    }
+    ms_unlock(&lock);
+    call->object = object;
+}
+
+void ms_import_close_end(struct ms_call *call, int status)
+{
+    if (call->object)
+        drop_pin(call->object, MS_SPACE_ADDRESS, status != 0);
+    else if (status == 0)
+        ms_ledger_unseen_free();
+}
+
+void ms_handles_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(objects, 0, sizeof(objects));
+    memset(mappings, 0, sizeof(mappings));
+    spare_objects = NULL;
+    spare_mappings = NULL;
+    last_number = 0;
+}

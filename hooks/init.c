@@ -1,0 +1,247 @@
+/* init.c - start on the first hooked call, fork, and the loader's entry points.
+ *
+ * Starting takes one lock, allocates with mmap only (a regular expression is compiled where the user asks for one), and may happen
+ * inside anybody's constructor. */
+#include "hooks/init.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/objects.h"
+#include "base/options.h"
+#include "hooks/dispatch.h"
+#include "hooks/entry.h"
+#include "hooks/resolve.h"
+
+enum state { UNSTARTED, ACTIVE, INERT };
+
+static _Atomic int state;
+static _Atomic int exit_code = -1;
+static _Atomic uint64_t next_asked; /* rows are counted, the report names the way */
+static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
+
+/* One word in a page that a child of fork, or of a raw clone, finds zeroed: whoever sees 0 starts empty. */
+static _Atomic uint32_t *owner;
+static _Atomic uint32_t owner_without_page = 1;
+
+static void complain(void *arg, const char *line)
+{
+    (void)arg;
+    ms_diagnostic(MS_LOG_WARN, "options", "%s", line);
+}
+
+static bool matches(enum ms_option_id id, const char *path)
+{
+    regex_t expression;
+    bool hit;
+
+    if (!ms_option_text(id)[0] || regcomp(&expression, ms_option_text(id), REG_EXTENDED | REG_NOSUB) != 0)
+        return false;
+    hit = regexec(&expression, path, 0, NULL, 0) == 0;
+    regfree(&expression);
+    return hit;
+}
+
+static bool is_chosen_program(void)
+{
+    char path[4096];
+    ssize_t n;
+
+    if (!ms_option_text(MS_OPT_INCLUDE)[0] && !ms_option_text(MS_OPT_EXCLUDE)[0])
+        return true;
+    n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = 0;
+    if (ms_option_text(MS_OPT_INCLUDE)[0] && !matches(MS_OPT_INCLUDE, path))
+        return false;
+    return !matches(MS_OPT_EXCLUDE, path);
+}
+
+/* In a child of fork. A raw clone runs no handler: there the wiped page alone tells. */
+static void forked(void)
+{
+    ms_lock_reset(&start_lock);
+    ms_resolve_reset();
+    if (owner)
+        atomic_store(owner, 0);
+}
+
+static void map_owner(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    void *word = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    owner = &owner_without_page; /* kernels before 4.14: a raw clone is then not noticed */
+    if (word != MAP_FAILED && madvise(word, (size_t)page, MADV_WIPEONFORK) == 0)
+        owner = word;
+    atomic_store(owner, 1);
+}
+
+static struct ms_api_info api_infos[MS_ROW_COUNT];
+
+static void start_ledger(void)
+{
+    static const char *const families[MS_API_COUNT] = {"cuda_driver", "cuda_runtime"};
+
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++)
+        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = families[ms_rows[row]->api],
+                                              .served = ms_rows[row]->outcome == MS_OUTCOME_SERVED};
+    ms_ledger_init(api_infos, MS_ROW_COUNT);
+}
+
+static void start_locked(void)
+{
+    static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND, [MS_STACKS_SAMPLE] = MS_WALK_UNWIND,
+                                    [MS_STACKS_FP] = MS_WALK_FP, [MS_STACKS_OFF] = MS_WALK_OFF};
+    bool secure = getauxval(AT_SECURE) != 0;
+
+    ms_options_load(secure ? NULL : environ, complain, NULL);
+    ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
+    if (secure || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF || !is_chosen_program()) {
+        atomic_store_explicit(&state, INERT, memory_order_release);
+        return;
+    }
+    map_owner();
+    ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
+    start_ledger();
+    atomic_store_explicit(&state, ACTIVE, memory_order_release);
+}
+
+/* The parent's threads do not exist here, so their locks are nobody's; its tables are not ours to touch. */
+static void start_over(void)
+{
+    ms_arena_reset();
+    ms_objects_reset();
+    ms_stack_reset();
+    ms_handles_reset();
+    ms_resolve_reset();
+    ms_ledger_reset();
+    start_ledger();
+    ms_thread.outermost = NULL;
+    ms_thread.tid = 0;
+    atomic_store(owner, 1);
+}
+
+static void start(void)
+{
+    int saved_errno = errno;
+
+    ms_guard_enter();
+    ms_lock(&start_lock);
+    if (atomic_load_explicit(&state, memory_order_relaxed) == UNSTARTED)
+        start_locked();
+    ms_unlock(&start_lock);
+    ms_guard_leave();
+    errno = saved_errno;
+}
+
+bool ms_init_active(void)
+{
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+
+    if (MS_UNLIKELY(now == UNSTARTED)) {
+        start();
+        now = atomic_load_explicit(&state, memory_order_acquire);
+    }
+    if (now != ACTIVE)
+        return false;
+    if (MS_UNLIKELY(atomic_load_explicit(owner, memory_order_relaxed) == 0)) {
+        ms_guard_enter();
+        start_over();
+        ms_guard_leave();
+    }
+    return true;
+}
+
+bool ms_init_owner(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == ACTIVE && atomic_load(owner) != 0;
+}
+
+void ms_init_note_next(int row)
+{
+    if (ms_rows[row]->api == MS_API_CUDA_DRIVER)
+        atomic_fetch_add_explicit(&next_asked, 1, memory_order_relaxed);
+}
+
+int ms_init_exit_code(void)
+{
+    return atomic_load(&exit_code);
+}
+
+static void note_blind(const char *what, const char *which)
+{
+    char line[200];
+
+    if (!ms_init_active())
+        return;
+    snprintf(line, sizeof(line), "%s: %s", what, which ? which : "the program itself");
+    ms_ledger_blind_spot(line);
+}
+
+int ms_enter_dlopen(const char *file, int flags)
+{
+    int saved_errno = errno;
+
+    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
+        ms_resolve_loader();
+    if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
+        if (ms_option_int(MS_OPT_DEEPBIND) == MS_DEEPBIND_CLEAR)
+            flags &= ~RTLD_DEEPBIND;
+        else
+            note_blind("opened with RTLD_DEEPBIND, binds to itself before us", file);
+    }
+    errno = saved_errno;
+    return flags;
+}
+
+void ms_enter_dlmopen(long space, const char *file)
+{
+    int saved_errno = errno;
+
+    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
+        ms_resolve_loader();
+    if (space != LM_ID_BASE)
+        note_blind("opened in a namespace of its own by dlmopen", file);
+    errno = saved_errno;
+}
+
+void ms_enter_dlclose(void)
+{
+    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
+        ms_resolve_loader();
+    ms_resolve_unloaded();
+    ms_objects_changed();
+}
+
+void ms_init_finish(void)
+{
+    if (atomic_load(&next_asked) != 0)
+        ms_ledger_blind_spot("driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");
+}
+
+/* Runs after every handler that the program registers, since it was registered before them. */
+static void note_exit(int status, void *arg)
+{
+    (void)arg;
+    atomic_store(&exit_code, status & 0xff);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    ms_resolve_loader();
+    pthread_atfork(NULL, NULL, forked);
+    on_exit(note_exit, NULL);
+}

@@ -1,0 +1,332 @@
+/* libraries.c - which of the loaded objects are the vendors' libraries.
+ *
+ * Owns the table of libraries and the map from a real function's address to its row. Objects are looked at inside
+ * dl_iterate_phdr callbacks only, where they cannot be unloaded. No allocation but the arena's. */
+#include "hooks/resolve.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/elf.h"
+#include "base/log.h"
+
+#define LIBRARIES_MAX 16
+#define MAP_SLOTS 4096 /* power of two, well over LIBRARIES_MAX times the rows that are usual */
+
+/* An object belongs to an interface if it defines both anchors; a shim that forwards a few functions does not. */
+static const char *const anchors[MS_API_COUNT][2] = {
+    [MS_API_CUDA_DRIVER] = {"cuInit", "cuDriverGetVersion"},
+    [MS_API_CUDA_RUNTIME] = {"cudaRuntimeGetVersion", "cudaDriverGetVersion"},
+};
+
+struct ms_lock ms_resolve_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
+
+static struct ms_library libraries[LIBRARIES_MAX];
+static unsigned library_count;
+static unsigned long long seen_adds, seen_subs;
+
+/* Open addressing; an address may stand for several rows (names that share one function). */
+static struct entry {
+    uintptr_t address;
+    uint16_t row;
+    uint16_t library;
+} map[MAP_SLOTS];
+static unsigned map_used;
+
+static uintptr_t self_begin, self_end;
+
+bool ms_is_ours(uintptr_t address)
+{
+    return address >= self_begin && address < self_end;
+}
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+bool ms_is_self(const struct dl_phdr_info *info)
+{
+    return ms_elf_holds(info, (uintptr_t)&library_count);
+}
+
+void ms_note_self(const struct dl_phdr_info *info)
+{
+    uintptr_t begin = UINTPTR_MAX, end = 0;
+
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        begin = start < begin ? start : begin;
+        end = start + segment->p_memsz > end ? start + segment->p_memsz : end;
+    }
+    self_begin = begin;
+    self_end = end;
+}
+
+static void map_insert(uintptr_t address, unsigned row, unsigned library)
+{
+    if (!address || map_used >= MAP_SLOTS - MAP_SLOTS / 8)
+        return;
+    unsigned i = (unsigned)(address * 0x9e3779b97f4a7c15u >> 40) % MAP_SLOTS;
+    while (map[i].address)
+        i = (i + 1) % MAP_SLOTS;
+    map[i] = (struct entry){address, (uint16_t)row, (uint16_t)library};
+    map_used++;
+}
+
+static uintptr_t find_in_elf(void *arg, const char *symbol)
+{
+    return ms_elf_symbol(arg, symbol);
+}
+
+/* Note an object that defines the anchors of `api`, and where its functions are. */
+static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, enum ms_api api)
+{
+    uint64_t name_hash = hash_text(info->dlpi_name);
+    unsigned i;
+
+    for (i = 0; i < library_count; i++) {
+        struct ms_library *l = &libraries[i];
+        if (l->bias == info->dlpi_addr && l->name_hash == name_hash && l->api == api)
+            break;
+    }
+    /* The row of a library that is gone is not used again: a slot may still point at its `gpu`. */
+    if (i == LIBRARIES_MAX) {
+        ms_ledger_blind_spot("more vendor libraries are loaded than can be told apart");
+        return;
+    }
+    struct ms_library *library = &libraries[i];
+    if (i == library_count) {
+        *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash, .api = (uint8_t)api};
+        if (api == MS_API_CUDA_DRIVER)
+            ms_gpu_bind(&library->gpu, find_in_elf, elf);
+        library_count++;
+    }
+    library->present = true;
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
+        if (ms_rows[row]->api == api)
+            map_insert(ms_elf_symbol(elf, ms_rows[row]->symbol), row, i);
+    }
+}
+
+static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct ms_elf elf;
+    (void)arg;
+
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+        seen_adds = info->dlpi_adds;
+        seen_subs = info->dlpi_subs;
+    }
+    if (ms_is_self(info) || !ms_elf_open(info, &elf))
+        return 0;
+    for (unsigned api = 0; api < MS_API_COUNT; api++) {
+        if (ms_elf_symbol(&elf, anchors[api][0]) && ms_elf_symbol(&elf, anchors[api][1]))
+            note_library(info, &elf, api);
+    }
+    return 0;
+}
+
+static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    unsigned long long *counters = arg;
+
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+        counters[0] = info->dlpi_adds;
+        counters[1] = info->dlpi_subs;
+    }
+    return 1;
+}
+
+void ms_libraries_refresh_locked(void)
+{
+    unsigned long long counters[2] = {0, 0};
+
+    dl_iterate_phdr(read_counters, counters);
+    if (counters[0] != 0 && counters[0] == seen_adds && counters[1] == seen_subs)
+        return;
+    for (unsigned i = 0; i < library_count; i++)
+        libraries[i].present = false;
+    memset(map, 0, sizeof(map));
+    map_used = 0;
+    dl_iterate_phdr(scan_object, NULL);
+}
+
+unsigned ms_library_count_locked(enum ms_api api)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < library_count; i++)
+        count += libraries[i].present && libraries[i].api == api;
+    return count;
+}
+
+struct at_search {
+    uintptr_t address;
+    const struct ms_library *found;
+};
+
+static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct at_search *search = arg;
+    (void)size;
+
+    if (!ms_elf_holds(info, search->address))
+        return 0;
+    for (unsigned i = 0; i < library_count; i++) {
+        if (libraries[i].present && libraries[i].bias == info->dlpi_addr)
+            search->found = &libraries[i];
+    }
+    return 1;
+}
+
+const struct ms_library *ms_library_at_locked(uintptr_t address)
+{
+    struct at_search search = {.address = address};
+
+    dl_iterate_phdr(match_address, &search);
+    return search.found;
+}
+
+bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p)
+{
+    bool found = false;
+
+    for (unsigned i = (unsigned)(address * 0x9e3779b97f4a7c15u >> 40) % MAP_SLOTS; map[i].address; i = (i + 1) % MAP_SLOTS) {
+        if (map[i].address != address || (found && map[i].row != preferred))
+            continue;
+        found = true;
+        *row_p = map[i].row;
+        *gpu_p = &libraries[map[i].library].gpu;
+        if (map[i].row == preferred)
+            break;
+    }
+    return found;
+}
+
+/* The search of ms_library_bind_locked: which of several libraries would the caller's object have been bound to? Names are
+ * kept as hashes, since an object may go away once the callback has returned. */
+#define OBJECTS_MAX 1024
+#define NEEDED_MAX 64
+
+struct object {
+    uint64_t soname;
+    uint64_t needed[NEEDED_MAX];
+    uintptr_t symbol; /* the real function, if this object is a library of the row's interface */
+    uint16_t library;
+    bool visited;
+};
+
+struct bind_search {
+    const char *symbol;
+    enum ms_api api;
+    uintptr_t caller;
+    struct object *objects;
+    unsigned count;
+    int caller_index;
+};
+
+static uint64_t hash_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return hash_text(slash ? slash + 1 : path);
+}
+
+static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct bind_search *search = arg;
+    struct ms_elf elf;
+    const char *needed;
+    (void)size;
+
+    if (search->count == OBJECTS_MAX)
+        return 1;
+    if (ms_is_self(info) || !ms_elf_open(info, &elf))
+        return 0;
+    struct object *object = &search->objects[search->count];
+    memset(object, 0, sizeof(*object));
+    object->soname = elf.soname ? hash_text(elf.soname) : hash_base_name(info->dlpi_name);
+    for (unsigned i = 0; i < NEEDED_MAX && (needed = ms_elf_needed(&elf, i)); i++)
+        object->needed[i] = hash_base_name(needed);
+    for (unsigned i = 0; i < library_count; i++) {
+        if (libraries[i].present && libraries[i].api == search->api && libraries[i].bias == info->dlpi_addr) {
+            object->symbol = ms_elf_symbol(&elf, search->symbol);
+            object->library = (uint16_t)i;
+        }
+    }
+    if (ms_elf_holds(info, search->caller))
+        search->caller_index = (int)search->count;
+    search->count++;
+    return 0;
+}
+
+/* Breadth first over the dependencies of the caller's object. The arena-backed queue is as long as the object list. */
+static const struct object *nearest_provider(struct bind_search *search, uint16_t *queue)
+{
+    unsigned head = 0, tail = 0;
+
+    if (search->caller_index < 0)
+        return NULL;
+    queue[tail++] = (uint16_t)search->caller_index;
+    search->objects[search->caller_index].visited = true;
+    while (head < tail) {
+        struct object *object = &search->objects[queue[head++]];
+        if (object->symbol)
+            return object;
+        for (unsigned n = 0; n < NEEDED_MAX && object->needed[n]; n++) {
+            for (unsigned i = 0; i < search->count; i++) {
+                if (search->objects[i].soname == object->needed[n] && !search->objects[i].visited) {
+                    search->objects[i].visited = true;
+                    queue[tail++] = (uint16_t)i;
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+static struct ms_target sole_provider(enum ms_row row)
+{
+    struct ms_target target = {NULL, NULL};
+
+    for (unsigned i = 0; i < MAP_SLOTS; i++) {
+        if (map[i].address && map[i].row == row)
+            target = (struct ms_target){(void *)map[i].address, &libraries[map[i].library].gpu};
+    }
+    return target;
+}
+
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only)
+{
+    static struct object *objects;
+    static uint16_t *queue;
+    struct bind_search search = {
+        .symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api, .caller = caller, .caller_index = -1};
+    const struct object *provider;
+
+    if (ms_library_count_locked(search.api) < 2 && !dependencies_only)
+        return sole_provider(row);
+    if (!objects && (!(objects = ms_arena_alloc(OBJECTS_MAX * sizeof(*objects))) ||
+                     !(queue = ms_arena_alloc(OBJECTS_MAX * sizeof(*queue))))) {
+        objects = NULL;
+        return sole_provider(row);
+    }
+    search.objects = objects;
+    dl_iterate_phdr(collect_object, &search);
+    provider = nearest_provider(&search, queue);
+    for (unsigned i = 0; !provider && !dependencies_only && i < search.count; i++) {
+        if (objects[i].symbol)
+            provider = &objects[i];
+    }
+    if (!provider)
+        return (struct ms_target){NULL, NULL};
+    return (struct ms_target){(void *)provider->symbol, &libraries[provider->library].gpu};
+}

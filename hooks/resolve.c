@@ -1,0 +1,298 @@
+/* resolve.c - what dlsym, cuGetProcAddress and the exported symbols answer with.
+ *
+ * The real lookup is always asked first and its answer decides: a wrapper takes the place of exactly the function that the program
+ * would have got. Called from entry_*.S and from dispatch.c; the pass-through way of dlsym takes no lock and allocates nothing. */
+#include "hooks/resolve.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/elf.h"
+#include "base/guard.h"
+#include "base/objects.h"
+#include "hooks/entry.h"
+#include "hooks/init.h"
+
+void *(*ms_real_dlsym)(void *, const char *);
+void *(*ms_real_dlvsym)(void *, const char *, const char *);
+void *(*ms_real_dlopen)(const char *, int);
+void *(*ms_real_dlmopen)(long, const char *, int);
+int (*ms_real_dlclose)(void *);
+
+/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
+struct loader_search {
+    bool after_self;
+    uintptr_t found[5];
+};
+
+static const char *const loader_names[5] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose"};
+
+static int search_loader(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct loader_search *search = arg;
+    struct ms_elf elf;
+    (void)size;
+
+    if (ms_is_self(info)) {
+        ms_note_self(info);
+        search->after_self = true;
+        return 0;
+    }
+    if (!search->after_self || !ms_elf_open(info, &elf))
+        return 0;
+    for (unsigned i = 0; i < 5; i++) {
+        if (!search->found[i])
+            search->found[i] = ms_elf_symbol(&elf, loader_names[i]);
+    }
+    return 0;
+}
+
+void ms_resolve_loader(void)
+{
+    struct loader_search search = {.after_self = false};
+
+    dl_iterate_phdr(search_loader, &search);
+    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))search.found[1], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))search.found[2], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))search.found[3], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlclose, (int (*)(void *))search.found[4], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))search.found[0], __ATOMIC_RELEASE);
+}
+
+/* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
+#define NAME_SLOTS 512
+
+static _Atomic uint16_t names[NAME_SLOTS]; /* row + 1 */
+static _Atomic bool names_built;
+
+static unsigned name_hash(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash % NAME_SLOTS;
+}
+
+static void build_names(void)
+{
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
+        unsigned i = name_hash(ms_rows[row]->symbol);
+        while (atomic_load_explicit(&names[i], memory_order_relaxed) &&
+               atomic_load_explicit(&names[i], memory_order_relaxed) != row + 1)
+            i = (i + 1) % NAME_SLOTS;
+        atomic_store_explicit(&names[i], (uint16_t)(row + 1), memory_order_relaxed);
+    }
+    atomic_store_explicit(&names_built, true, memory_order_release);
+}
+
+int ms_row_of_name(const char *name)
+{
+    uint16_t held;
+
+    if (name[0] != 'c' || name[1] != 'u')
+        return -1;
+    if (!atomic_load_explicit(&names_built, memory_order_acquire))
+        build_names();
+    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&names[i], memory_order_relaxed)); i = (i + 1) % NAME_SLOTS) {
+        if (strcmp(ms_rows[held - 1]->symbol, name) == 0)
+            return held - 1;
+    }
+    return -1;
+}
+
+/* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not known
+ * (0) decides only where the name has a single row. */
+static int row_of_lookup(const char *name, int version, uint64_t flags)
+{
+    bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+    int best = -1;
+    unsigned candidates = 0;
+
+    for (int row = 0; row < MS_ROW_COUNT; row++) {
+        const struct ms_row_info *r = ms_rows[row];
+        if (!r->lookup || strcmp(r->lookup, name) != 0 || (r->per_thread && !per_thread))
+            continue;
+        candidates++;
+        if (version != 0 && r->version > version)
+            continue;
+        if (best < 0 || r->version > ms_rows[best]->version ||
+            (r->version == ms_rows[best]->version && r->per_thread))
+            best = row;
+    }
+    return version != 0 || candidates == 1 ? best : -1;
+}
+
+static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *pointer)
+{
+    void *wrapper = ms_slot_wrapper_locked(row, target);
+
+    if (!wrapper)
+        ms_ledger_blind_spot("more variants of one function are loaded than there are wrappers; the later ones are not seen");
+    return wrapper ? wrapper : pointer;
+}
+
+void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags)
+{
+    int preferred = name ? row_of_lookup(name, version, flags) : -1;
+    struct ms_target target = {.real = pointer};
+    enum ms_row row;
+    void *answer = pointer;
+
+    if (!pointer || ms_is_ours((uintptr_t)pointer))
+        return pointer;
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    if (ms_library_row_locked((uintptr_t)pointer, preferred, &row, &target.gpu)) {
+        answer = wrap_locked(row, &target, pointer);
+    } else if (preferred >= 0) {
+        target.gpu = ms_library_bind_locked(preferred, 0, false).gpu;
+        answer = wrap_locked(preferred, &target, pointer);
+        ms_ledger_divergent();
+    }
+    ms_unlock(&ms_resolve_lock);
+    if (answer != pointer)
+        ms_ledger_route(MS_ROUTE_GET_PROC);
+    return answer;
+}
+
+/* dlsym found `pointer` under an owned name: the wrapper, if it lies in a library of that interface. */
+static void *wrap_symbol(int named, void *pointer)
+{
+    const struct ms_library *library;
+    struct ms_target target = {.real = pointer};
+    void *answer = pointer;
+    enum ms_row row;
+
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    library = ms_library_at_locked((uintptr_t)pointer);
+    if (library && library->api == ms_rows[named]->api &&
+        ms_library_row_locked((uintptr_t)pointer, named, &row, &target.gpu))
+        answer = wrap_locked(row, &target, pointer);
+    ms_unlock(&ms_resolve_lock);
+    if (answer != pointer)
+        ms_ledger_route(MS_ROUTE_DLSYM);
+    return answer;
+}
+
+/* The real lookup. Both RTLD_DEFAULT and the main program's handle find our export before the vendor's function; what they would
+ * have found without us comes after us in the global scope, or, for RTLD_DEFAULT, among the caller's own dependencies. */
+static void *look_up(void *handle, const char *name, const char *version, const void *caller, int row)
+{
+    void *found = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
+    struct ms_target own = {NULL, NULL};
+
+    if (!found || !ms_is_ours((uintptr_t)found))
+        return found;
+    found = version ? ms_real_dlvsym(RTLD_NEXT, name, version) : ms_real_dlsym(RTLD_NEXT, name);
+    if (found || handle != RTLD_DEFAULT)
+        return found;
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    own = ms_library_bind_locked(row, (uintptr_t)caller, true);
+    ms_unlock(&ms_resolve_lock);
+    if (own.real)
+        dlerror(); /* the lookup above left an error that the program would not have seen */
+    return own.real;
+}
+
+struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
+{
+    struct ms_verdict leave = {0, NULL}, verdict = {1, NULL};
+    int row, saved_errno;
+
+    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
+        ms_resolve_loader();
+    if (!name || (row = ms_row_of_name(name)) < 0 || ms_thread.depth > 0)
+        return leave;
+    if (handle == RTLD_NEXT) {
+        ms_init_note_next(row);
+        return leave;
+    }
+    saved_errno = errno;
+    ms_guard_enter();
+    verdict.answer = look_up(handle, name, version, caller, row);
+    if (verdict.answer && ms_init_active())
+        verdict.answer = wrap_symbol(row, verdict.answer);
+    ms_guard_leave();
+    errno = saved_errno;
+    return verdict;
+}
+
+/* Exported symbols: which real function a call site belongs to, remembered by return address. A reader that sees an entry
+ * change under its hands takes the slow way. */
+#define SITES 512
+
+static struct site {
+    _Atomic uint32_t sequence; /* odd while it is written */
+    _Atomic uint32_t generation;
+    _Atomic uint64_t key;
+    _Atomic(void *) real;
+    _Atomic(const struct ms_gpu *) gpu;
+} sites[SITES];
+static _Atomic uint32_t generation;
+
+static bool site_read(struct site *site, uint64_t key, struct ms_target *target_p)
+{
+    uint32_t before = atomic_load_explicit(&site->sequence, memory_order_acquire);
+
+    if ((before & 1) || atomic_load_explicit(&site->key, memory_order_relaxed) != key ||
+        atomic_load_explicit(&site->generation, memory_order_relaxed) != atomic_load_explicit(&generation, memory_order_relaxed))
+        return false;
+    target_p->real = atomic_load_explicit(&site->real, memory_order_relaxed);
+    target_p->gpu = atomic_load_explicit(&site->gpu, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&site->sequence, memory_order_relaxed) == before;
+}
+
+/* Under the resolve lock: there is one writer. */
+static void site_write_locked(struct site *site, uint64_t key, const struct ms_target *target)
+{
+    uint32_t sequence = atomic_load_explicit(&site->sequence, memory_order_relaxed);
+
+    atomic_store_explicit(&site->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&site->key, key, memory_order_relaxed);
+    atomic_store_explicit(&site->generation, atomic_load(&generation), memory_order_relaxed);
+    atomic_store_explicit(&site->real, target->real, memory_order_relaxed);
+    atomic_store_explicit(&site->gpu, target->gpu, memory_order_relaxed);
+    atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
+}
+
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller)
+{
+    uint64_t key = (uint64_t)row << 48 ^ (uintptr_t)caller;
+    struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
+    struct ms_target target = {NULL, NULL};
+    int saved_errno;
+
+    if (site_read(site, key, &target))
+        return target;
+    saved_errno = errno;
+    ms_guard_enter();
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    target = ms_library_bind_locked(row, (uintptr_t)caller, false);
+    if (target.real)
+        site_write_locked(site, key, &target);
+    ms_unlock(&ms_resolve_lock);
+    if (target.real && ms_init_active())
+        ms_ledger_route(MS_ROUTE_EXPORTED);
+    ms_guard_leave();
+    errno = saved_errno;
+    return target;
+}
+
+void ms_resolve_unloaded(void)
+{
+    atomic_fetch_add(&generation, 1);
+}
+
+void ms_resolve_reset(void)
+{
+    ms_lock_reset(&ms_resolve_lock);
+    ms_resolve_unloaded();
+}

@@ -1,0 +1,76 @@
+/* resolve.h - from a name, a pointer or a caller to the real function, and from there to our wrapper.
+ *
+ * libraries.c knows which vendor libraries are loaded, slots.c which wrapper stands for which real function, resolve.c answers
+ * dlsym and cuGetProcAddress. One lock (MS_RANK_RESOLVE) covers the tables; it is never held across a vendor call. */
+#ifndef MS_HOOKS_RESOLVE_H
+#define MS_HOOKS_RESOLVE_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "hooks/hook.h"
+#include "gpu/gpu.h"
+#include "ledger/ledger.h"
+
+/** A loaded object that defines an interface's anchor symbols: only such an object's functions are ever wrapped. */
+struct ms_library {
+    uintptr_t bias;
+    uint64_t name_hash; /* of its path: tells apart what was loaded at one address in turn */
+    uint8_t api;
+    bool present;       /* found by the latest scan */
+    struct ms_gpu gpu;  /* of a driver library */
+};
+
+extern struct ms_lock ms_resolve_lock;
+
+/* libraries.c. All of it is called with the lock held. */
+
+/** Bring the table up to date if objects came or went since the last call. */
+void ms_libraries_refresh_locked(void);
+/** The library whose segments hold `address`, or NULL. */
+const struct ms_library *ms_library_at_locked(uintptr_t address);
+/** How many libraries of this interface are loaded. */
+unsigned ms_library_count_locked(enum ms_api api);
+/** The real function behind `row`, as the object holding `caller` would have bound it: its own dependencies first, then, unless
+ * `dependencies_only`, load order. `.real` is NULL when there is none. */
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only);
+/** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
+bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
+
+/** Whether `address` lies in this shim, once ms_note_self was told of it. */
+bool ms_is_ours(uintptr_t address);
+bool ms_is_self(const struct dl_phdr_info *info);
+void ms_note_self(const struct dl_phdr_info *info);
+
+/* slots.c */
+
+/** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by others. Lock held. */
+void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target);
+/** What wrapper `slot` of `row` calls. No lock: a slot is written before its wrapper is handed out. */
+const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot);
+
+/* resolve.c */
+
+/** The row of an exported name; -1 if it is not one of ours. No lock, no allocation. */
+int ms_row_of_name(const char *name);
+/** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller);
+/** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */
+void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
+/** An object was unloaded: what was remembered of call sites is void. */
+void ms_resolve_unloaded(void);
+/** In a fork child, where the holder of the lock does not exist. */
+void ms_resolve_reset(void);
+
+/* The C library's own functions, found without calling them (entry_*.S jumps through these). */
+extern void *(*ms_real_dlsym)(void *, const char *);
+extern void *(*ms_real_dlvsym)(void *, const char *, const char *);
+extern void *(*ms_real_dlopen)(const char *, int);
+extern void *(*ms_real_dlmopen)(long, const char *, int);
+extern int (*ms_real_dlclose)(void *);
+/** Fill in the five above. Idempotent, lock free: every thread finds the same answers. */
+void ms_resolve_loader(void);
+
+#endif

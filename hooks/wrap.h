@@ -1,0 +1,95 @@
+/* wrap.h - what a row of a .def file becomes: a body, an exported symbol, MS_SLOTS wrappers, and its row of facts.
+ *
+ * Included once by cuda_driver.c and once by cuda_runtime.c, before their rows. */
+#ifndef MS_HOOKS_WRAP_H
+#define MS_HOOKS_WRAP_H
+
+#include "hooks/dispatch.h"
+#include "hooks/resolve.h"
+#include "gpu/abi/cuda_driver.h"
+#include "gpu/abi/cuda_runtime.h"
+
+/* What a row may say of its arguments. */
+#define MS_ARRAY_BYTES_2D(d) ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
+#define MS_ARRAY_BYTES_3D(d, levels) \
+    ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels, (levels)) : 0)
+#define MS_LOCATION_DEVICE(prop) \
+    ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? (prop)->location.id : MS_DEVICE_NONE)
+#define MS_LOCATION_KIND(prop) \
+    ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? MS_KIND_HANDLE : MS_KIND_PINNED)
+/* In a per-thread twin, stream 0 is the stream that others call 2. */
+#define MS_STREAM_PTSZ(stream) ((stream) ? (uintptr_t)(stream) : 2)
+#define MS_FLAGS_PTSZ(flags) ((flags) ? (flags) : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+#define MS_VERSION_OF_RUNTIME 0 /* the runtime knows its own version, we do not */
+
+/* Without a real function: what the interface says of a machine without a driver. */
+#define MS_ABSENT_CUresult CUDA_ERROR_NO_DEVICE
+#define MS_ABSENT_cudaError_t cudaErrorInsufficientDriver
+
+#define MS_STRIP(...) __VA_ARGS__
+#define MS_LOOKUP_NAME(name, version, per_thread) (name)
+#define MS_LOOKUP_VERSION(name, version, per_thread) (version)
+#define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
+
+#define MS_BODY(result, fn, declared, types, passed, ...)                                                   \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        struct ms_call ms_call_ = {.row = MS_ROW_##fn, .frame = ms_frame_, .caller = ms_caller_,            \
+                                   .gpu = ms_target_->gpu, .args = {__VA_ARGS__}};                              \
+        result ms_status_;                                                                                      \
+        ms_call_begin(&ms_call_);                                                                               \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
+        return ms_status_;                                                                                      \
+    }
+
+#define MS_EXPORTED(result, fn, params, forwarded)                                                          \
+    MS_EXPORT result fn params                                                                              \
+    {                                                                                                           \
+        const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);          \
+        const struct ms_target ms_found_ = ms_resolve_exported(MS_ROW_##fn, ms_caller_);                    \
+        const struct ms_target *ms_target_ = &ms_found_;                                                        \
+        return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
+    }
+
+#define MS_WRAPPER(result, fn, params, forwarded, slot)                                                     \
+    static result wrapper##slot##_##fn params                                                               \
+    {                                                                                                           \
+        const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);          \
+        const struct ms_target *ms_target_ = ms_slot_target(MS_ROW_##fn, slot);                             \
+        return body_##fn forwarded;                                                                         \
+    }
+
+#define MS_FACTS(fn, cls, outc, look, family)                                                               \
+    static void *const wrappers_##fn[MS_SLOTS] = {(void *)wrapper0_##fn, (void *)wrapper1_##fn,     \
+                                                      (void *)wrapper2_##fn, (void *)wrapper3_##fn};    \
+    extern const struct ms_row_info ms_row_##fn;                                                            \
+    const struct ms_row_info ms_row_##fn = {                                                                \
+        .symbol = #fn, .lookup = MS_LOOKUP_NAME look, .version = MS_LOOKUP_VERSION look,                    \
+        .per_thread = MS_LOOKUP_PER_THREAD look, .api = family, .class = MS_CLASS_##cls,                        \
+        .outcome = MS_OUTCOME_##outc, .exported = (void *)fn, .wrappers = wrappers_##fn};
+
+#define MS_ROW(family, result, fn, params, forwarded, cls, outc, look)                                      \
+    MS_EXPORTED(result, fn, params, forwarded)                                                              \
+    MS_WRAPPER(result, fn, params, forwarded, 0)                                                            \
+    MS_WRAPPER(result, fn, params, forwarded, 1)                                                            \
+    MS_WRAPPER(result, fn, params, forwarded, 2)                                                            \
+    MS_WRAPPER(result, fn, params, forwarded, 3)                                                            \
+    MS_FACTS(fn, cls, outc, look, family)
+
+#define MS_CONTEXT_PARAMS const struct ms_target *ms_target_, const void *ms_caller_, const void *ms_frame_
+#define MS_CONTEXT_ARGS ms_target_, ms_caller_, ms_frame_
+
+#define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                     \
+    result fn params;                                                                                       \
+    MS_BODY(result, fn, (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, __VA_ARGS__)                    \
+    MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), cls, outc, look)
+
+#define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
+    result fn(void);                                                                                        \
+    MS_BODY(result, fn, (MS_CONTEXT_PARAMS), (void), (), __VA_ARGS__)                                       \
+    MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), cls, outc, look)
+
+#define MS_PASS(symbol, class, reason)
+
+#endif
