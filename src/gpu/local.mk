@@ -1,1 +1,2 @@
-# src/gpu: see docs/architecture.md
+# src/gpu: floor 1, see docs/architecture.md
+GPU_SOURCES = src/gpu/gpu.h src/gpu/cuda.c src/gpu/abi/cuda_driver.h src/gpu/abi/cuda_runtime.h
