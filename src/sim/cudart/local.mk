@@ -13,7 +13,7 @@ sim_cudart_sources = \
 	src/sim/cudart/module.c src/sim/cudart/pool.c src/sim/cudart/props.c src/sim/cudart/share.c \
 	src/sim/cudart/stream.c src/sim/cudart/stubs.c
 sim_cudart_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
-sim_cudart_ldflags = $(AM_LDFLAGS) -shared -pthread -Wl,-z,defs -Wl,-Bsymbolic
+sim_cudart_ldflags = $(AM_LDFLAGS) -shared -pthread $(MS_NO_UNDEFINED) -Wl,-Bsymbolic
 
 EXTRA_DIST += src/sim/cudart/cudart_12.map src/sim/cudart/cudart_13.map
 
