@@ -240,14 +240,12 @@ static const struct {
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
 };
 
-/* A driver function called from inside another hooked driver function is the vendor's own business: the outer call
- * records. Lookups are wrapped wherever they come from. */
-static bool nested_in_driver(const struct ms_call *call)
+/* Driver frames that record, as opposed to those that look up. A driver function called from inside one is the
+ * vendor's own business; lookups are answered wherever they come from. */
+static bool is_recording_class(uint16_t row)
 {
-    const struct ms_call *outer = ms_thread.outermost;
-    uint8_t class = ms_rows[call->row]->class;
-
-    return outer && ms_rows[outer->row]->api == MS_API_CUDA_DRIVER && class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT;
+    uint8_t class = ms_rows[row]->class;
+    return ms_rows[row]->api == MS_API_CUDA_DRIVER && class != MS_CLASS_LOOKUP;
 }
 
 void ms_call_begin(struct ms_call *call)
@@ -255,7 +253,8 @@ void ms_call_begin(struct ms_call *call)
     int saved_errno = errno;
     uint8_t class = ms_rows[call->row]->class;
 
-    if (ms_thread.depth > 0 || !ms_init_active() || nested_in_driver(call)) {
+    call->records = is_recording_class(call->row);
+    if (ms_thread.depth > 0 || !ms_init_active() || (call->records && ms_thread.recording)) {
         call->passes = true;
         return;
     }
@@ -269,6 +268,8 @@ void ms_call_begin(struct ms_call *call)
     } else {
         ms_guard_enter();
     }
+    if (call->records)
+        ms_thread.recording = 1;
     if (classes[class].before)
         classes[class].before(call);
     ms_guard_leave();
@@ -285,6 +286,8 @@ void ms_call_end(struct ms_call *call, int status)
     ms_guard_enter();
     if (classes[class].after)
         classes[class].after(call, status);
+    if (call->records)
+        ms_thread.recording = 0;
     if (ms_thread.outermost == call) {
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
             ms_ledger_call(call->row, status == 0, call->bytes);

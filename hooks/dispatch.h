@@ -30,6 +30,7 @@ struct ms_args {
 struct ms_call {
     uint16_t row;
     bool passes;          /* not ours to look at: straight to the vendor */
+    bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
     int cancel_state;
     const void *frame;    /* of the wrapper, and the address it returns to */

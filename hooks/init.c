@@ -101,6 +101,13 @@ static void start_ledger(void)
     ms_ledger_init(api_infos, MS_ROW_COUNT);
 }
 
+/* Registered at the first GPU call: what is registered before main runs after the destructor that writes the report. */
+static void note_exit(int status, void *arg)
+{
+    (void)arg;
+    atomic_store(&exit_code, status & 0xff);
+}
+
 static void start_locked(void)
 {
     static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND, [MS_STACKS_SAMPLE] = MS_WALK_UNWIND,
@@ -116,6 +123,7 @@ static void start_locked(void)
     map_owner();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
     start_ledger();
+    on_exit(note_exit, NULL);
     atomic_store_explicit(&state, ACTIVE, memory_order_release);
 }
 
@@ -130,6 +138,7 @@ static void start_over(void)
     ms_ledger_reset();
     start_ledger();
     ms_thread.outermost = NULL;
+    ms_thread.recording = 0;
     ms_thread.tid = 0;
     atomic_store(owner, 1);
 }
@@ -232,16 +241,8 @@ void ms_init_finish(void)
         ms_ledger_blind_spot("driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");
 }
 
-/* Runs after every handler that the program registers, since it was registered before them. */
-static void note_exit(int status, void *arg)
-{
-    (void)arg;
-    atomic_store(&exit_code, status & 0xff);
-}
-
 __attribute__((constructor)) static void prepare(void)
 {
     ms_resolve_loader();
     pthread_atfork(NULL, NULL, forked);
-    on_exit(note_exit, NULL);
 }

@@ -21,3 +21,7 @@ libmemshim_so_LDADD =
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif
+
+# Prints the rows, for docs/hooks.md and for tests.
+noinst_PROGRAMS += hooks/list_rows
+hooks_list_rows_SOURCES = hooks/list_rows.c hooks/cuda_driver.def hooks/cuda_runtime.def

@@ -12,6 +12,7 @@ struct ms_call; /* hooks/dispatch.h: the outermost hooked call of this thread, o
 
 struct ms_thread {
     int depth;
+    int recording;            /* a driver hook is open: what the driver calls in turn is its own business */
     unsigned tid;             /* 0 until asked for: gettid is a system call */
     struct ms_call *outermost;
 };

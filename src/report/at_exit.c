@@ -1,0 +1,19 @@
+/* at_exit.c - the report at the normal end of a process.
+ *
+ * A destructor of a preloaded library runs after those of the libraries that were loaded after it, so the frees of their static
+ * objects are seen. No vendor function is called: the vendor's library may be gone already. */
+#include "report/report.h"
+
+#include "base/guard.h"
+#include "hooks/init.h"
+#include "ledger/ledger.h"
+
+__attribute__((destructor)) static void write_report(void)
+{
+    if (!ms_init_owner() || !ms_ledger_touched())
+        return;
+    ms_guard_enter();
+    ms_init_finish();
+    ms_report_write(MS_END_EXIT, ms_init_exit_code());
+    ms_guard_leave();
+}
