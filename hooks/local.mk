@@ -25,3 +25,6 @@ endif
 # Prints the rows, for docs/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows
 hooks_list_rows_SOURCES = hooks/list_rows.c hooks/cuda_driver.def hooks/cuda_runtime.def
+TESTS += hooks/docs_hooks.sh
+dist_check_SCRIPTS += hooks/docs_hooks.sh
+EXTRA_DIST += scripts/gen-docs docs/hooks.md
