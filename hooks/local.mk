@@ -16,7 +16,7 @@ endif
 libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 # libgcc's unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
-	-Wl,-z,defs -Wl,-z,relro -Wl,-z,now
+	$(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
 libmemshim_so_LDADD =
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
