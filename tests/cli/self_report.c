@@ -92,8 +92,8 @@ static void print_report(const char *path, void **addresses, int count)
            count);
 }
 
-/* Frames outside this program (the C library's start) are left out: what they are called is not ours to say.
- */
+/* Frames outside this program (the C library's start) are left out: what they are called is not ours to say. So are the
+ * ones before this function's caller: under a sanitizer backtrace() is not the C library's own. */
 __attribute__((noinline)) static void record(const char *path)
 {
     void *addresses[DEPTH_MAX], *own[DEPTH_MAX];
@@ -101,7 +101,9 @@ __attribute__((noinline)) static void record(const char *path)
     struct place self = {.address = (uintptr_t)record}, place;
 
     dl_iterate_phdr(visit, &self);
-    for (i = 1; i < count; i++) {
+    for (i = 0; i < count && addresses[i] != __builtin_return_address(0); i++)
+        continue;
+    for (; i < count; i++) {
         place = (struct place){.address = (uintptr_t)addresses[i]};
         dl_iterate_phdr(visit, &place);
         if (place.bias == self.bias && own_count < 2)
