@@ -3,12 +3,9 @@
  * Runs in the program's threads with the guard closed; takes no lock of its own and calls the vendor only through gpu.h. */
 #include "hooks/dispatch.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/guard.h"
 #include "gpu/gpu.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
@@ -250,7 +247,6 @@ static bool is_recording_class(uint16_t row)
 
 void ms_call_begin(struct ms_call *call)
 {
-    int saved_errno = errno;
     uint8_t class = ms_rows[call->row]->class;
 
     call->records = is_recording_class(call->row);
@@ -258,31 +254,28 @@ void ms_call_begin(struct ms_call *call)
         call->passes = true;
         return;
     }
+    /* Cancellation stays deferred over the vendor's function: a thread that died in it would leave this frame linked. */
+    ms_section_enter(&call->section);
     if (!ms_thread.outermost) {
-        /* A thread cancelled inside the vendor's function would leave this frame linked: deferred until the hook returns. */
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
-        ms_guard_enter();
         ms_thread.outermost = call;
         if (classes[class].takes_stack)
             call->stack = ms_stack_capture(call->frame, call->caller);
-    } else {
-        ms_guard_enter();
     }
     if (call->records)
         ms_thread.recording = 1;
     if (classes[class].before)
         classes[class].before(call);
     ms_guard_leave();
-    errno = saved_errno;
+    errno = call->section.saved_errno;
 }
 
 void ms_call_end(struct ms_call *call, int status)
 {
-    int saved_errno = errno;
     uint8_t class = ms_rows[call->row]->class;
 
     if (call->passes)
         return;
+    call->section.saved_errno = errno;
     ms_guard_enter();
     if (classes[class].after)
         classes[class].after(call, status);
@@ -292,10 +285,6 @@ void ms_call_end(struct ms_call *call, int status)
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
             ms_ledger_call(call->row, status == 0, call->bytes);
         ms_thread.outermost = NULL;
-        ms_guard_leave();
-        pthread_setcancelstate(call->cancel_state, &call->cancel_state);
-    } else {
-        ms_guard_leave();
     }
-    errno = saved_errno;
+    ms_section_leave(&call->section);
 }

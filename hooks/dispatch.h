@@ -6,6 +6,7 @@
 #define MS_HOOKS_DISPATCH_H
 
 #include "hooks/hook.h"
+#include "hooks/section.h"
 #include "ledger/ledger.h"
 
 /** The arguments that matter, filled in by the row. Pointers are read only after the vendor's success. */
@@ -32,7 +33,7 @@ struct ms_call {
     bool passes;          /* not ours to look at: straight to the vendor */
     bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
-    int cancel_state;
+    struct ms_section section;
     const void *frame;    /* of the wrapper, and the address it returns to */
     const void *caller;
     const struct ms_gpu *gpu;

@@ -25,6 +25,7 @@
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
 #include "hooks/resolve.h"
+#include "hooks/section.h"
 
 enum state { UNSTARTED, ACTIVE, INERT };
 
@@ -145,15 +146,14 @@ static void start_over(void)
 
 static void start(void)
 {
-    int saved_errno = errno;
+    struct ms_section section;
 
-    ms_guard_enter();
+    ms_section_enter(&section);
     ms_lock(&start_lock);
     if (atomic_load_explicit(&state, memory_order_relaxed) == UNSTARTED)
         start_locked();
     ms_unlock(&start_lock);
-    ms_guard_leave();
-    errno = saved_errno;
+    ms_section_leave(&section);
 }
 
 bool ms_init_active(void)
@@ -161,15 +161,18 @@ bool ms_init_active(void)
     int now = atomic_load_explicit(&state, memory_order_acquire);
 
     if (MS_UNLIKELY(now == UNSTARTED)) {
+        if (ms_thread.depth > 0) /* a signal handler inside start(): its thread holds the lock */
+            return false;
         start();
         now = atomic_load_explicit(&state, memory_order_acquire);
     }
     if (now != ACTIVE)
         return false;
     if (MS_UNLIKELY(atomic_load_explicit(owner, memory_order_relaxed) == 0)) {
-        ms_guard_enter();
+        struct ms_section section;
+        ms_section_enter(&section);
         start_over();
-        ms_guard_leave();
+        ms_section_leave(&section);
     }
     return true;
 }
@@ -244,5 +247,6 @@ void ms_init_finish(void)
 __attribute__((constructor)) static void prepare(void)
 {
     ms_resolve_loader();
+    ms_libraries_note_startup();
     pthread_atfork(NULL, NULL, forked);
 }

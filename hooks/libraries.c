@@ -117,6 +117,11 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
     }
 }
 
+static bool defines_anchors(const struct ms_elf *elf, enum ms_api api)
+{
+    return ms_elf_symbol(elf, anchors[api][0]) && ms_elf_symbol(elf, anchors[api][1]);
+}
+
 static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct ms_elf elf;
@@ -129,7 +134,7 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
     if (ms_is_self(info) || !ms_elf_open(info, &elf))
         return 0;
     for (unsigned api = 0; api < MS_API_COUNT; api++) {
-        if (ms_elf_symbol(&elf, anchors[api][0]) && ms_elf_symbol(&elf, anchors[api][1]))
+        if (defines_anchors(&elf, api))
             note_library(info, &elf, api);
     }
     return 0;
@@ -293,6 +298,82 @@ static const struct object *nearest_provider(struct bind_search *search, uint16_
     return NULL;
 }
 
+/* A library that stands between us and the vendor's: one that was loaded at the program's start after us, defines the symbol for everyone
+ * (unversioned), and is no vendor library. The loader would have bound to it, and it asks for RTLD_NEXT itself. */
+struct chain_search {
+    const char *symbol;
+    enum ms_api api;
+    unsigned index;
+    bool after_self;
+    uintptr_t found;
+};
+
+static unsigned startup_objects;
+
+static int count_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)info;
+    (void)size;
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+void ms_libraries_note_startup(void)
+{
+    unsigned count = 0;
+
+    dl_iterate_phdr(count_object, &count);
+    startup_objects = count;
+}
+
+static int match_chain(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct chain_search *search = arg;
+    struct ms_elf elf;
+    uintptr_t symbol;
+    (void)size;
+
+    if (search->index++ >= startup_objects)
+        return 1;
+    if (ms_is_self(info)) {
+        search->after_self = true;
+        return 0;
+    }
+    if (!search->after_self || !ms_elf_open(info, &elf) || !(symbol = ms_elf_symbol(&elf, search->symbol)))
+        return 0;
+    if (!defines_anchors(&elf, search->api))
+        search->found = symbol;
+    return 1;
+}
+
+static uintptr_t chained_interposer(enum ms_row row)
+{
+    struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api};
+
+    dl_iterate_phdr(match_chain, &search);
+    return search.found;
+}
+
+static int match_first(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct chain_search *search = arg;
+    struct ms_elf elf;
+    (void)size;
+
+    if (ms_is_self(info) || !ms_elf_open(info, &elf) || !defines_anchors(&elf, search->api))
+        return 0;
+    search->found = ms_elf_symbol(&elf, search->symbol);
+    return search->found != 0;
+}
+
+struct ms_target ms_library_bind_lockless(enum ms_row row)
+{
+    struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api};
+
+    dl_iterate_phdr(match_first, &search);
+    return (struct ms_target){(void *)search.found, NULL};
+}
+
 static struct ms_target sole_provider(enum ms_row row)
 {
     struct ms_target target = {NULL, NULL};
@@ -304,7 +385,7 @@ static struct ms_target sole_provider(enum ms_row row)
     return target;
 }
 
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only)
+static struct ms_target bind_vendor_locked(enum ms_row row, uintptr_t caller, bool dependencies_only)
 {
     static struct object *objects;
     static uint16_t *queue;
@@ -329,4 +410,14 @@ struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool 
     if (!provider)
         return (struct ms_target){NULL, NULL};
     return (struct ms_target){(void *)provider->symbol, &libraries[provider->library].gpu};
+}
+
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only)
+{
+    struct ms_target target = bind_vendor_locked(row, caller, dependencies_only);
+    uintptr_t chained = dependencies_only ? 0 : chained_interposer(row);
+
+    if (chained)
+        target.real = (void *)chained; /* the driver that is asked about contexts stays the vendor's */
+    return target;
 }

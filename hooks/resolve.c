@@ -5,7 +5,6 @@
 #include "hooks/resolve.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "base/objects.h"
 #include "hooks/entry.h"
 #include "hooks/init.h"
+#include "hooks/section.h"
 
 void *(*ms_real_dlsym)(void *, const char *);
 void *(*ms_real_dlvsym)(void *, const char *, const char *);
@@ -202,7 +202,9 @@ static void *look_up(void *handle, const char *name, const char *version, const 
 struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
 {
     struct ms_verdict leave = {0, NULL}, verdict = {1, NULL};
-    int row, saved_errno;
+    struct ms_section section;
+    bool active;
+    int row;
 
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
@@ -212,19 +214,18 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
         ms_init_note_next(row);
         return leave;
     }
-    saved_errno = errno;
-    ms_guard_enter();
+    active = ms_init_active();
+    ms_section_enter(&section);
     verdict.answer = look_up(handle, name, version, caller, row);
-    if (verdict.answer && ms_init_active())
+    if (verdict.answer && active)
         verdict.answer = wrap_symbol(row, verdict.answer);
-    ms_guard_leave();
-    errno = saved_errno;
+    ms_section_leave(&section);
     return verdict;
 }
 
 /* Exported symbols: which real function a call site belongs to, remembered by return address. A reader that sees an entry
  * change under its hands takes the slow way. */
-#define SITES 512
+#define SITES 4096
 
 static struct site {
     _Atomic uint32_t sequence; /* odd while it is written */
@@ -267,22 +268,24 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller)
     uint64_t key = (uint64_t)row << 48 ^ (uintptr_t)caller;
     struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
     struct ms_target target = {NULL, NULL};
-    int saved_errno;
+    struct ms_section section;
+    bool active;
 
     if (site_read(site, key, &target))
         return target;
-    saved_errno = errno;
-    ms_guard_enter();
+    if (ms_thread.depth > 0) /* a signal handler: this thread may hold the lock already */
+        return ms_library_bind_lockless(row);
+    active = ms_init_active(); /* first of all, since a fork child has locks to forget */
+    ms_section_enter(&section);
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
     target = ms_library_bind_locked(row, (uintptr_t)caller, false);
     if (target.real)
         site_write_locked(site, key, &target);
     ms_unlock(&ms_resolve_lock);
-    if (target.real && ms_init_active())
+    if (target.real && active)
         ms_ledger_route(MS_ROUTE_EXPORTED);
-    ms_guard_leave();
-    errno = saved_errno;
+    ms_section_leave(&section);
     return target;
 }
 

@@ -31,11 +31,16 @@ extern struct ms_lock ms_resolve_lock;
 void ms_libraries_refresh_locked(void);
 /** The library whose segments hold `address`, or NULL. */
 const struct ms_library *ms_library_at_locked(uintptr_t address);
+/** In the constructor: what is loaded now was there at the program's start. */
+void ms_libraries_note_startup(void);
 /** How many libraries of this interface are loaded. */
 unsigned ms_library_count_locked(enum ms_api api);
-/** The real function behind `row`, as the object holding `caller` would have bound it: its own dependencies first, then, unless
- * `dependencies_only`, load order. `.real` is NULL when there is none. */
+/** The real function behind `row`, as the object holding `caller` would have bound it without us: another interposer that was there at
+ * the program's start, then the vendor's library among the caller's own dependencies, then, unless `dependencies_only`, in load
+ * order. `.real` is NULL when there is none. */
 struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only);
+/** The first vendor library's function behind `row`, without the lock and without what is remembered: for a thread that may hold it. */
+struct ms_target ms_library_bind_lockless(enum ms_row row);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 

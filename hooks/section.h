@@ -1,0 +1,32 @@
+/* section.h - a stretch of memshim's own code in the program's thread.
+ *
+ * Inside it cancellation is deferred (a thread that died there would leave a lock held), errno is kept for the program, and the
+ * guard is closed, so that a signal handler's calls pass straight to the vendor. Sections nest. */
+#ifndef MS_HOOKS_SECTION_H
+#define MS_HOOKS_SECTION_H
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/guard.h"
+
+struct ms_section {
+    int saved_errno;
+    int cancel_state;
+};
+
+static inline void ms_section_enter(struct ms_section *section)
+{
+    section->saved_errno = errno;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &section->cancel_state);
+    ms_guard_enter();
+}
+
+static inline void ms_section_leave(struct ms_section *section)
+{
+    ms_guard_leave();
+    pthread_setcancelstate(section->cancel_state, &section->cancel_state);
+    errno = section->saved_errno;
+}
+
+#endif
