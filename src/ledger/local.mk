@@ -1,3 +1,4 @@
 # src/ledger: floor 2, see docs/architecture.md
-LEDGER_SOURCES = src/ledger/ledger.h src/ledger/internal.h src/ledger/check.h \
-	src/ledger/ledger.c src/ledger/blocks.c src/ledger/sites.c src/ledger/timeline.c src/ledger/events.c
+LEDGER_SOURCES = src/ledger/ledger.h src/ledger/internal.h src/ledger/check.h src/ledger/snapshot.h \
+	src/ledger/ledger.c src/ledger/blocks.c src/ledger/sites.c src/ledger/timeline.c src/ledger/events.c \
+	src/ledger/snapshot.c

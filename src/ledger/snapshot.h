@@ -1,0 +1,39 @@
+/* snapshot.h - a consistent copy of the ledger, for the report.
+ *
+ * Floor 2. Taken with every lock of the record held, so that all sums add up; read without any. Its memory is one private
+ * mapping, never malloc. */
+#ifndef MS_LEDGER_SNAPSHOT_H
+#define MS_LEDGER_SNAPSHOT_H
+
+#include "ledger/internal.h"
+
+struct ms_snapshot_site {
+    struct ms_site site; /* with at_peak_bytes as of the snapshot */
+    uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
+};
+
+struct ms_snapshot_device {
+    struct ms_account account; /* its tables are not to be followed */
+    uint64_t freed_count;      /* of all kinds */
+    uint64_t *timeline;        /* timeline_count values, or NULL if nothing ever lived there */
+};
+
+struct ms_snapshot {
+    uint64_t now_ns;
+    bool consistent; /* false: a lock was not to be had, and some figures may be of different moments */
+    struct ms_snapshot_device devices[MS_ACCOUNTS]; /* the last one is memory of no device */
+    struct ms_amount kinds[MS_KIND_COUNT];
+    struct ms_snapshot_site *sites;
+    uint32_t site_count;
+    struct ms_block *blocks; /* by device, space and key; the largest ones if there were too many */
+    uint64_t block_count, block_total;
+    unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
+    void *memory;
+    size_t memory_bytes;
+};
+
+/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks. Waits at most about a second for each kind of lock. */
+int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max);
+void ms_snapshot_release(struct ms_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,121 @@
+/* json_events.c - timeline, oom[], findings[].
+ *
+ * Floor 4. Findings are only what the record proves. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "report/json.h"
+
+/* One array of the timeline; `values` NULL is all zeros. */
+static void write_series(struct ms_out *out, const char *key, const uint64_t *values, unsigned count)
+{
+    ms_out_raw(out, ",\"");
+    ms_out_raw(out, key);
+    ms_out_raw(out, "\":[");
+    out->fresh = true;
+    for (unsigned i = 0; i < count; i++)
+        ms_out_number(out, values ? values[i] : 0);
+    ms_out_raw(out, "]");
+}
+
+static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapshot)
+{
+    char text[64];
+    unsigned count = snapshot->timeline_count;
+    snprintf(text, sizeof text, "{\"bucket_ns\":%llu,\n\"t\":[", 1ULL << snapshot->timeline_shift);
+    ms_out_raw(out, text);
+    out->fresh = true;
+    for (unsigned i = 0; i < count; i++)
+        ms_out_number(out, (uint64_t)i << snapshot->timeline_shift);
+    ms_out_raw(out, "],\n\"devices\":[");
+    bool first = true;
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        if (!snapshot->devices[i].timeline)
+            continue;
+        snprintf(text, sizeof text, "%s{\"device\":%d", first ? "\n" : ",\n", i);
+        ms_out_raw(out, text);
+        write_series(out, "live", snapshot->devices[i].timeline, count);
+        write_series(out, "reserved", NULL, count);
+        write_series(out, "limbo", NULL, count);
+        ms_out_raw(out, "}");
+        first = false;
+    }
+    ms_out_raw(out, "]}");
+    out->fresh = false;
+}
+
+static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks *stacks)
+{
+    unsigned count;
+    struct ms_device_info info = { .total_bytes = 0 };
+    const struct ms_api_info *apis = ms_events_apis(&count);
+    ms_events_device(oom->device, &info);
+    json_t *json = json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device", (int)oom->device, "api",
+                             oom->api < count ? apis[oom->api].name : "unknown", "requested",
+                             (json_int_t)oom->requested);
+    /* Only what is certain: more than the device has. Otherwise it may be fragmentation or another process. */
+    if (info.total_bytes &&
+        (oom->requested > info.total_bytes || oom->live_bytes > info.total_bytes - oom->requested))
+        json_object_set_new(json, "cause", json_string("capacity"));
+    json_object_set_new(json, "live", json_integer((json_int_t)oom->live_bytes));
+    json_object_set_new(json, "reserved", json_integer(0));
+    json_object_set_new(json, "largest_free", json_integer(0));
+    json_t *top = json_array();
+    for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
+        json_array_append_new(top, json_pack("{s:I, s:I}", "site", (json_int_t)oom->top_sites[i], "bytes",
+                                             (json_int_t)oom->top_bytes[i]));
+    json_object_set_new(json, "top_sites", top);
+    json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(stacks, oom->stack)));
+    return json;
+}
+
+static json_t *death_finding(const struct ms_context_died *death)
+{
+    char message[160];
+    snprintf(message, sizeof message, "context %llu was destroyed with %llu blocks (%llu bytes) that were never freed",
+             (unsigned long long)death->context, (unsigned long long)death->count, (unsigned long long)death->bytes);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", "context_died_with_blocks", "severity", "info",
+                             "confidence", "exact", "bytes", (json_int_t)death->bytes);
+    if (death->device >= 0)
+        json_object_set_new(json, "device", json_integer(death->device));
+    json_object_set_new(json, "message", json_string(message));
+    json_object_set_new(json, "advice", json_string("free blocks before their context, or rely on its destruction on "
+                                                    "purpose: leaks[] counts them"));
+    json_object_set_new(json, "t_ns", json_integer((json_int_t)death->t_ns));
+    json_object_set_new(json, "count", json_integer((json_int_t)death->count));
+    return json;
+}
+
+static json_t *unseen_frees_finding(uint64_t count)
+{
+    char message[160];
+    snprintf(message, sizeof message, "%llu blocks were freed whose allocation memshim did not see",
+             (unsigned long long)count);
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "rule", "unseen_frees", "severity", "warning", "confidence",
+                     "exact", "bytes", 0, "message", message, "advice",
+                     "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
+}
+
+void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
+{
+    struct ms_oom oom;
+    struct ms_context_died death;
+    uint64_t lost, unseen = ms_events_unseen_frees();
+    ms_out_key(out, "timeline");
+    write_timeline(out, input->snapshot);
+
+    ms_out_key(out, "oom");
+    ms_out_begin_array(out);
+    for (unsigned i = 0; ms_events_oom(i, &oom, &lost); i++)
+        ms_out_element(out, oom_json(&oom, input->stacks));
+    ms_out_end_array(out);
+
+    ms_out_key(out, "findings");
+    ms_out_begin_array(out);
+    for (unsigned i = 0; ms_events_death(i, &death, &lost); i++)
+        ms_out_element(out, death_finding(&death));
+    if (unseen)
+        ms_out_element(out, unseen_frees_finding(unseen));
+    ms_out_end_array(out);
+}

@@ -1,0 +1,143 @@
+/* json_memory.c - devices[], memory[], pools[], apis[].
+ *
+ * Floor 4. Nothing is served yet: what concerns the pool is zero, and all that lives on a device is followed. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "report/json.h"
+
+static const char *const kind_names[MS_KIND_COUNT] = {
+    [MS_KIND_DEVICE] = "device", [MS_KIND_ASYNC] = "async",           [MS_KIND_MANAGED] = "managed",
+    [MS_KIND_ARRAY] = "array",   [MS_KIND_HANDLE] = "handle",         [MS_KIND_GRAPH] = "graph",
+    [MS_KIND_PINNED] = "pinned", [MS_KIND_REGISTERED] = "registered", [MS_KIND_IMPORTED] = "imported",
+};
+
+const char *ms_json_kind_name(enum ms_kind kind)
+{
+    return kind < MS_KIND_COUNT ? kind_names[kind] : "unknown";
+}
+
+static void set_amount(json_t *json, const struct ms_amount *amount)
+{
+    json_object_set_new(json, "live_bytes", json_integer((json_int_t)amount->live_bytes));
+    json_object_set_new(json, "live_count", json_integer((json_int_t)amount->live_count));
+    json_object_set_new(json, "peak_live_bytes", json_integer((json_int_t)amount->peak_live_bytes));
+    json_object_set_new(json, "total_bytes", json_integer((json_int_t)amount->total_bytes));
+    json_object_set_new(json, "total_count", json_integer((json_int_t)amount->total_count));
+}
+
+/* As nvidia-smi spells it. */
+static json_t *uuid_text(const uint8_t *uuid)
+{
+    char text[48] = "GPU";
+    size_t used = 3;
+    for (unsigned i = 0; i < 16; i++) {
+        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
+    return json_string(text);
+}
+
+static json_t *kinds(const struct ms_account *account)
+{
+    json_t *json = json_object();
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++) {
+        if (!account->kinds[kind].total_count)
+            continue;
+        json_t *amount = json_object();
+        set_amount(amount, &account->kinds[kind]);
+        json_object_set_new(json, kind_names[kind], amount);
+    }
+    return json;
+}
+
+static json_t *empty_parts(void)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "requested", 0, "rounding", 0, "limbo", 0, "cached", 0, "stranded",
+                     0, "pinned", 0);
+}
+
+static uint64_t allocations(const struct ms_account *account)
+{
+    uint64_t count = 0;
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
+        count += account->kinds[kind].total_count;
+    return count;
+}
+
+static json_t *device(int index, const struct ms_snapshot_device *device)
+{
+    static const uint8_t no_uuid[16];
+    struct ms_device_info info;
+    const struct ms_amount *amount = &device->account.device;
+    if (!ms_events_device(index, &info))
+        memset(&info, 0, sizeof info);
+    json_t *json = json_pack("{s:i, s:s, s:o}", "index", index, "api", "cuda", "name", ms_out_string(info.name));
+    if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
+        json_object_set_new(json, "uuid", uuid_text(info.uuid));
+    json_t *rest = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o, s:o, s:I, s:i, s:I, s:I, s:o}", "total_bytes",
+        (json_int_t)info.total_bytes, "granularity_bytes", (json_int_t)info.granularity_bytes, "live_bytes",
+        (json_int_t)amount->live_bytes, "live_count", (json_int_t)amount->live_count, "peak_live_bytes",
+        (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes", 0,
+        "peak_reserved_bytes", 0, "followed_bytes", (json_int_t)amount->live_bytes, "reserved_parts", empty_parts(),
+        "peak_parts", empty_parts(), "vendor_calls", (json_int_t)(allocations(&device->account) + device->freed_count),
+        "vendor_calls_saved", 0, "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
+        (json_int_t)amount->total_count, "kinds", kinds(&device->account));
+    json_object_update(json, rest);
+    return json;
+}
+
+static bool was_used(int index, const struct ms_snapshot_device *device)
+{
+    return ms_ledger_device_known(index) || allocations(&device->account) > 0;
+}
+
+static void write_apis(struct ms_out *out)
+{
+    unsigned count;
+    const struct ms_api_info *apis = ms_events_apis(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct ms_api_count *counts = ms_events_api_count(i);
+        uint64_t calls = counts ? atomic_load(&counts->calls) : 0;
+        if (!calls)
+            continue;
+        ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", apis[i].name, "calls",
+                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&counts->bytes), "failures",
+                                      (json_int_t)atomic_load(&counts->failures), "served", 0, "followed",
+                                      (json_int_t)calls, "family", apis[i].family));
+    }
+}
+
+void ms_json_devices(struct ms_out *out, const struct ms_report_input *input)
+{
+    const struct ms_snapshot *snapshot = input->snapshot;
+    ms_out_key(out, "devices");
+    ms_out_begin_array(out);
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        if (was_used(i, &snapshot->devices[i]))
+            ms_out_element(out, device(i, &snapshot->devices[i]));
+    }
+    ms_out_end_array(out);
+
+    ms_out_key(out, "memory");
+    ms_out_begin_array(out);
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++) {
+        if (ms_kind_is_device(kind) || !snapshot->kinds[kind].total_count)
+            continue;
+        json_t *json = json_pack("{s:s}", "kind", kind_names[kind]);
+        set_amount(json, &snapshot->kinds[kind]);
+        ms_out_element(out, json);
+    }
+    ms_out_end_array(out);
+
+    ms_out_key(out, "pools");
+    ms_out_value(out, json_array());
+
+    ms_out_key(out, "apis");
+    ms_out_begin_array(out);
+    write_apis(out);
+    ms_out_end_array(out);
+}

@@ -1,0 +1,70 @@
+/* path.c - the placeholders of MEMSHIM_REPORT.
+ *
+ * Floor 4. No allocation. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/objects.h"
+#include "report/path.h"
+
+const char *ms_report_executable(void)
+{
+    const struct ms_object *first = ms_object(0); /* the loader lists the executable first */
+    return first ? first->path : "";
+}
+
+/* What `letter` stands for, written into `text` where it has to be made; NULL if it stands for nothing. */
+static const char *placeholder(char letter, char *text, size_t bytes)
+{
+    const char *executable = ms_report_executable(), *slash = strrchr(executable, '/');
+    text[0] = '\0';
+    switch (letter) {
+    case '%':
+        return "%";
+    case 'h':
+        if (gethostname(text, bytes - 1) != 0)
+            return "localhost";
+        text[bytes - 1] = '\0';
+        return text;
+    case 'p':
+        snprintf(text, bytes, "%d", (int)getpid());
+        return text;
+    case 'r':
+        return ms_report_rank() ? ms_report_rank() : "0";
+    case 'e':
+        return *executable ? (slash ? slash + 1 : executable) : "unknown";
+    default:
+        return NULL;
+    }
+}
+
+static int append(char *path, size_t bytes, size_t *used_p, const char *text, size_t count)
+{
+    if (count >= bytes - *used_p)
+        return -1;
+    memcpy(path + *used_p, text, count);
+    *used_p += count;
+    path[*used_p] = '\0';
+    return 0;
+}
+
+int ms_report_expand(const char *pattern, const char *directory, char *path, size_t bytes)
+{
+    char made[256];
+    size_t used = 0;
+    if (*pattern != '/' && *directory) {
+        if (append(path, bytes, &used, directory, strlen(directory)) != 0 || append(path, bytes, &used, "/", 1) != 0)
+            return -1;
+    }
+    while (*pattern) {
+        const char *text = *pattern == '%' ? placeholder(pattern[1], made, sizeof made) : NULL;
+        size_t count = text ? strlen(text) : 1;
+        if (append(path, bytes, &used, text ? text : pattern, count) != 0)
+            return -1;
+        pattern += text ? 2 : 1;
+    }
+    return 0;
+}
