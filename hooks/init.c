@@ -131,6 +131,7 @@ static void start_locked(void)
 /* The parent's threads do not exist here, so their locks are nobody's; its tables are not ours to touch. */
 static void start_over(void)
 {
+    ms_log_reset();
     ms_arena_reset();
     ms_objects_reset();
     ms_stack_reset();
@@ -209,6 +210,7 @@ int ms_enter_dlopen(const char *file, int flags)
 
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
+    ms_objects_changed();
     if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
         if (ms_option_int(MS_OPT_DEEPBIND) == MS_DEEPBIND_CLEAR)
             flags &= ~RTLD_DEEPBIND;

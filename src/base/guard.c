@@ -15,8 +15,3 @@ unsigned ms_thread_id(void)
         ms_thread.tid = (unsigned)gettid();
     return ms_thread.tid;
 }
-
-void ms_guard_reset(void)
-{
-    ms_thread.tid = 0;
-}

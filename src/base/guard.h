@@ -19,11 +19,8 @@ struct ms_thread {
 
 extern MS_TLS struct ms_thread ms_thread;
 
-/** The kernel's thread id, cached; a fork child asks again after ms_guard_reset. */
+/** The kernel's thread id, cached; a fork child zeroes `tid` to ask again. */
 unsigned ms_thread_id(void);
-
-/** In a fork child: forget the parent's thread id. `depth` and `outermost` stay, for the call that forked is still open. */
-void ms_guard_reset(void);
 
 static inline int ms_guard_enter(void)
 {

@@ -328,7 +328,8 @@ uint32_t ms_object_generation(uint64_t address)
         const struct ms_object *row = row_at(atomic_load_explicit(&gone_rows[i], memory_order_relaxed));
         if (address >= row->start && address < row->end) {
             row = ms_object_at(address, &(uint32_t){ 0 });
-            return row ? row->generation : 0;
+            /* Whatever lies there now, it is not what is gone. */
+            return row->generation + atomic_load_explicit(&row->gone, memory_order_relaxed);
         }
     }
     return 0;

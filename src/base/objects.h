@@ -39,7 +39,8 @@ bool ms_objects_stale(void);
 /** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
-/** Generation of the object that held `address` when last refreshed; 0 for an address in none. */
+/** Generation of the object that held `address` when last refreshed, 0 for an address in none. Where the last object is gone it is
+ * the next one's, which the next refresh will list. */
 uint32_t ms_object_generation(uint64_t address);
 
 /** Row that held `address` when last refreshed, newest generation first; NULL if none. Index in *index_p. */

@@ -8,6 +8,12 @@
 #include "hooks/init.h"
 #include "ledger/ledger.h"
 
+/* A relative MEMSHIM_REPORT means the directory in which the program was started. */
+__attribute__((constructor)) static void remember_directory(void)
+{
+    ms_report_init();
+}
+
 __attribute__((destructor)) static void write_report(void)
 {
     if (!ms_init_owner() || !ms_ledger_touched())
