@@ -34,11 +34,18 @@ static struct entry {
 } map[MAP_SLOTS];
 static unsigned map_used;
 
-static uintptr_t self_begin, self_end;
+/* The linker's name for where this object begins. */
+extern const ElfW(Ehdr) own_header __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 
 bool ms_is_ours(uintptr_t address)
 {
-    return address >= self_begin && address < self_end;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((uintptr_t)&own_header + own_header.e_phoff);
+
+    for (unsigned i = 0; i < own_header.e_phnum; i++) {
+        if (segment[i].p_type == PT_LOAD && address - (uintptr_t)&own_header - segment[i].p_vaddr < segment[i].p_memsz)
+            return true;
+    }
+    return false;
 }
 
 static uint64_t hash_text(const char *text)
@@ -52,23 +59,7 @@ static uint64_t hash_text(const char *text)
 
 bool ms_is_self(const struct dl_phdr_info *info)
 {
-    return ms_elf_holds(info, (uintptr_t)&library_count);
-}
-
-void ms_note_self(const struct dl_phdr_info *info)
-{
-    uintptr_t begin = UINTPTR_MAX, end = 0;
-
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        begin = start < begin ? start : begin;
-        end = start + segment->p_memsz > end ? start + segment->p_memsz : end;
-    }
-    self_begin = begin;
-    self_end = end;
+    return ms_elf_holds(info, (uintptr_t)&own_header);
 }
 
 static void map_insert(uintptr_t address, unsigned row, unsigned library)

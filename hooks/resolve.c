@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/elf.h"
 #include "base/guard.h"
@@ -21,44 +22,55 @@ void *(*ms_real_dlopen)(const char *, int);
 void *(*ms_real_dlmopen)(long, const char *, int);
 int (*ms_real_dlclose)(void *);
 
-/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
-struct loader_search {
-    bool after_self;
-    uintptr_t found[5];
-};
-
 static const char *const loader_names[5] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose"};
 
-static int search_loader(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct loader_search *search = arg;
-    struct ms_elf elf;
-    (void)size;
+extern ElfW(Dyn) ms_own_dynamic[] __asm__("_DYNAMIC") __attribute__((visibility("hidden")));
 
-    if (ms_is_self(info)) {
-        ms_note_self(info);
-        search->after_self = true;
-        return 0;
+/* The loader's list of objects, found through the main program's headers as debuggers do. A sanitizer in the host asks dlsym
+ * before any function that it replaces can be called, dl_iterate_phdr among them: so nothing is called here. */
+static const struct link_map *first_object(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR), *dynamic = NULL;
+    unsigned long count = getauxval(AT_PHNUM);
+    uintptr_t bias = 0;
+
+    for (unsigned long i = 0; headers && i < count; i++) {
+        if (headers[i].p_type == PT_PHDR)
+            bias = (uintptr_t)headers - headers[i].p_vaddr;
+        else if (headers[i].p_type == PT_DYNAMIC)
+            dynamic = &headers[i];
     }
-    if (!search->after_self || !ms_elf_open(info, &elf))
-        return 0;
-    for (unsigned i = 0; i < 5; i++) {
-        if (!search->found[i])
-            search->found[i] = ms_elf_symbol(&elf, loader_names[i]);
+    if (!dynamic)
+        return NULL;
+    for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(bias + dynamic->p_vaddr); d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_DEBUG && d->d_un.d_ptr)
+            return ((const struct r_debug *)d->d_un.d_ptr)->r_map;
     }
-    return 0;
+    return NULL;
 }
 
+/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
 void ms_resolve_loader(void)
 {
-    struct loader_search search = {.after_self = false};
+    uintptr_t found[5] = {0};
+    const struct link_map *object = first_object();
+    struct ms_elf elf;
 
-    dl_iterate_phdr(search_loader, &search);
-    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))search.found[1], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))search.found[2], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))search.found[3], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlclose, (int (*)(void *))search.found[4], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))search.found[0], __ATOMIC_RELEASE);
+    while (object && object->l_ld != ms_own_dynamic)
+        object = object->l_next;
+    while (object && (object = object->l_next)) {
+        if (!ms_elf_read(object->l_addr, object->l_ld, &elf))
+            continue;
+        for (unsigned i = 0; i < 5; i++) {
+            if (!found[i])
+                found[i] = ms_elf_symbol(&elf, loader_names[i]);
+        }
+    }
+    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))found[2], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))found[3], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlclose, (int (*)(void *))found[4], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))found[0], __ATOMIC_RELEASE);
 }
 
 /* Names: a hash table built once from the rows. Building it twice at once writes the same words. */

@@ -44,10 +44,9 @@ struct ms_target ms_library_bind_lockless(enum ms_row row);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 
-/** Whether `address` lies in this shim, once ms_note_self was told of it. */
+/** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
-void ms_note_self(const struct dl_phdr_info *info);
 
 /* slots.c */
 

@@ -2,7 +2,7 @@
 #include "base/elf.h"
 
 #include <elf.h>
-#include <string.h>
+#include <stddef.h>
 
 #define VERSION_HIDDEN 0x8000u
 
@@ -23,7 +23,12 @@ static const ElfW(Dyn) *find_dynamic(const struct dl_phdr_info *info)
 
 bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p)
 {
-    struct ms_elf elf = {.bias = info->dlpi_addr, .dynamic = find_dynamic(info)};
+    return ms_elf_read(info->dlpi_addr, find_dynamic(info), elf_p);
+}
+
+bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p)
+{
+    struct ms_elf elf = {.bias = bias, .dynamic = dynamic};
     ElfW(Xword) soname = 0;
     bool has_soname = false;
 
@@ -62,6 +67,14 @@ bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p)
     return true;
 }
 
+/* Not strcmp: a sanitizer in the host looks its interceptors up with dlsym before they work, and strcmp is one of them. */
+static bool same_text(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
 /* The definition a plain lookup would choose: defined, a function or data, visible, and of the default version. */
 static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *name)
 {
@@ -74,7 +87,7 @@ static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *na
         return 0;
     if (elf->versions && (elf->versions[index] & VERSION_HIDDEN))
         return 0;
-    if (strcmp(elf->strings + symbol->st_name, name) != 0)
+    if (!same_text(elf->strings + symbol->st_name, name))
         return 0;
     return elf->bias + symbol->st_value;
 }

@@ -1,6 +1,7 @@
 /* elf.h - looking into the dynamic section of an object that is loaded in this process.
  *
- * Floor 0. Reads the object's own memory and nothing else: no allocation, no lock, no call into the loader. So it works where
+ * Floor 0. Reads the object's own memory and nothing else: no allocation, no lock, no call into the loader, nor of any
+ * library function: a sanitizer in the host replaces those, and asks dlsym before its own work. So it works where
  * dlsym would wait for the loader's lock. Everything here is valid only while the object stays loaded: use it inside a
  * dl_iterate_phdr callback. */
 #ifndef MS_BASE_ELF_H
@@ -23,6 +24,9 @@ struct ms_elf {
 
 /** False for an object without a dynamic section or without a symbol table. */
 bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p);
+
+/** The same from an object's bias and dynamic section, as the loader's own list has them. */
+bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p);
 
 /** Address of the default definition of `name`, or 0. Indirect functions count as absent: calling their resolver is the loader's. */
 uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name);
