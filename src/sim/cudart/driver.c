@@ -11,6 +11,7 @@
 #include "sim/cudart/runtime.h"
 
 struct sim_driver sim_driver[2];
+unsigned long long sim_driver_absent;
 
 typedef __typeof__(&cuGetProcAddress_v2) lookup_fn;
 

@@ -38,7 +38,9 @@ SIM_TWINS(cudaGetDriverEntryPointByVersion, _ptsz, by_version,
 /* The tables behind this call are private to the vendor; what asks for them cannot run on the simulator. */
 SIM_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
 {
+    static unsigned long long calls;
+
     (void)table;
     (void)id;
-    return sim_fail(sim_unsupported(__func__));
+    return sim_fail(sim_unsupported(__func__, &calls));
 }

@@ -47,22 +47,22 @@ void sim_error_clear(void)
     last_error = cudaSuccess;
 }
 
-cudaError_t sim_unsupported(const char *name)
+cudaError_t sim_unsupported(const char *name, unsigned long long *calls)
 {
-    const char *path = getenv("MEMSIM_LOG");
+    unsigned long long nth = __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
+    const char *path = secure_getenv("MEMSIM_LOG");
     int saved_errno = errno;
     char line[160];
     int length, file;
 
-    if (path && *path) {
-        length = snprintf(line, sizeof(line), "unsupported %s %s\n", SIM_CUDART_SONAME, name);
-        file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-        if (file >= 0) {
-            /* A line lost is a count lost in a log; there is nobody to tell. */
-            if (write(file, line, (size_t)length) < 0)
-                errno = saved_errno;
-            close(file);
-        }
+    if (!path || !*path)
+        return cudaErrorNotSupported;
+    length = snprintf(line, sizeof(line), "%d unsupported %s %llu\n", (int)getpid(), name, nth);
+    file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        if (write(file, line, (size_t)length) < 0)
+            fprintf(stderr, "memsim: cannot write %s\n", path);
+        close(file);
     }
     errno = saved_errno;
     return cudaErrorNotSupported;

@@ -35,10 +35,13 @@ struct sim_driver {
 #undef DRIVER
 };
 extern struct sim_driver sim_driver[2];
+/* How often a driver function was wanted that the driver lacks. */
+extern unsigned long long sim_driver_absent;
 
 /** Call a driver function through the table; one that the driver lacks answers cudaErrorNotSupported. */
 #define SIM_DRV_OF(half, symbol, ...)                                                                        \
-    (sim_driver[half].symbol ? (cudaError_t)sim_driver[half].symbol(__VA_ARGS__) : sim_unsupported(#symbol))
+    (sim_driver[half].symbol ? (cudaError_t)sim_driver[half].symbol(__VA_ARGS__)                             \
+                             : sim_unsupported(#symbol, &sim_driver_absent))
 #define SIM_DRV(symbol, ...) SIM_DRV_OF(SIM_LEGACY, symbol, __VA_ARGS__)
 
 /** Leave the exported function with EXPR's status if it is not success, and remember it as the thread's last
@@ -79,9 +82,9 @@ cudaError_t sim_driver_lookup(const char *name, void **function_p, int version, 
 cudaError_t sim_fail(cudaError_t status);
 /** Forget the calling thread's last error, sticky ones too: the device was reset. */
 void sim_error_clear(void);
-/** Count a call of something that is not simulated: a line in the file MEMSIM_LOG names. Returns 801, not yet
- * noted. */
-cudaError_t sim_unsupported(const char *name);
+/** Count a call of something that is not simulated: one more in *CALLS, and a line in the file MEMSIM_LOG
+ * names. Returns cudaErrorNotSupported, which is not yet the thread's last error. */
+cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
 
 /* context.c */
 

@@ -6,13 +6,15 @@
 #include "gpu/abi/cuda_runtime.h"
 
 cudaError_t sim_fail(cudaError_t status);
-cudaError_t sim_unsupported(const char *name);
+cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
 
 #define EXPORT(name)                                                                                         \
     __attribute__((weak, visibility("default"))) cudaError_t name(void);                                     \
     cudaError_t name(void)                                                                                   \
     {                                                                                                        \
-        return sim_fail(sim_unsupported(#name));                                                             \
+        static unsigned long long calls;                                                                     \
+                                                                                                             \
+        return sim_fail(sim_unsupported(#name, &calls));                                                     \
     }
 #if SIM_CUDART == 12
 #include "sim/cudart/exports_12.def"

@@ -1,0 +1,53 @@
+#!/bin/sh
+# The simulated runtimes export exactly what the real ones do, under the real ones' version node, and need nobody else.
+set -u
+
+n=0
+check() { # check DESCRIPTION STATUS
+    n=$((n + 1))
+    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+for tool in nm readelf; do
+    command -v "$tool" >/dev/null 2>&1 || {
+        echo "1..0 # SKIP $tool is not installed"
+        exit 0
+    }
+done
+
+# Names with their version, and the version node itself out of the way.
+names() {
+    nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sort
+}
+
+for major in 12 13; do
+    lib=$TEST_SIM/libcudart.so.$major
+    soname=libcudart.so.$major
+    sed -n 's/^EXPORT(\(.*\))$/\1@@'"$soname"'/p' "$top_srcdir/src/sim/cudart/exports_$major.def" |
+        sort >"$TEST_TMP/want"
+    names "$lib" >"$TEST_TMP/have"
+    diff "$TEST_TMP/want" "$TEST_TMP/have" | sed 's/^/# /'
+    cmp -s "$TEST_TMP/want" "$TEST_TMP/have"
+    check "$soname exports the $(grep -c . "$TEST_TMP/want") names of the real one, versioned $soname" $?
+    readelf -d "$lib" | grep -q "SONAME.*\[$soname\]"
+    check "$soname has its SONAME" $?
+    test "$(readelf -V "$lib" | grep -c 'Name: libcudart')" -eq 2
+    check "$soname has one version node beside the base" $?
+    ! readelf -d "$lib" | grep NEEDED | grep -qi 'libcuda'
+    check "$soname is not linked with the driver" $?
+    ! nm -D --undefined-only "$lib" | grep -q ' cu'
+    check "$soname has no undefined vendor symbol" $?
+    real=
+    for candidate in "$TEST_CUDA_HOME/lib64/$soname"; do
+        [ -e "$candidate" ] && real=$candidate
+    done
+    if [ -n "$real" ]; then
+        names "$real" >"$TEST_TMP/real"
+        cmp -s "$TEST_TMP/real" "$TEST_TMP/have"
+        check "$soname exports what $real does" $?
+    else
+        n=$((n + 1))
+        echo "ok $n - $soname against the real one # SKIP no real $soname is installed"
+    fi
+done
+echo "1..$n"
