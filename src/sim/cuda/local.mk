@@ -1,1 +1,43 @@
-# src/sim/cuda
+# src/sim/cuda: the simulated driver. Room by room; what they offer each other is in sim.h.
+sim_PROGRAMS += libcuda.so.1
+libcuda_so_1_SOURCES = \
+	src/gpu/abi/cuda_driver.h \
+	src/gpu/abi/cuda_driver_fn.h \
+	src/sim/cuda/sim.h \
+	src/sim/cuda/attributes.def \
+	src/sim/cuda/exports.def \
+	src/sim/cuda/lookup.def \
+	src/sim/cuda/status.def \
+	src/sim/cuda/arena.c \
+	src/sim/cuda/array.c \
+	src/sim/cuda/block.c \
+	src/sim/cuda/capture.c \
+	src/sim/cuda/config.c \
+	src/sim/cuda/context.c \
+	src/sim/cuda/copy.c \
+	src/sim/cuda/copylinear.c \
+	src/sim/cuda/ctxinfo.c \
+	src/sim/cuda/device.c \
+	src/sim/cuda/event.c \
+	src/sim/cuda/fault.c \
+	src/sim/cuda/heap.c \
+	src/sim/cuda/host.c \
+	src/sim/cuda/hostfn.c \
+	src/sim/cuda/init.c \
+	src/sim/cuda/lookup.c \
+	src/sim/cuda/memory.c \
+	src/sim/cuda/memset.c \
+	src/sim/cuda/object.c \
+	src/sim/cuda/peer.c \
+	src/sim/cuda/pool.c \
+	src/sim/cuda/primary.c \
+	src/sim/cuda/queue.c \
+	src/sim/cuda/range.c \
+	src/sim/cuda/status.c \
+	src/sim/cuda/stream.c \
+	src/sim/cuda/stubs.c \
+	src/sim/cuda/thread.c
+libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
+# Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
+libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)
+EXTRA_DIST += scripts/gen-lookup

@@ -1,0 +1,204 @@
+/*
+ * An arena: a wide window of addresses over one sparse file in memory, so that an offset in the file is an address, the
+ * capacity of a device is a count and not a place, and another process can map what it is told about. What is not handed
+ * out is inaccessible and holds no pages. Callers hold the memory lock for writing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+/* Low descriptors belong to the program: it may count on them, or close all it knows of. */
+#define LOWEST_FD 200
+
+/* A file size limit would end the process with a signal; then the arena does without a file. */
+static bool set_size(int fd, size_t bytes)
+{
+    sigset_t limit, before;
+    struct timespec now = {0, 0};
+
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    bool done = !ftruncate(fd, (off_t)bytes);
+    if (!done && !sigismember(&before, SIGXFSZ))
+        sigtimedwait(&limit, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
+}
+
+static int open_file(const char *name, size_t bytes)
+{
+    int low = memfd_create(name, MFD_CLOEXEC);
+    int fd;
+
+    if (low < 0)
+        return -1;
+    fd = fcntl(low, F_DUPFD_CLOEXEC, LOWEST_FD);
+    if (fd < 0)
+        fd = fcntl(low, F_DUPFD_CLOEXEC, 3);
+    close(low);
+    if (fd >= 0 && !set_size(fd, bytes)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool map_window(struct sim_arena *arena)
+{
+    int flags = MAP_SHARED | MAP_NORESERVE | (arena->fd < 0 ? MAP_ANONYMOUS : 0);
+    size_t wide = arena->bytes + SIM_VMM_PAGE;
+    char *window = mmap(NULL, wide, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (window == MAP_FAILED)
+        return false;
+    uintptr_t aligned = ((uintptr_t)window + SIM_VMM_PAGE - 1) & ~(SIM_VMM_PAGE - 1);
+    arena->base = mmap((void *)aligned, arena->bytes, PROT_NONE, flags | MAP_FIXED, arena->fd, 0);
+    if (arena->base != MAP_FAILED)
+        return true;
+    munmap(window, wide);
+    return false;
+}
+
+/** Opens a window of up to that many bytes (halved until the system grants it) over a file of that name, or over none. */
+CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
+{
+    struct sim_hole *hole = malloc(sizeof *hole);
+    struct stat st;
+
+    for (; hole && bytes >= sim_config.granularity_bytes; bytes /= 2) {
+        *arena = (struct sim_arena){.fd = name ? open_file(name, bytes) : -1, .bytes = bytes, .holes = hole};
+        if (map_window(arena)) {
+            *hole = (struct sim_hole){.bytes = bytes};
+            arena->inode = arena->fd >= 0 && !fstat(arena->fd, &st) ? st.st_ino : 0;
+            arena->window.start = (uintptr_t)arena->base;
+            arena->window.bytes = bytes;
+            sim_range_insert(&sim_windows, &arena->window);
+            return CUDA_SUCCESS;
+        }
+        if (arena->fd >= 0)
+            close(arena->fd);
+    }
+    free(hole);
+    *arena = (struct sim_arena){.fd = -1};
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/** Gives the window and its memory back to the system. */
+void sim_arena_close(struct sim_arena *arena)
+{
+    for (struct sim_hole *hole = arena->holes, *next; hole; hole = next) {
+        next = hole->next;
+        free(hole);
+    }
+    if (arena->base) {
+        sim_range_remove(&sim_windows, &arena->window);
+        munmap(arena->base, arena->bytes);
+    }
+    if (sim_arena_valid_fd(arena))
+        close(arena->fd);
+    *arena = (struct sim_arena){.fd = -1};
+}
+
+/** Finds room, lowest address first as the driver does. What is found is still inaccessible. */
+bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t *offset_p)
+{
+    for (struct sim_hole **link = &arena->holes; *link; link = &(*link)->next) {
+        struct sim_hole *hole = *link;
+        size_t start = (hole->offset + align - 1) & ~(align - 1);
+        size_t end = hole->offset + hole->bytes;
+
+        if (start > end || end - start < bytes)
+            continue;
+        if (start > hole->offset && start + bytes < end) {
+            struct sim_hole *rest = malloc(sizeof *rest);
+            if (!rest)
+                return false;
+            *rest = (struct sim_hole){start + bytes, end - start - bytes, hole->next};
+            hole->next = rest;
+            hole->bytes = start - hole->offset;
+        } else if (start > hole->offset) {
+            hole->bytes = start - hole->offset;
+        } else if (hole->bytes > bytes) {
+            hole->offset += bytes;
+            hole->bytes -= bytes;
+        } else {
+            *link = hole->next;
+            free(hole);
+        }
+        *offset_p = start;
+        return true;
+    }
+    return false;
+}
+
+/** Takes back what sim_arena_take gave: its pages go, its addresses can no longer be touched. */
+void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes)
+{
+    struct sim_hole **link = &arena->holes, *before = NULL;
+
+    /* by address and not by descriptor, which may no longer be ours */
+    mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
+    madvise(arena->base + offset, bytes, MADV_REMOVE);
+    mprotect(arena->base + offset, bytes, PROT_NONE);
+    for (; *link && (*link)->offset < offset; link = &(*link)->next)
+        before = *link;
+    struct sim_hole *after = *link;
+    bool joins_after = after && offset + bytes == after->offset;
+    if (before && before->offset + before->bytes == offset) {
+        before->bytes += bytes + (joins_after ? after->bytes : 0);
+        if (joins_after) {
+            before->next = after->next;
+            free(after);
+        }
+    } else if (joins_after) {
+        after->offset = offset;
+        after->bytes += bytes;
+    } else {
+        struct sim_hole *hole = malloc(sizeof *hole);
+        if (!hole) /* the addresses are lost, nothing else */
+            return;
+        *hole = (struct sim_hole){offset, bytes, after};
+        *link = hole;
+    }
+}
+
+/** Makes a part accessible. */
+bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes)
+{
+    return !mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
+}
+
+/** Whether the descriptor is still ours: a program may have closed all it found and opened something else there. */
+bool sim_arena_valid_fd(const struct sim_arena *arena)
+{
+    struct stat st;
+
+    return arena->fd >= 0 && !fstat(arena->fd, &st) && st.st_ino == arena->inode;
+}
+
+/** Reads the name that a descriptor's file was given when it was made; 0 if it is such a file. */
+int sim_memfd_parse(int fd, char *name, size_t name_bytes)
+{
+    static const char prefix[] = "/memfd:memsim.";
+    char path[64], target[256];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length < 0)
+        return -1;
+    target[length] = '\0';
+    if (strncmp(target, prefix, sizeof prefix - 1))
+        return -1;
+    snprintf(name, name_bytes, "%s", target + sizeof prefix - 1);
+    return 0;
+}

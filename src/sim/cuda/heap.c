@@ -1,0 +1,256 @@
+/*
+ * Device memory. A device is an arena that is much wider than its capacity; capacity is a count. Allocations from 2 MiB on
+ * (or the granularity, if that is finer) are extents of their own; smaller ones share chunks of one granule, in units of
+ * 512 bytes, as the driver does it. So the price of a small allocation is its share of a granule.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define UNIT           512UL
+#define WIDEST_WINDOW  (1UL << 40)
+#define WINDOW_FACTOR  64
+
+struct sim_chunk {
+    struct sim_chunk *next, **link;
+    struct sim_device *device;
+    unsigned long long ctx_id; /* chunks are not shared between contexts */
+    size_t offset;
+    size_t free_units, units;
+    uint64_t used[];
+};
+
+static struct sim_chunk *chunks[SIM_MAX_DEVICES];
+
+size_t sim_heap_round(size_t bytes)
+{
+    size_t granule = sim_config.granularity_bytes;
+
+    return (bytes + granule - 1) & ~(granule - 1);
+}
+
+size_t sim_heap_align(size_t bytes)
+{
+    size_t granule = sim_config.granularity_bytes;
+
+    return bytes >= SIM_VMM_PAGE && granule < SIM_VMM_PAGE ? SIM_VMM_PAGE : granule;
+}
+
+/** Counts memory against the capacity; unused pool memory makes room if need be. */
+CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
+{
+    size_t capacity = sim_config.memory_bytes;
+
+    if (bytes > capacity)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (device->used_bytes > capacity - bytes && !sim_pool_squeeze(device, bytes - (capacity - device->used_bytes)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    device->used_bytes += bytes;
+    return CUDA_SUCCESS;
+}
+
+void sim_heap_refund(struct sim_device *device, size_t bytes)
+{
+    device->used_bytes -= bytes;
+}
+
+/** The device's arena, opened when it is first needed. */
+CUresult sim_heap_arena(struct sim_device *device, struct sim_arena **arena_p)
+{
+    char name[32];
+    size_t capacity = sim_heap_round(sim_config.memory_bytes);
+    size_t wide = capacity < WIDEST_WINDOW / WINDOW_FACTOR ? capacity * WINDOW_FACTOR : WIDEST_WINDOW;
+
+    *arena_p = &device->arena;
+    if (device->arena.base)
+        return CUDA_SUCCESS;
+    if (wide < 2 * capacity)
+        wide = 2 * capacity;
+    snprintf(name, sizeof name, "memsim.device.%d", device->ordinal);
+    return sim_arena_open(&device->arena, name, wide);
+}
+
+static CUresult take_extent(struct sim_device *device, size_t bytes, size_t align, size_t *offset_p)
+{
+    struct sim_arena *arena;
+    CUresult status = sim_heap_arena(device, &arena);
+
+    if (status == CUDA_SUCCESS)
+        status = sim_heap_charge(device, bytes);
+    if (status != CUDA_SUCCESS)
+        return status;
+    if (sim_arena_take(arena, bytes, align, offset_p)) {
+        if (sim_arena_show(arena, *offset_p, bytes))
+            return CUDA_SUCCESS;
+        sim_arena_give(arena, *offset_p, bytes);
+    }
+    sim_heap_refund(device, bytes);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static bool unit_used(const struct sim_chunk *chunk, size_t unit)
+{
+    return chunk->used[unit / 64] >> (unit % 64) & 1;
+}
+
+static void mark_units(struct sim_chunk *chunk, size_t first, size_t count, bool used)
+{
+    for (size_t unit = first; unit < first + count; unit++)
+        chunk->used[unit / 64] ^= (uint64_t)(unit_used(chunk, unit) != used) << (unit % 64);
+    chunk->free_units += used ? -count : count;
+}
+
+/* First fit; whole words that are full are passed over. */
+static bool find_units(const struct sim_chunk *chunk, size_t count, size_t *first_p)
+{
+    size_t run = 0;
+
+    for (size_t unit = 0; unit < chunk->units; unit++) {
+        if (!(unit % 64) && chunk->used[unit / 64] == UINT64_MAX) {
+            run = 0;
+            unit += 63;
+            continue;
+        }
+        run = unit_used(chunk, unit) ? 0 : run + 1;
+        if (run == count) {
+            *first_p = unit + 1 - count;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct sim_chunk *new_chunk(struct CUctx_st *ctx)
+{
+    size_t units = sim_config.granularity_bytes / UNIT, words = (units + 63) / 64;
+    struct sim_chunk *chunk = calloc(1, sizeof *chunk + words * sizeof chunk->used[0]);
+    struct sim_device *device = ctx->device;
+
+    if (!chunk || take_extent(device, units * UNIT, sim_config.granularity_bytes, &chunk->offset) != CUDA_SUCCESS) {
+        free(chunk);
+        return NULL;
+    }
+    chunk->device = device;
+    chunk->ctx_id = ctx->id;
+    chunk->units = chunk->free_units = units;
+    if (units % 64) /* what lies past the end is taken */
+        chunk->used[words - 1] = UINT64_MAX << (units % 64);
+    chunk->next = chunks[device->ordinal];
+    chunk->link = &chunks[device->ordinal];
+    if (chunk->next)
+        chunk->next->link = &chunk->next;
+    chunks[device->ordinal] = chunk;
+    return chunk;
+}
+
+static void drop_chunk(struct sim_chunk *chunk)
+{
+    *chunk->link = chunk->next;
+    if (chunk->next)
+        chunk->next->link = chunk->link;
+    sim_arena_give(&chunk->device->arena, chunk->offset, chunk->units * UNIT);
+    sim_heap_refund(chunk->device, chunk->units * UNIT);
+    free(chunk);
+}
+
+static CUresult take_small(struct CUctx_st *ctx, size_t count, struct sim_chunk **chunk_p, size_t *offset_p)
+{
+    struct sim_chunk *chunk;
+    size_t first = 0;
+
+    for (chunk = chunks[ctx->device->ordinal]; chunk; chunk = chunk->next)
+        if (chunk->ctx_id == ctx->id && chunk->free_units >= count && find_units(chunk, count, &first))
+            break;
+    if (!chunk && !(chunk = new_chunk(ctx)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    mark_units(chunk, first, count, true);
+    *chunk_p = chunk;
+    *offset_p = chunk->offset + first * UNIT;
+    return CUDA_SUCCESS;
+}
+
+static void give_small(struct sim_chunk *chunk, size_t offset, size_t bytes)
+{
+    mark_units(chunk, (offset - chunk->offset) / UNIT, bytes / UNIT, false);
+    if (chunk->free_units == chunk->units)
+        drop_chunk(chunk);
+}
+
+static bool is_small(size_t bytes)
+{
+    return bytes < SIM_VMM_PAGE && bytes < sim_config.granularity_bytes;
+}
+
+static void give_extent(struct sim_device *device, struct sim_chunk *chunk, size_t offset, size_t bytes)
+{
+    if (chunk) {
+        give_small(chunk, offset, bytes);
+        return;
+    }
+    sim_arena_give(&device->arena, offset, bytes);
+    sim_heap_refund(device, bytes);
+}
+
+static CUresult alloc_locked(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p)
+{
+    struct sim_device *device = ctx->device;
+    struct sim_chunk *chunk = NULL;
+    size_t offset, taken;
+    CUresult status;
+
+    if (is_small(bytes)) {
+        taken = (bytes + UNIT - 1) & ~(UNIT - 1);
+        status = take_small(ctx, taken / UNIT, &chunk, &offset);
+    } else {
+        taken = sim_heap_round(bytes);
+        status = take_extent(device, taken, sim_heap_align(bytes), &offset);
+    }
+    if (status != CUDA_SUCCESS)
+        return status;
+    struct sim_block *block = sim_block_new(SIM_BLOCK_DEVICE, (uintptr_t)device->arena.base + offset, bytes);
+    if (!block) {
+        give_extent(device, chunk, offset, taken);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    block->device = device->ordinal;
+    block->ctx = ctx;
+    block->ctx_id = ctx->id;
+    block->arena = &device->arena;
+    block->arena_offset = offset;
+    block->arena_bytes = taken;
+    block->chunk = chunk;
+    *block_p = block;
+    return CUDA_SUCCESS;
+}
+
+/** Allocates device memory in a context. Sizes of 0 and such that would overflow are the caller's business. */
+CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p)
+{
+    if (bytes > sim_config.memory_bytes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_memory_write_lock();
+    CUresult status = alloc_locked(ctx, bytes, block_p);
+    sim_memory_unlock();
+    return status;
+}
+
+/** Frees a device block at once. The memory lock is held for writing. */
+void sim_heap_free(struct sim_block *block)
+{
+    give_extent(&sim_devices[block->device], block->chunk, block->arena_offset, block->arena_bytes);
+    sim_block_drop(block);
+}
+
+/** Frees what a context that dies still holds. */
+void sim_heap_drop_context(struct CUctx_st *ctx)
+{
+    sim_memory_write_lock();
+    for (struct sim_block *block = sim_block_next(NULL), *next; block; block = next) {
+        next = sim_block_next(block);
+        if (block->kind == SIM_BLOCK_DEVICE && block->ctx_id == ctx->id)
+            sim_heap_free(block);
+    }
+    sim_memory_unlock();
+}

@@ -1,0 +1,391 @@
+/*
+ * The simulated driver's inner contract: what each room offers the others. No file outside src/sim/cuda includes it.
+ *
+ * Locks, in the order in which they may be taken: contexts (context.c), memory (range.c, a read-write lock), queues
+ * (queue.c), objects (object.c). None is held while a host function runs or while a queue is waited for.
+ * Exported functions never call each other: a preloaded library may stand in front of any of them.
+ */
+#ifndef MEMSIM_CUDA_SIM_H
+#define MEMSIM_CUDA_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/abi/cuda_driver.h"
+#include "gpu/abi/cuda_driver_fn.h"
+
+#define SIM_MAX_DEVICES 16
+#define SIM_HOST        (-1)
+#define SIM_MIB         (1024UL * 1024UL)
+#define SIM_VMM_PAGE    (2 * SIM_MIB)
+
+#define SIM_API(name) __attribute__((visibility("default"))) CUresult name
+
+enum sim_fn {
+#define X(name) SIM_FN_##name,
+#include "exports.def"
+#undef X
+    SIM_FN_KERNEL, /* work on a stream, for costs and faults */
+    SIM_FN_COPY,
+    SIM_FN_MEMSET,
+    SIM_FN_COPY_KIB, /* a cost only: nanoseconds per KiB moved */
+    SIM_FN_COUNT
+};
+
+/* --- config.c, fault.c: what MEMSIM_* asks for ---------------------------------------------------------------- */
+
+struct sim_config {
+    unsigned devices;
+    size_t memory_bytes;      /* per device */
+    size_t granularity_bytes; /* of device memory; a power of two */
+    uint64_t seed;            /* 0: streams run as fast as they can */
+    const char *log_path;     /* NULL: unsupported calls are only counted */
+};
+
+extern struct sim_config sim_config;
+
+/** Nonzero until the environment was read and found to ask for nothing that every call must look at. */
+extern atomic_int sim_armed;
+
+/** Nonzero after cuInit; negative in a child made by fork, where nothing may be used again. */
+extern atomic_int sim_initialized;
+
+void sim_config_read(void);
+bool sim_config_size(const char *text, size_t *bytes_p);
+void sim_config_complain(const char *name, const char *value, const char *allowed);
+
+/** Cost and fault of one call of fn; reads the environment the first time. Returns the status to answer, or 0. */
+CUresult sim_fault_enter(enum sim_fn fn);
+void sim_fault_read(void);
+uint64_t sim_fault_cost(enum sim_fn fn);
+CUresult sim_fault_work(enum sim_fn fn);
+int sim_fault_find(const char *name, size_t length);
+CUresult sim_unsupported(enum sim_fn fn);
+void sim_spend(uint64_t ns);
+uint64_t sim_now_ns(void);
+
+/* The first line of an exported function's body: of one that needs nothing, one that needs cuInit, one that needs a
+ * current context (which it declares as ctx), and of a function with its per-thread twin. */
+#define SIM_ENTER_RAW(fn)                                                                                   \
+    do {                                                                                                    \
+        if (__builtin_expect(atomic_load_explicit(&sim_armed, memory_order_relaxed), 0)) {                  \
+            CUresult enter_status = sim_fault_enter(SIM_FN_##fn);                                           \
+            if (enter_status != CUDA_SUCCESS)                                                               \
+                return enter_status;                                                                        \
+        }                                                                                                   \
+    } while (0)
+
+#define SIM_ENTER(fn)                                                                                       \
+    do {                                                                                                    \
+        SIM_ENTER_RAW(fn);                                                                                  \
+        if (__builtin_expect(atomic_load_explicit(&sim_initialized, memory_order_acquire) <= 0, 0))         \
+            return CUDA_ERROR_NOT_INITIALIZED;                                                              \
+    } while (0)
+
+#define SIM_ENTER_CTX(fn)                                                                                   \
+    SIM_ENTER(fn);                                                                                          \
+    struct CUctx_st *ctx;                                                                                   \
+    do {                                                                                                    \
+        CUresult enter_status = sim_context_current(&ctx);                                                  \
+        if (enter_status != CUDA_SUCCESS)                                                                   \
+            return enter_status;                                                                            \
+    } while (0)
+
+#define SIM_PAIR(fn, suffix, params, answer)                                                                \
+    SIM_API(fn) params                                                                                      \
+    {                                                                                                       \
+        const bool per_thread = false;                                                                      \
+        SIM_ENTER(fn);                                                                                      \
+        return answer;                                                                                      \
+    }                                                                                                       \
+    SIM_API(fn##_##suffix) params                                                                           \
+    {                                                                                                       \
+        const bool per_thread = true;                                                                       \
+        SIM_ENTER(fn##_##suffix);                                                                           \
+        return answer;                                                                                      \
+    }
+
+/* --- object.c: handles that can be told from garbage ----------------------------------------------------------- */
+
+enum sim_kind {
+    SIM_CONTEXT = 1, SIM_STREAM, SIM_EVENT, SIM_ARRAY, SIM_MIPMAP, SIM_POOL, SIM_MODULE, SIM_FUNCTION, SIM_EXTERNAL,
+};
+
+struct sim_object {
+    struct sim_object *bucket_next;
+    enum sim_kind kind;
+    atomic_uint refs;
+    void (*dispose)(void *object);
+};
+
+void *sim_object_new(size_t bytes, enum sim_kind kind, void (*dispose)(void *object));
+void sim_object_publish(void *object);
+void *sim_object_get(const void *handle, enum sim_kind kind);
+void *sim_object_ref(void *object);
+void sim_object_put(void *object);
+bool sim_object_retire(void *object);
+
+/* --- range.c: address ranges in order, and the lock over everything that is mapped ----------------------------- */
+
+struct sim_range {
+    uintptr_t start;
+    size_t bytes;
+    struct sim_range *left, *right;
+    uint32_t weight;
+};
+
+void sim_memory_read_lock(void);
+void sim_memory_write_lock(void);
+void sim_memory_unlock(void);
+bool sim_range_insert(struct sim_range **root, struct sim_range *range);
+void sim_range_remove(struct sim_range **root, struct sim_range *range);
+struct sim_range *sim_range_find(struct sim_range *root, uintptr_t address);
+struct sim_range *sim_range_above(struct sim_range *root, uintptr_t address);
+
+/* --- arena.c: a window of addresses over a file in memory ------------------------------------------------------ */
+
+struct sim_hole {
+    size_t offset, bytes;
+    struct sim_hole *next;
+};
+
+struct sim_arena {
+    struct sim_range window; /* first; in sim_windows */
+    int fd; /* -1: anonymous, cannot be shared */
+    unsigned long long inode;
+    char *base;
+    size_t bytes;
+    struct sim_hole *holes;
+};
+
+CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes);
+void sim_arena_close(struct sim_arena *arena);
+bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t *offset_p);
+void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
+bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
+bool sim_arena_valid_fd(const struct sim_arena *arena);
+int sim_memfd_parse(int fd, char *name, size_t name_bytes);
+
+/* --- device.c -------------------------------------------------------------------------------------------------- */
+
+struct sim_chunk;
+
+struct sim_device {
+    int ordinal;
+    struct CUctx_st *primary; /* made once, never freed */
+    unsigned primary_refs, primary_flags;
+    /* under the memory lock */
+    struct sim_arena arena;
+    size_t used_bytes; /* of the capacity */
+    struct CUmemPoolHandle_st *default_pool, *current_pool;
+};
+
+extern struct sim_device sim_devices[SIM_MAX_DEVICES];
+
+/** The device of an ordinal, NULL if there is none. */
+struct sim_device *sim_device(CUdevice ordinal);
+
+/* --- context.c, thread.c --------------------------------------------------------------------------------------- */
+
+#define SIM_LIMITS 10
+
+struct CUctx_st {
+    struct sim_object object;
+    struct sim_device *device;
+    unsigned long long id; /* of this life: a primary context that is activated again has a new one */
+    unsigned flags;
+    unsigned api_version;
+    bool primary, alive, closing;
+    atomic_int error; /* sticky */
+    atomic_uint peers; /* bit per device */
+    size_t limits[SIM_LIMITS];
+    CUfunc_cache cache;
+    struct sim_queue *legacy;
+    struct sim_queue *queues; /* under the queues' lock */
+};
+
+struct sim_thread_queue {
+    struct sim_thread_queue *next;
+    unsigned long long ctx_id;
+    struct sim_queue *queue;
+};
+
+struct sim_thread {
+    unsigned depth;
+    struct CUctx_st *stack[64]; /* each referenced, so that a destroyed one is never confused with a new one */
+    struct sim_thread_queue *queues;
+    CUstreamCaptureMode capture_mode;
+    bool in_host_function;
+};
+
+/** The calling thread's own state, made on first use; NULL when memory ran out. */
+struct sim_thread *sim_thread(void);
+
+/** The current context if it can be used: 201 none, 709 destroyed, 800 in a host function, or its sticky error. */
+CUresult sim_context_current(struct CUctx_st **ctx_p);
+/** The same, whatever its sticky error. */
+CUresult sim_context_peek(struct CUctx_st **ctx_p);
+CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version, struct CUctx_st **ctx_p);
+CUresult sim_context_open(struct CUctx_st *ctx);
+void sim_context_close(struct CUctx_st *ctx);
+CUresult sim_context_error(struct CUctx_st *ctx);
+void sim_context_fail(struct CUctx_st *ctx, CUresult status);
+void sim_context_lock(void);
+void sim_context_unlock(void);
+
+/* --- queue.c: the order of work, and the threads that do it ---------------------------------------------------- */
+
+struct sim_ticket {
+    struct sim_queue *queue;
+    uint64_t seq;
+};
+
+struct sim_op {
+    struct sim_op *next;
+    uint64_t seq;
+    CUresult (*run)(struct sim_op *op, struct sim_queue *queue); /* NULL: only an order */
+    void (*dispose)(struct sim_op *op);
+    struct sim_ticket *tickets; /* what must be over first; owned */
+    size_t ticket_count;
+    bool always; /* also in a context that has failed */
+    CUresult status;
+};
+
+struct sim_queue {
+    atomic_uint refs;
+    struct CUctx_st *ctx; /* referenced */
+    unsigned long long id;
+    bool joins_legacy, is_legacy, closed;
+    struct sim_op *head, *tail;
+    uint64_t enqueued, completed;
+    bool served;
+    struct sim_queue *next, **link; /* in the context's list */
+    pthread_cond_t more, done;
+};
+
+struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is_legacy);
+struct sim_queue *sim_queue_ref(struct sim_queue *queue);
+void sim_queue_put(struct sim_queue *queue);
+void sim_queue_close(struct sim_queue *queue);
+void sim_queue_close_all(struct CUctx_st *ctx);
+void *sim_op_new(size_t bytes, CUresult (*run)(struct sim_op *op, struct sim_queue *queue));
+bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq);
+uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op);
+CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op);
+uint64_t sim_queue_position(struct sim_queue *queue);
+bool sim_queue_over(struct sim_queue *queue, uint64_t seq);
+void sim_queue_wait(struct sim_queue *queue, uint64_t seq);
+size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p);
+void sim_ticket_free(struct sim_ticket *tickets, size_t count);
+void sim_context_drain(struct CUctx_st *ctx);
+
+/* --- stream.c, event.c ----------------------------------------------------------------------------------------- */
+
+struct CUstream_st {
+    struct sim_object object;
+    struct sim_queue *queue;
+    unsigned flags;
+    int priority;
+};
+
+/** The queue behind a stream handle, referenced; the constants and NULL mean the current context's own. */
+CUresult sim_stream_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
+CUresult sim_stream_check(CUstream stream, bool per_thread);
+CUresult sim_stream_enqueue(CUstream stream, bool per_thread, struct sim_op *op);
+
+/* --- block.c: what lies at an address -------------------------------------------------------------------------- */
+
+enum sim_block_kind {
+    SIM_BLOCK_DEVICE = 1, SIM_BLOCK_POOL, SIM_BLOCK_MANAGED, SIM_BLOCK_HOST, SIM_BLOCK_REGISTERED, SIM_BLOCK_MAPPED,
+    SIM_BLOCK_IPC, SIM_BLOCK_IMPORTED, SIM_BLOCK_EXTERNAL,
+};
+
+#define SIM_ACCESS_HOST (1u << 31)
+
+struct sim_block {
+    struct sim_range range; /* first: blocks are found as ranges */
+    enum sim_block_kind kind;
+    int device; /* SIM_HOST for host memory */
+    struct CUctx_st *ctx; /* compared, never followed; NULL where memory belongs to no context */
+    unsigned long long ctx_id;
+    unsigned long long id;
+    unsigned flags;
+    bool sync_memops;
+    bool claimed; /* a free has begun; work that came earlier may still touch it */
+    bool freed;   /* in stream order: whoever touches it now is wrong */
+    unsigned readable, writable; /* a bit per device, and SIM_ACCESS_HOST */
+    struct sim_arena *arena;
+    size_t arena_offset, arena_bytes;
+    struct sim_chunk *chunk; /* small device blocks */
+    struct CUmemPoolHandle_st *pool;
+    void *owner; /* of the room that made the block */
+};
+
+extern struct sim_range *sim_blocks;  /* under the memory lock */
+extern struct sim_range *sim_windows; /* all addresses that are ours, mapped or not; likewise */
+
+struct sim_block *sim_block_new(enum sim_block_kind kind, uintptr_t start, size_t bytes);
+struct sim_block *sim_block_at(CUdeviceptr address);
+struct sim_block *sim_block_base(CUdeviceptr address);
+bool sim_block_in_windows(CUdeviceptr address);
+bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write);
+void sim_block_drop(struct sim_block *block);
+struct sim_block *sim_block_next(struct sim_block *block);
+
+/* --- heap.c: device memory ------------------------------------------------------------------------------------- */
+
+/* With the memory lock held for writing, but for alloc and drop_context, which take it. */
+CUresult sim_heap_charge(struct sim_device *device, size_t bytes);
+void sim_heap_refund(struct sim_device *device, size_t bytes);
+size_t sim_heap_round(size_t bytes);
+size_t sim_heap_align(size_t bytes);
+CUresult sim_heap_arena(struct sim_device *device, struct sim_arena **arena_p);
+CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p);
+void sim_heap_free(struct sim_block *block);
+void sim_heap_drop_context(struct CUctx_st *ctx);
+
+/** Waits as a free does, for all work of the block's context. */
+CUresult sim_heap_release(CUdeviceptr address);
+
+/* --- copy.c: moving bytes ---------------------------------------------------------------------------------------- */
+
+struct sim_side {
+    CUdeviceptr address; /* of the first byte that is moved */
+    size_t pitch, slice; /* bytes from row to row and from plane to plane */
+    bool pageable;       /* memory that the driver does not know */
+    unsigned devices;    /* who reaches for it: a bit per device */
+};
+
+struct sim_copy {
+    struct sim_side to, from;
+    size_t width, height, depth;
+};
+
+bool sim_copy_side(struct sim_side *side, CUdeviceptr address, size_t pitch, size_t slice, const struct sim_copy *copy,
+                   bool write);
+CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy, bool wait);
+
+/* --- pool.c ---------------------------------------------------------------------------------------------------- */
+
+void sim_pool_settle(struct sim_device *device);
+bool sim_pool_squeeze(struct sim_device *device, size_t bytes);
+CUresult sim_pool_free_now(struct sim_block *block);
+
+/* --- host.c, ipc.c, module.c: what dies with a context --------------------------------------------------------- */
+
+void sim_host_drop_context(struct CUctx_st *ctx);
+void sim_ipc_drop_context(struct CUctx_st *ctx);
+void sim_module_drop_context(struct CUctx_st *ctx);
+
+/* --- array.c, managed and external memory ---------------------------------------------------------------------- */
+
+CUresult sim_array_memory(CUarray handle, CUdeviceptr *address_p, size_t *bytes_p);
+CUresult sim_array_shape(CUarray handle, size_t *row_bytes_p, size_t *plane_bytes_p);
+CUresult sim_managed_free(struct sim_block *block);
+CUresult sim_external_unmap(struct sim_block *block);
+unsigned long long sim_next_id(void);
+
+#endif
