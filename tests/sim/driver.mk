@@ -1,1 +1,20 @@
-# tests/sim: tests listed here run under make check; see docs/testing.md
+# tests/sim: the simulated driver, room by room. Each test is linked against it.
+sim_driver_tests = \
+	tests/sim/driver_context \
+	tests/sim/driver_memory \
+	tests/sim/driver_stream
+
+check_PROGRAMS += $(sim_driver_tests)
+TESTS += $(sim_driver_tests)
+sim_driver_sources = tests/tap.h tests/sim/driver.h
+sim_driver_ldflags = $(AM_LDFLAGS) -pthread -Wl,-rpath,$(abs_builddir)
+
+tests_sim_driver_context_SOURCES = tests/sim/driver_context.c $(sim_driver_sources)
+tests_sim_driver_context_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_context_LDADD = libcuda.so.1
+tests_sim_driver_memory_SOURCES = tests/sim/driver_memory.c $(sim_driver_sources)
+tests_sim_driver_memory_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_memory_LDADD = libcuda.so.1
+tests_sim_driver_stream_SOURCES = tests/sim/driver_stream.c $(sim_driver_sources)
+tests_sim_driver_stream_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_stream_LDADD = libcuda.so.1
