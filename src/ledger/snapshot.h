@@ -5,6 +5,8 @@
 #ifndef MS_LEDGER_SNAPSHOT_H
 #define MS_LEDGER_SNAPSHOT_H
 
+#include <stddef.h>
+
 #include "ledger/internal.h"
 
 struct ms_snapshot_site {
