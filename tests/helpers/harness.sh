@@ -1,6 +1,5 @@
 # The harness tested on itself: tap.h tells right from wrong, the watchdog ends a test that hangs, the environment is
 # clean and the temporary directory is there. Run by the harness (tests/local.mk).
-# shellcheck disable=SC2154
 program=$top_builddir/tests/helpers/tap_selftest
 runner=$top_srcdir/tests/helpers/run-test
 n=0
