@@ -13,19 +13,27 @@
 struct ms_section {
     int saved_errno;
     int cancel_state;
+    int cancel_type;
 };
 
+/* The type is set besides the state: glibc's handler of an asynchronous cancellation looks at the type alone, and so ends a
+ * thread that disabled cancellation after it was sent. */
 static inline void ms_section_enter(struct ms_section *section)
 {
     section->saved_errno = errno;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &section->cancel_type);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &section->cancel_state);
     ms_guard_enter();
 }
 
+/* In this order: what came meanwhile is acted on by setcanceltype, which sets the thread's result; glibc's setcancelstate
+ * forgets to. */
 static inline void ms_section_leave(struct ms_section *section)
 {
     ms_guard_leave();
     pthread_setcancelstate(section->cancel_state, &section->cancel_state);
+    if (section->cancel_type != PTHREAD_CANCEL_DEFERRED)
+        pthread_setcanceltype(section->cancel_type, &section->cancel_type);
     errno = section->saved_errno;
 }
 
