@@ -1,0 +1,36 @@
+"""scripts/bench follow --json: the form that scripts rely on, and figures that can be true. A short run; prints TAP."""
+
+import json
+import os
+import subprocess
+import sys
+
+KEYS = ["allocator", "api", "threads", "stacks", "ns_per_pair", "ratio_to_native", "added_ns_per_pair"]
+ALLOCATORS = ["native", "memshim-stacks-off", "memshim-stacks-fp", "memshim"]
+
+
+def main():
+    """Runs the bench once and looks at its rows."""
+    if os.environ["TEST_SANITIZE"]:
+        print("1..0 # SKIP figures mean nothing under a sanitizer")
+        return
+    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), "follow", "--json", "--no-build"]
+    done = subprocess.run([*command, "--rounds", "1", "--milliseconds", "10"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    facts = []
+    facts.append((done.returncode == 0, "the bench runs: " + done.stderr.strip().replace("\n", " ")))
+    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+    rows = report["rows"]
+    facts.append((list(report) == ["name", "machine", "rows"], "its JSON has a name, a machine and rows"))
+    facts.append((rows and all(list(row) == KEYS for row in rows), "every row has the same keys"))
+    facts.append(([row["allocator"] for row in rows] == ALLOCATORS * 9, "each case has a row for each variant"))
+    facts.append((all(row["ns_per_pair"] > 0 for row in rows), "every figure is a time"))
+    facts.append((all(row["ratio_to_native"] == 1 for row in rows if row["allocator"] == "native"),
+                  "the ratio is to native of the same run"))
+    print(f"1..{len(facts)}")
+    for number, (holds, name) in enumerate(facts, 1):
+        print(f"{'ok' if holds else 'not ok'} {number} - {name}")
+    sys.exit(not all(holds for holds, _ in facts))
+
+
+main()

@@ -1,0 +1,16 @@
+# tests/programs: programs that behave like users' programs and print what a report must say of them. With the toolkit at hand
+# they are compiled against the vendor's headers, as a user's would be; linked to the runtime as a shared library either way.
+if HAVE_CUDA_TOOLKIT
+ms_user_program_CPPFLAGS = $(AM_CPPFLAGS) -DTRAINING_TOOLKIT -I$(CUDA_HOME)/include
+else
+ms_user_program_CPPFLAGS = $(AM_CPPFLAGS)
+endif
+
+check_PROGRAMS += tests/programs/training
+tests_programs_training_SOURCES = tests/programs/training.c
+tests_programs_training_CPPFLAGS = $(ms_user_program_CPPFLAGS)
+tests_programs_training_LDADD = libcudart.so.13
+tests_programs_training_LDFLAGS = $(AM_LDFLAGS) -pthread
+
+dist_check_SCRIPTS += tests/programs/training.bats
+TESTS += tests/programs/training.bats
