@@ -66,7 +66,8 @@ static void complain_unknown(struct listener *listener, const char *where, const
     enum ms_option_id nearest = ms_option_nearest(name, length);
     int shown = length < QUOTED_MAX ? (int)length : QUOTED_MAX;
     if (nearest != MS_OPT_COUNT)
-        complain(listener, "%s%.*s: no such variable; did you mean %s?", where, shown, name, infos[nearest].name);
+        complain(listener, "%s%.*s: no such variable; did you mean %s%s?", where, shown, name,
+                 where == prefix ? prefix : "", infos[nearest].name);
     else
         complain(listener, "%s%.*s: no such variable; `memshim env` lists them", where, shown, name);
 }

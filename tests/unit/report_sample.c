@@ -1,0 +1,112 @@
+/* report_sample.c - a process with a known history that writes its report; tests/unit/report.py reads it.
+ *
+ * report_sample HISTORY, with MEMSHIM_REPORT as for the shim. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "ledger/ledger.h"
+#include "report/report.h"
+
+enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
+static const struct ms_api_info apis[] = {
+    [ALLOC] = { "cudaMalloc", "cuda_runtime", 0 },       [FREE] = { "cudaFree", "cuda_runtime", 0 },
+    [PIN] = { "cudaMallocHost", "cuda_runtime", 0 },     [REGISTER] = { "cuMemHostRegister_v2", "cuda_driver", 0 },
+    [RESERVE] = { "cuMemAddressReserve", "cuda_driver", 0 },
+};
+
+static void say(void *arg, const char *line)
+{
+    (void)arg;
+    ms_diagnostic(MS_LOG_WARN, "options", "%s", line);
+}
+
+static MS_NOINLINE void record(unsigned api, enum ms_kind kind, uint64_t key, uint64_t bytes, int device)
+{
+    struct ms_block block = { .key = key, .bytes = bytes, .requested = bytes - bytes % 10, .context = 3, .stream = 0x20,
+                              .thread = 77, .api = (uint16_t)api, .kind = (uint8_t)kind, .device = (int16_t)device };
+    block.stack = ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
+    ms_ledger_alloc(&block);
+    ms_ledger_call((uint16_t)api, true, bytes);
+}
+
+static void release(uint64_t key)
+{
+    struct ms_block block;
+    if (ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
+        ms_ledger_free_commit(&block);
+    ms_ledger_call(FREE, true, 0);
+}
+
+static MS_NOINLINE void leak(void)
+{
+    record(ALLOC, MS_KIND_DEVICE, 0x1000, 1001, 0);
+    record(ALLOC, MS_KIND_DEVICE, 0x2000, 2002, 1);
+    __asm__ volatile("" ::: "memory");
+}
+
+static void history_full(void)
+{
+    struct ms_device_info info = { .name = "Sim\xff GPU", .uuid = { 0x12, 0x34 }, .total_bytes = 1 << 20,
+                                   .granularity_bytes = 4096 };
+    ms_ledger_device(0, &info);
+    leak();
+    record(ALLOC, MS_KIND_DEVICE, 0x3000, 5000, 0);
+    record(ALLOC, MS_KIND_ASYNC, 0x4000, 300, 0);
+    release(0x3000);
+    record(PIN, MS_KIND_PINNED, 0x5000, 70000, MS_DEVICE_NONE);
+    record(REGISTER, MS_KIND_REGISTERED, 0x6000, 9000, MS_DEVICE_NONE);
+    ms_ledger_call(ALLOC, false, 1 << 21);
+    ms_ledger_oom(ALLOC, 0, 1 << 21, ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)));
+    ms_ledger_context_died(99);
+    ms_ledger_route(MS_ROUTE_DLSYM);
+    ms_ledger_route(MS_ROUTE_DLSYM);
+    ms_ledger_divergent();
+    ms_ledger_unseen_free();
+    ms_ledger_blind_spot("a library opened with RTLD_DEEPBIND");
+    ms_diagnostic(MS_LOG_DEBUG, "test", "a line for diagnostics");
+}
+
+static void history_died(void)
+{
+    leak();
+    record(ALLOC, MS_KIND_DEVICE, 0x3000, 10, 0);
+    ms_ledger_context_died(3);
+}
+
+static void history_many(void)
+{
+    for (uint64_t i = 0; i < 25000; i++)
+        record(ALLOC, MS_KIND_DEVICE, 0x100000 + i * 512, 1 + i % 500, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *history = argc > 1 ? argv[1] : "full";
+    ms_report_init();
+    ms_options_load(environ, say, NULL);
+    ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
+    ms_stack_configure(MS_WALK_UNWIND, 64);
+    ms_ledger_init(apis, MS_ARRAY_LEN(apis));
+    if (strcmp(history, "full") == 0)
+        history_full();
+    else if (strcmp(history, "died") == 0)
+        history_died();
+    else if (strcmp(history, "many") == 0)
+        history_many();
+    if (strcmp(history, "limit") == 0) {
+        struct rlimit limit = { 100, 100 };
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    if (chdir("/") != 0)
+        return 1;
+    return ms_report_write(MS_END_EXIT, 0) == 0 ? 0 : 3;
+}

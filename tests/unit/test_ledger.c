@@ -1,0 +1,278 @@
+/* test_ledger.c - the ledger against a history whose figures are known, and its invariants under many threads. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "ledger/check.h"
+#include "ledger/snapshot.h"
+#include "tests/tap.h"
+
+static const struct ms_api_info apis[] = { { "alloc", "test", 0 }, { "free", "test", 0 }, { "pin", "test", 0 } };
+static struct ms_snapshot snapshot;
+
+static struct ms_block make_block(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
+{
+    return (struct ms_block){ .key = key, .bytes = bytes, .requested = bytes, .context = 1, .stack = stack,
+                              .device = (int16_t)device };
+}
+
+static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
+{
+    struct ms_block block = make_block(key, bytes, stack, device);
+    ms_ledger_alloc(&block);
+}
+
+static bool give(uint64_t key)
+{
+    struct ms_block block;
+    if (!ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
+        return false;
+    ms_ledger_free_commit(&block);
+    return true;
+}
+
+static const struct ms_site none = { .device = -2 };
+
+static const struct ms_site *site_of(ms_stack_id stack)
+{
+    for (uint32_t i = 0; i < snapshot.site_count; i++) {
+        if (snapshot.sites[i].site.stack == stack)
+            return &snapshot.sites[i].site;
+    }
+    return &none;
+}
+
+static const struct ms_amount *device(int index)
+{
+    return &snapshot.devices[index].account.device;
+}
+
+static void look(void)
+{
+    ms_snapshot_release(&snapshot);
+    if (ms_snapshot_take(&snapshot, 1000) != 0)
+        bail("no memory for a snapshot");
+}
+
+static void start(void)
+{
+    ms_ledger_reset();
+    ms_ledger_init(apis, 3);
+}
+
+static void test_history(void)
+{
+    start();
+    ok(!ms_ledger_touched(), "an empty ledger is untouched");
+    take(0x1000, 100, 1, 0);
+    take(0x2000, 200, 2, 0);
+    take(0x3000, 50, 1, 0); /* peak: 350 = 150 + 200 */
+    give(0x2000);
+    take(0x4000, 120, 3, 0);
+    take(0x5000, 7, 3, 1);
+    look();
+    ok(ms_ledger_touched(), "now it is touched");
+    is_u64(device(0)->live_bytes, 270, "live bytes of a device");
+    is_u64(device(0)->live_count, 3, "live blocks");
+    is_u64(device(0)->peak_live_bytes, 350, "the peak");
+    is_u64(device(0)->total_bytes, 470, "all that was ever allocated");
+    is_u64(device(1)->live_bytes, 7, "the other device has its own");
+    is_u64(site_of(1)->at_peak_bytes, 150, "what a site held at the peak");
+    is_u64(site_of(2)->at_peak_bytes, 200, "what it held then, though freed since");
+    is_u64(site_of(2)->live_bytes, 0, "and holds no more");
+    is_u64(site_of(2)->max_bytes, 200, "its own maximum");
+    is_u64(site_of(2)->free_count, 1, "its frees");
+    is_u64(site_of(1)->size_hist[6], 1, "100 bytes are of the class of 64");
+    is_u64(site_of(1)->size_hist[5], 1, "50 bytes of that of 32");
+    is_u64(snapshot.block_count, 4, "blocks of the snapshot");
+    ok(snapshot.blocks[0].key == 0x1000 && snapshot.blocks[2].key == 0x4000 && snapshot.blocks[3].key == 0x5000,
+       "are in order");
+    ok(snapshot.consistent, "a snapshot at rest is consistent");
+    is_int(ms_ledger_check(), 0, "all sums add up");
+}
+
+static void test_refused_free(void)
+{
+    struct ms_block block, found;
+    start();
+    take(0x1000, 100, 1, 0);
+    ok(ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x1000, &block), "a free begins");
+    ok(!ms_ledger_find(MS_SPACE_ADDRESS, 0x1000, &found), "then the block is not to be found");
+    is_int(ms_ledger_check(), 0, "sums add up in between");
+    ms_ledger_free_abort(&block);
+    ok(ms_ledger_find(MS_SPACE_ADDRESS, 0x1000, &found), "the vendor refused: it is back");
+    ok(found.born_ns == block.born_ns && found.site == block.site, "as it was");
+    look();
+    is_u64(site_of(1)->total_count, 1, "and is not counted twice");
+    is_u64(device(0)->peak_live_bytes, 100, "nor in the peak");
+    ok(!ms_ledger_free_begin(MS_SPACE_HANDLE, 0x1000, &block), "another space is another name");
+    ok(!ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x1001, &block), "an address inside a block is not its name");
+    is_int(ms_ledger_check(), 0, "all sums add up");
+}
+
+static void test_contexts(void)
+{
+    start();
+    struct ms_block block = make_block(0x1000, 100, 1, 0), outliving = make_block(0x2000, 10, 1, 0),
+                    other = make_block(0x3000, 1, 1, 0);
+    outliving.outlives_context = true;
+    other.context = 2;
+    ms_ledger_alloc(&block);
+    ms_ledger_alloc(&outliving);
+    ms_ledger_alloc(&other);
+    for (uint64_t i = 0; i < 500; i++)
+        take(0x100000 + i * 64, 1, 5, 0);
+    ms_ledger_context_died(1);
+    look();
+    is_u64(device(0)->live_bytes, 11, "a context takes its blocks along, but for those that outlive it");
+    is_u64(site_of(1)->died_bytes, 100, "its site knows");
+    is_u64(site_of(5)->died_count, 500, "all of them");
+    struct ms_context_died death;
+    uint64_t lost;
+    ok(ms_events_death(0, &death, &lost) && death.bytes == 600 && death.count == 501, "and the death is remembered");
+    is_int(ms_ledger_check(), 0, "all sums add up");
+    ms_ledger_context_died(77);
+    ok(!ms_events_death(1, &death, &lost), "a context without blocks is no event");
+}
+
+static void test_odd_events(void)
+{
+    struct ms_block block;
+    start();
+    take(0x1000, 100, 1, 0);
+    take(0x1000, 30, 2, 0);
+    look();
+    is_u64(device(0)->live_bytes, 30, "an address that is handed out again replaces its block");
+    is_u64(ms_blocks_replaced(), 1, "and that is counted");
+    struct ms_block pinned = make_block(0x9000, 4096, 3, 0);
+    pinned.kind = MS_KIND_PINNED;
+    ms_ledger_alloc(&pinned);
+    take(0x8000, 5, 4, MS_DEVICE_NONE);
+    take(0x7000, 5, 4, 1000);
+    look();
+    is_u64(device(0)->live_bytes, 30, "host memory is not the device's");
+    is_u64(snapshot.kinds[MS_KIND_PINNED].live_bytes, 4096, "but is counted by its kind");
+    is_u64(device(MS_DEVICES_MAX)->live_bytes, 10, "memory of no device, or of one out of range, has its own account");
+    ms_ledger_call(0, true, 10);
+    ms_ledger_call(0, false, 10);
+    ms_ledger_call(999, true, 10);
+    ok(ms_events_api_count(0)->calls == 2 && ms_events_api_count(0)->bytes == 10 && ms_events_api_count(0)->failures == 1,
+       "calls, bytes and failures of a function");
+    for (int i = 0; i < 70; i++)
+        ms_ledger_oom(0, 0, (uint64_t)i, 0);
+    struct ms_oom oom;
+    uint64_t lost;
+    ok(ms_events_oom(0, &oom, &lost) && oom.requested == 6 && lost == 6, "the latest out-of-memory errors are kept");
+    is_u64(oom.top_count, 1, "with the sites that held something");
+    is_u64(oom.top_bytes[0], 30, "and how much");
+    ms_ledger_blind_spot("one");
+    ms_ledger_blind_spot("two");
+    ms_ledger_blind_spot("one");
+    ok(strcmp(ms_events_blind_spot(1), "two") == 0 && ms_events_blind_spot(2) == NULL, "a blind spot is named once");
+    struct ms_block zero = make_block(0x6000, 0, 9, 0);
+    ms_ledger_alloc(&zero);
+    look();
+    is_u64(site_of(9)->size_hist[0], 1, "nothing is of the smallest class");
+    is_int(ms_ledger_check(), 0, "all sums add up");
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x6000, &block);
+}
+
+static void test_cut(void)
+{
+    start();
+    for (uint64_t i = 1; i <= 5000; i++)
+        take(i * 512, i * 7919 % 5003, 1, 0);
+    look();
+    is_u64(snapshot.block_total, 5000, "all blocks are counted");
+    is_u64(snapshot.block_count, 1000, "not all are copied");
+    uint64_t least = UINT64_MAX;
+    bool ordered = true;
+    for (uint64_t i = 0; i < snapshot.block_count; i++) {
+        least = snapshot.blocks[i].bytes < least ? snapshot.blocks[i].bytes : least;
+        ordered = ordered && (i == 0 || snapshot.blocks[i - 1].key < snapshot.blocks[i].key);
+    }
+    uint64_t larger = 0;
+    for (uint64_t i = 1; i <= 5000; i++)
+        larger += i * 7919 % 5003 > least;
+    ok(larger < 1000, "those copied are the largest");
+    ok(ordered, "and in order");
+}
+
+enum { THREADS = 8, ROUNDS = 20000, SLOTS = 256 };
+static atomic_bool stop;
+static atomic_int bad_results;
+
+/* Each thread has its own addresses; what it holds is known to it alone. */
+static void *churn(void *arg)
+{
+    uint64_t number = (uint64_t)(uintptr_t)arg, held[SLOTS] = { 0 };
+    unsigned seed = (unsigned)number * 7919 + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        seed = seed * 1103515245 + 12345;
+        unsigned slot = (seed >> 8) % SLOTS;
+        uint64_t key = number << 32 | slot << 9;
+        struct ms_block block;
+        if (!held[slot]) {
+            held[slot] = 1 + (seed >> 16) % 4096;
+            take(key, held[slot], 1 + (seed >> 20) % 50, (int)(seed >> 28) % 3);
+        } else if (!ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block) || block.bytes != held[slot]) {
+            bad_results++;
+        } else if (seed % 7 == 0) {
+            ms_ledger_free_abort(&block);
+        } else {
+            ms_ledger_free_commit(&block);
+            held[slot] = 0;
+        }
+    }
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        if (held[slot] && !give(number << 32 | slot << 9))
+            bad_results++;
+    }
+    return NULL;
+}
+
+static void *watch(void *arg)
+{
+    int *wrong = arg;
+    while (!stop)
+        *wrong += ms_ledger_check();
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS], watcher;
+    int wrong = 0;
+    start();
+    pthread_create(&watcher, NULL, watch, &wrong);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    stop = true;
+    pthread_join(watcher, NULL);
+    is_int(wrong, 0, "sums add up at every moment");
+    is_int(bad_results, 0, "every free finds its block");
+    look();
+    is_u64(device(0)->live_bytes + device(1)->live_bytes + device(2)->live_bytes, 0, "all was freed");
+    is_u64(snapshot.block_total, 0, "no block is left");
+    is_u64(ms_blocks_dropped() + ms_sites_dropped(), 0, "nothing was dropped");
+}
+
+int main(void)
+{
+    plan(0);
+    ms_options_load(NULL, NULL, NULL);
+    errno = 44;
+    test_history();
+    test_refused_free();
+    test_contexts();
+    test_odd_events();
+    test_cut();
+    is_int(errno, 44, "errno is left alone");
+    test_threads();
+    return done();
+}

@@ -1,0 +1,191 @@
+/* test_objects.c - the list of loaded objects: what is in it, what becomes of unloaded ones, and that asking never waits for
+ * a constructor. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/objects.h"
+#include "stack/stack.h"
+#include "tests/tap.h"
+
+void plugin_constructed(const char *name);
+
+static char directory[512];
+
+static const char *plugin_path(const char *name)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/plugin_%s.so", directory, name);
+    return path;
+}
+
+static atomic_bool wait_in_constructor, refreshed_meanwhile;
+
+static void *refresh(void *arg)
+{
+    (void)arg;
+    ms_objects_changed();
+    ms_objects_refresh();
+    refreshed_meanwhile = true;
+    return NULL;
+}
+
+/* The loader is inside dlopen here, and waits for a thread that asks for the list. */
+void plugin_constructed(const char *name)
+{
+    pthread_t thread;
+    (void)name;
+    if (!wait_in_constructor)
+        return;
+    pthread_create(&thread, NULL, refresh, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void test_own_row(void)
+{
+    uint32_t row = 99;
+    ms_objects_refresh();
+    const struct ms_object *object = ms_object_at((uintptr_t)&test_own_row, &row);
+    ok(object && row == 0, "the executable is the first row");
+    char path[512] = "";
+    ok(readlink("/proc/self/exe", path, sizeof path - 1) > 0 && object && strcmp(object->path, path) == 0,
+       "and has its resolved path");
+    ok(object && object->bias <= object->start && object->start < object->end, "its addresses are in order");
+    object = ms_object_at((uintptr_t)&pthread_create, &row);
+    ok(object && strstr(object->path, "libc.so.6") != NULL, "libc is another");
+    ok(object && object->build_id_bytes >= 8, "with a build-id");
+    ok(ms_object_at(16, &row) == NULL, "nothing lives at 16");
+    uint32_t count = ms_object_count();
+    ms_objects_refresh();
+    is_u64(ms_object_count(), count, "asking again adds nothing");
+    ok(ms_object(count) == NULL, "past the last row is nothing");
+}
+
+static void test_unloading(void)
+{
+    uint32_t row = 0, again = 0;
+    void *library = dlopen(plugin_path("a"), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        bail("%s", dlerror());
+    uintptr_t address = (uintptr_t)dlsym(library, "plugin_function");
+    ms_objects_refresh();
+    const struct ms_object *object = ms_object_at(address, &row);
+    ok(object && strstr(object->path, "plugin_a.so"), "a library opened later is listed");
+    ok(object && !object->gone, "as loaded");
+    ok(!ms_objects_any_gone(), "nothing went so far");
+    is_u64(ms_object_generation(address), 0, "it is the first there");
+    dlclose(library);
+    ms_objects_refresh();
+    if (!object->gone) { /* a sanitizer's runtime may keep libraries */
+        skip(6, "the C library does not unload here");
+        return;
+    }
+    ok(ms_object_at(address, &again) == object && again == row, "an unloaded library keeps its row");
+    ok(ms_objects_any_gone(), "and it is known that something went");
+    is_u64(ms_object_generation(address), 1, "what comes to its place is another");
+    library = dlopen(plugin_path("a"), RTLD_NOW | RTLD_LOCAL);
+    uintptr_t second = (uintptr_t)dlsym(library, "plugin_function");
+    ms_objects_refresh();
+    if (second == address) {
+        ok(ms_object_at(address, &again) == object && !object->gone, "the same library at the same place is the same row");
+        is_u64(ms_object_generation(address), 0, "of the same generation");
+    } else {
+        skip(2, "the kernel put it elsewhere");
+    }
+    dlclose(library);
+    ok(true, "closed again");
+}
+
+static ms_stack_id captured;
+
+static void capture(void)
+{
+    captured = ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
+}
+
+static ms_stack_id capture_in(const char *name, uintptr_t *address_p)
+{
+    void *library = dlopen(plugin_path(name), RTLD_NOW | RTLD_LOCAL);
+    int (*function)(void (*callback)(void)) = (int (*)(void (*)(void)))dlsym(library, "plugin_function");
+    *address_p = (uintptr_t)function;
+    ms_objects_changed();
+    function(capture);
+    dlclose(library);
+    ms_objects_changed();
+    return captured;
+}
+
+/* The same addresses, the same callers, another library: it must be another stack. */
+static void test_replacement(void)
+{
+    uintptr_t first_address, second_address, frame;
+    uint32_t generation, row;
+    ms_stack_id parent;
+    ms_stack_id first = capture_in("a", &first_address);
+    ms_stack_id second = capture_in("b", &second_address);
+    if (first_address != second_address) {
+        skip(3, "the kernel put the second library elsewhere");
+        return;
+    }
+    ok(first != second, "a stack through a library is not one through its successor");
+    ms_stack_node(first, &parent, &frame, &generation);
+    const struct ms_object *object = ms_object_of(frame, generation, &row);
+    ok(object && strstr(object->path, "plugin_a.so"), "the first is named after the first library");
+    ms_stack_node(second, &parent, &frame, &generation);
+    object = ms_object_of(frame, generation, &row);
+    ok(object && strstr(object->path, "plugin_b.so"), "the second after the second");
+}
+
+static void test_constructor(void)
+{
+    alarm(20); /* a deadlock ends the test, and fails it */
+    wait_in_constructor = true;
+    void *library = dlopen(plugin_path("b"), RTLD_NOW | RTLD_LOCAL);
+    ok(library && refreshed_meanwhile, "a constructor can wait for a thread that asks for the list");
+    wait_in_constructor = false;
+    alarm(0);
+}
+
+static void *open_and_close(void *arg)
+{
+    for (int i = 0; i < 200; i++) {
+        void *library = dlopen(plugin_path(arg), RTLD_NOW | RTLD_LOCAL);
+        ms_objects_refresh();
+        dlclose(library);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t opener;
+    uint32_t row;
+    pthread_create(&opener, NULL, open_and_close, (void *)"a");
+    for (int i = 0; i < 2000; i++)
+        ms_objects_refresh();
+    pthread_join(opener, NULL);
+    ms_objects_refresh();
+    ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0, "loading in one thread and asking in another agree");
+    ok(ms_object_count() < 400, "the same library at the same places does not make rows without end (%u)",
+       ms_object_count());
+    ms_objects_reset();
+    is_u64(ms_object_count(), 0, "a child starts empty");
+    ms_objects_refresh();
+    ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0, "and learns anew");
+}
+
+int main(void)
+{
+    plan(26);
+    ssize_t length = readlink("/proc/self/exe", directory, sizeof directory - 1);
+    directory[length > 0 ? length : 0] = '\0';
+    *strrchr(directory, '/') = '\0';
+    test_own_row();
+    test_unloading();
+    test_replacement();
+    test_constructor();
+    test_threads();
+    return done();
+}
