@@ -1,7 +1,7 @@
 /* arena.c - bump allocation from anonymous mappings.
  *
- * Floor 0. The fast path is one compare-and-swap; a lock is held only while a chunk is mapped. Chunks are never
- * unmapped: readers of append-only tables hold no reference. */
+ * Floor 0. The fast path is one compare-and-swap; a lock is held only while a chunk is mapped. Chunks are
+ * never unmapped: readers of append-only tables hold no reference. */
 #include "config.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static _Atomic size_t mapped_bytes;
 static void *map(size_t bytes)
 {
     int saved_errno = errno;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         memory = NULL;
     } else {

@@ -1,7 +1,8 @@
 /* lock.c - a futex mutex: free, held, held and waited for.
  *
- * Floor 0. The algorithm is the three-state mutex of "Futexes Are Tricky": only a holder that saw state 2 makes a
- * system call to let go. Waiters spin briefly first, for the sections behind these locks take tens of nanoseconds. */
+ * Floor 0. The algorithm is the three-state mutex of "Futexes Are Tricky": only a holder that saw state 2
+ * makes a system call to let go. Waiters spin briefly first, for the sections behind these locks take tens of
+ * nanoseconds. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* log.c - one line, one write.
  *
- * Floor 0. Fixed buffers on the stack; the write is the bare system call, because write() is a cancellation point.
- * The kept diagnostics are static and guarded by the innermost lock of all. */
+ * Floor 0. Fixed buffers on the stack; the write is the bare system call, because write() is a cancellation
+ * point. The kept diagnostics are static and guarded by the innermost lock of all. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum { LINE_BYTES = 1024, KEPT_LINES = 64, KEPT_BYTES = 512 };
 
-static const char *const level_names[] = { "none", "error", "warn", "info", "debug" };
+static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
 static _Atomic int threshold = MS_LOG_WARN;
 
@@ -33,8 +33,8 @@ void ms_log_set_level(enum ms_log_level level)
     atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
 }
 
-/* Writing to a pipe without a reader raises SIGPIPE in the writing thread: hold it back, and take it away again unless
- * one was pending already. */
+/* Writing to a pipe without a reader raises SIGPIPE in the writing thread: hold it back, and take it away
+ * again unless one was pending already. */
 static void write_line(const char *line, size_t bytes)
 {
     sigset_t pipe_set, old_set, pending;
@@ -45,7 +45,7 @@ static void write_line(const char *line, size_t bytes)
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
     long written = syscall(SYS_write, STDERR_FILENO, line, bytes);
     if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
-        const struct timespec at_once = { 0, 0 };
+        const struct timespec at_once = {0, 0};
         sigtimedwait(&pipe_set, NULL, &at_once);
     }
     pthread_sigmask(SIG_SETMASK, &old_set, NULL);
@@ -63,7 +63,8 @@ static void replace_controls(char *text)
 static void emit(enum ms_log_level level, const char *area, const char *text)
 {
     char line[LINE_BYTES];
-    int bytes = snprintf(line, sizeof line - 1, "memshim[%d]: %s %s: %s", (int)getpid(), level_names[level], area, text);
+    int bytes = snprintf(line, sizeof line - 1, "memshim[%d]: %s %s: %s", (int)getpid(), level_names[level],
+                         area, text);
     if (bytes < 0)
         return;
     if ((size_t)bytes > sizeof line - 2)

@@ -1,9 +1,9 @@
 /* objects.c - the rows of loaded objects, and keeping them up to date.
  *
- * Floor 0. A refresh first copies what the loader tells into a private mapping (under the loader's list lock, taken by
- * dl_iterate_phdr, and none of ours), then merges the copy into the rows (under our lock, and none of the loader's).
- * The loader holds that list lock only while it links an object in or out, never while constructors run, so a thread
- * that a constructor waits for can refresh. */
+ * Floor 0. A refresh first copies what the loader tells into a private mapping (under the loader's list lock,
+ * taken by dl_iterate_phdr, and none of ours), then merges the copy into the rows (under our lock, and none
+ * of the loader's). The loader holds that list lock only while it links an object in or out, never while
+ * constructors run, so a thread that a constructor waits for can refresh. */
 #include "config.h"
 
 #include <elf.h>
@@ -75,7 +75,8 @@ static void name_object(struct ms_object *row, const char *name)
     }
     if (*name != '/' && strchr(name, '/') && getcwd(absolute, MS_OBJECT_PATH_BYTES)) {
         length = strlen(absolute);
-        snprintf(absolute + length, sizeof absolute - length, "/%s", strncmp(name, "./", 2) == 0 ? name + 2 : name);
+        snprintf(absolute + length, sizeof absolute - length, "/%s",
+                 strncmp(name, "./", 2) == 0 ? name + 2 : name);
         name = absolute;
     }
     store_path(row->path, name);
@@ -92,7 +93,8 @@ static void find_build_id(struct ms_object *row, const char *notes, size_t bytes
             return;
         const char *name = notes + sizeof *note;
         if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-            row->build_id_bytes = note->n_descsz < sizeof row->build_id ? (uint8_t)note->n_descsz : sizeof row->build_id;
+            row->build_id_bytes =
+                note->n_descsz < sizeof row->build_id ? (uint8_t)note->n_descsz : sizeof row->build_id;
             memcpy(row->build_id, name + name_bytes, row->build_id_bytes);
             return;
         }
@@ -101,7 +103,7 @@ static void find_build_id(struct ms_object *row, const char *notes, size_t bytes
     }
 }
 
-static bool is_loaded_readable(const struct dl_phdr_info *info, const ElfW(Phdr) *part)
+static bool is_loaded_readable(const struct dl_phdr_info *info, const ElfW(Phdr) * part)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *load = &info->dlpi_phdr[i];
@@ -134,7 +136,7 @@ static int copy_object(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
     struct copy *copy = arg;
     (void)bytes;
-    copy->stamp = (struct stamp){ info->dlpi_adds, info->dlpi_subs };
+    copy->stamp = (struct stamp){info->dlpi_adds, info->dlpi_subs};
     if (copy->count < copy->capacity)
         describe(&copy->rows[copy->count], info);
     copy->count++;
@@ -146,7 +148,7 @@ static int read_stamp(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
     struct stamp *stamp = arg;
     (void)bytes;
-    *stamp = (struct stamp){ info->dlpi_adds, info->dlpi_subs };
+    *stamp = (struct stamp){info->dlpi_adds, info->dlpi_subs};
     return 1;
 }
 
@@ -160,7 +162,8 @@ static int copy_objects(struct copy *copy)
 {
     copy->capacity = COPY_START;
     for (;;) {
-        void *memory = mmap(NULL, copy_bytes(copy), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *memory =
+            mmap(NULL, copy_bytes(copy), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return -1;
         copy->rows = memory;
@@ -182,7 +185,8 @@ static const char *file_name(const char *path)
 /* File names, not paths: a relative path was made absolute with the directory of that moment. */
 static bool is_same(const struct ms_object *a, const struct ms_object *b)
 {
-    return a->start == b->start && a->end == b->end && a->bias == b->bias && a->build_id_bytes == b->build_id_bytes &&
+    return a->start == b->start && a->end == b->end && a->bias == b->bias &&
+           a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 &&
            strcmp(file_name(a->path), file_name(b->path)) == 0;
 }
@@ -270,7 +274,7 @@ static void merge(const struct copy *copy)
 
 static bool is_up_to_date(void)
 {
-    struct stamp stamp = { 0, 0 };
+    struct stamp stamp = {0, 0};
     dl_iterate_phdr(read_stamp, &stamp);
     return stamp.adds == atomic_load_explicit(&adds_seen, memory_order_relaxed) &&
            stamp.subs == atomic_load_explicit(&subs_seen, memory_order_relaxed);
@@ -327,7 +331,7 @@ uint32_t ms_object_generation(uint64_t address)
     for (uint32_t i = 0; i < count; i++) {
         const struct ms_object *row = row_at(atomic_load_explicit(&gone_rows[i], memory_order_relaxed));
         if (address >= row->start && address < row->end) {
-            row = ms_object_at(address, &(uint32_t){ 0 });
+            row = ms_object_at(address, &(uint32_t){0});
             /* Whatever lies there now, it is not what is gone. */
             return row->generation + atomic_load_explicit(&row->gone, memory_order_relaxed);
         }
@@ -381,7 +385,7 @@ void ms_objects_reset(void)
     atomic_store_explicit(&dropped, 0, memory_order_relaxed);
     for (unsigned i = 0; i < CHUNKS_MAX; i++)
         atomic_store_explicit(&chunks[i], NULL, memory_order_relaxed);
-    merged = (struct stamp){ 0, 0 };
+    merged = (struct stamp){0, 0};
     atomic_store_explicit(&adds_seen, 0, memory_order_relaxed);
     atomic_store_explicit(&subs_seen, 0, memory_order_relaxed);
     ms_objects_changed();

@@ -1,8 +1,9 @@
 /* objects.h - the loaded objects (executables and libraries) of this process.
  *
- * Floor 0. The list is our own snapshot, taken through dl_iterate_phdr, so that a stack's addresses can still be named after
- * their module was unloaded. A module that is gone keeps its row; another one at the same address gets a new row with the next
- * generation. Rows are append-only: reading takes no lock. No lock of ours is held while the loader's is. */
+ * Floor 0. The list is our own snapshot, taken through dl_iterate_phdr, so that a stack's addresses can still
+ * be named after their module was unloaded. A module that is gone keeps its row; another one at the same
+ * address gets a new row with the next generation. Rows are append-only: reading takes no lock. No lock of
+ * ours is held while the loader's is. */
 #ifndef MS_BASE_OBJECTS_H
 #define MS_BASE_OBJECTS_H
 
@@ -21,16 +22,19 @@ struct ms_object {
     uint8_t build_id[20];
     uint8_t build_id_bytes;
     atomic_bool gone;                /* unloaded; nothing else may say so of a row */
-    char path[MS_OBJECT_PATH_BYTES]; /* "" could not be had; the executable's path is resolved; "...end" if too long */
+    char path[MS_OBJECT_PATH_BYTES]; /* "" could not be had; the executable's path is resolved; "...end" if
+                                        too long */
 };
 
-/** Bring the list up to date. Costs about a microsecond when nothing was loaded or unloaded since: called before a new
- * stack is interned and by the report, not for every event. Errno is preserved. */
+/** Bring the list up to date. Costs about a microsecond when nothing was loaded or unloaded since: called
+ * before a new stack is interned and by the report, not for every event. Errno is preserved. */
 void ms_objects_refresh(void);
 
-/** Something may have been loaded or unloaded: called by the hooks of dlopen and dlclose, best after the real call.
+/** Something may have been loaded or unloaded: called by the hooks of dlopen and dlclose, best after the real
+ * call.
  *
- * A store, no more. Without it a module that replaced another at the same address could lend its name to the old one's stacks. */
+ * A store, no more. Without it a module that replaced another at the same address could lend its name to the
+ * old one's stacks. */
 void ms_objects_changed(void);
 
 /** Whether ms_objects_changed was called since the last refresh, in one load. */
@@ -39,8 +43,8 @@ bool ms_objects_stale(void);
 /** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
-/** Generation of the object that held `address` when last refreshed, 0 for an address in none. Where the last object is gone it is
- * the next one's, which the next refresh will list. */
+/** Generation of the object that held `address` when last refreshed, 0 for an address in none. Where the last
+ * object is gone it is the next one's, which the next refresh will list. */
 uint32_t ms_object_generation(uint64_t address);
 
 /** Row that held `address` when last refreshed, newest generation first; NULL if none. Index in *index_p. */

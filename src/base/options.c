@@ -1,7 +1,7 @@
 /* options.c - the MEMSHIM_* variables: defaults, then the file, then the environment.
  *
- * Floor 0. ms_options_load is called once, before any reader; after that everything here is constant. The values live in
- * static storage, whose untouched pages cost nothing. */
+ * Floor 0. ms_options_load is called once, before any reader; after that everything here is constant. The
+ * values live in static storage, whose untouched pages cost nothing. */
 #include "config.h"
 
 #include <ctype.h>
@@ -28,8 +28,8 @@ enum { PREFIX_LENGTH = sizeof prefix - 1 };
 #define PATH   MS_TYPE_PATH
 #define REGEX  MS_TYPE_REGEX
 static const struct ms_option_info infos[MS_OPT_COUNT] = {
-#define MS_OPTION(id, name, type, fallback, values, effect, text)                                                      \
-    [MS_OPT_##id] = { name, type, fallback, values, MS_EFFECT_##effect, text },
+#define MS_OPTION(id, name, type, fallback, values, effect, text)                                            \
+    [MS_OPT_##id] = {name, type, fallback, values, MS_EFFECT_##effect, text},
 #include "base/options.def"
 #undef MS_OPTION
 };
@@ -132,7 +132,8 @@ static void read_line(struct listener *listener, const char *path, int number, c
         set(listener, where, id, text, MS_SOURCE_FILE);
 }
 
-/* The whole file in `text`; its length, or -1 with errno set. Not stdio: that allocates. Not a pipe: that waits. */
+/* The whole file in `text`; its length, or -1 with errno set. Not stdio: that allocates. Not a pipe: that
+ * waits. */
 static ssize_t read_file(const char *path, char *text, size_t bytes)
 {
     struct stat status;
@@ -157,7 +158,8 @@ static void load_file(struct listener *listener, const char *path)
     static char text[FILE_BYTES_MAX];
     ssize_t length = read_file(path, text, sizeof text);
     if (length < 0) {
-        complain(listener, "%sCONFIG: cannot read \"%.*s\": %s", prefix, 2 * QUOTED_MAX, path, strerrordesc_np(errno));
+        complain(listener, "%sCONFIG: cannot read \"%.*s\": %s", prefix, 2 * QUOTED_MAX, path,
+                 strerrordesc_np(errno));
         return;
     }
     text[length] = '\0';
@@ -197,7 +199,7 @@ static void load_environment(struct listener *listener, char *const *environment
 
 int ms_options_load(char *const *environment, ms_option_complaint_func_t complaint_func, void *arg)
 {
-    struct listener listener = { complaint_func, arg, 0 };
+    struct listener listener = {complaint_func, arg, 0};
     int saved_errno = errno;
     set_defaults();
     if (environment) {

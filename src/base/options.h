@@ -1,7 +1,7 @@
 /* options.h - the MEMSHIM_* variables, parsed once.
  *
- * Floor 0. Loading allocates nothing with malloc (values are kept in static storage), except while a REGEX that is set is
- * compiled to see whether it can be; reading takes no lock. */
+ * Floor 0. Loading allocates nothing with malloc (values are kept in static storage), except while a REGEX
+ * that is set is compiled to see whether it can be; reading takes no lock. */
 #ifndef MS_BASE_OPTIONS_H
 #define MS_BASE_OPTIONS_H
 
@@ -30,14 +30,15 @@ struct ms_option_info {
     const char *text;
 };
 
-/** Called for each unknown name or bad value with one complete line (no newline), which names it and what is allowed. */
+/** Called for each unknown name or bad value with one complete line (no newline), which names it and what is
+ * allowed. */
 typedef void (*ms_option_complaint_func_t)(void *arg, const char *line);
 
 /** Parse defaults, the file named by MEMSHIM_CONFIG, then the environment; later ones win.
  *
- * `environment` is a NULL-terminated array of NAME=value (environ). Bad values leave the option as it was. Under
- * AT_SECURE the caller passes NULL and only defaults hold. Returns the number of complaints.
- * Not thread safe: called once, from the constructor or from main. */
+ * `environment` is a NULL-terminated array of NAME=value (environ). Bad values leave the option as it was.
+ * Under AT_SECURE the caller passes NULL and only defaults hold. Returns the number of complaints. Not thread
+ * safe: called once, from the constructor or from main. */
 int ms_options_load(char *const *environment, ms_option_complaint_func_t complain, void *arg);
 
 const struct ms_option_info *ms_option_info(enum ms_option_id id);

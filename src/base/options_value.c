@@ -109,7 +109,8 @@ static bool regex_compiles(const char *text)
     return true;
 }
 
-static bool parse_by_type(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+static bool parse_by_type(const struct ms_option_info *info, const char *text,
+                          struct ms_option_value *value_p)
 {
     switch (info->type) {
     case MS_TYPE_ENUM:
@@ -141,8 +142,8 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
         snprintf(why, why_bytes, "a number in %s", info->values);
         break;
     case MS_TYPE_SIZE:
-        snprintf(why, why_bytes, "a size: digits, then K, M, G, T or %%%s%s", *info->values ? ", or the word " : "",
-                 info->values);
+        snprintf(why, why_bytes, "a size: digits, then K, M, G, T or %%%s%s",
+                 *info->values ? ", or the word " : "", info->values);
         break;
     case MS_TYPE_REGEX:
         snprintf(why, why_bytes, "an extended regular expression");
@@ -154,8 +155,8 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
     }
 }
 
-bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p, char *why,
-                     size_t why_bytes)
+bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p,
+                     char *why, size_t why_bytes)
 {
     size_t length = strnlen(text, MS_OPTION_TEXT_BYTES);
     struct ms_option_value *parsed = value_p;

@@ -11,15 +11,15 @@ enum { MS_OPTION_TEXT_BYTES = 4096 };
 struct ms_option_value {
     char text[MS_OPTION_TEXT_BYTES];
     enum ms_option_source source;
-    int64_t number;  /* ENUM: index, INT: the number */
-    uint64_t bytes;  /* SIZE: bytes, or hundredths of the device's if `percent` */
+    int64_t number; /* ENUM: index, INT: the number */
+    uint64_t bytes; /* SIZE: bytes, or hundredths of the device's if `percent` */
     bool percent;
 };
 
-/** Reads `text` into `value_p` (all but the source). Returns false, and leaves it alone, if the text is not allowed;
- * then `why` says what is, in words that complete "... is not ". */
-bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p, char *why,
-                     size_t why_bytes);
+/** Reads `text` into `value_p` (all but the source). Returns false, and leaves it alone, if the text is not
+ * allowed; then `why` says what is, in words that complete "... is not ". */
+bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p,
+                     char *why, size_t why_bytes);
 
 /** The option whose name is `name` of `length` characters, or MS_OPT_COUNT. */
 enum ms_option_id ms_option_by_name(const char *name, size_t length);

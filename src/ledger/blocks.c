@@ -1,10 +1,11 @@
 /* blocks.c - the live blocks: a hash map in shards, each with its own lock.
  *
- * Floor 2. A shard's index (open addressing, linear probing, no tombstones: a removal moves its successors up) holds
- * numbers of slots; the slots are chunks that double in size, with a free list, so that nothing is copied as it grows.
+ * Floor 2. A shard's index (open addressing, linear probing, no tombstones: a removal moves its successors
+ * up) holds numbers of slots; the slots are chunks that double in size, with a free list, so that nothing is
+ * copied as it grows.
  *
- * Invariants: a shard's index holds exactly its `count` live slots, at most three quarters full; a block's account was told
- * of it under the shard's lock. */
+ * Invariants: a shard's index holds exactly its `count` live slots, at most three quarters full; a block's
+ * account was told of it under the shard's lock. */
 #include "config.h"
 
 #include <string.h>
@@ -22,11 +23,11 @@ struct MS_CACHELINE shard {
     uint32_t used;      /* slots ever given out */
     uint32_t free_list; /* slot + 1, linked through `site` of the free slots */
     uint32_t mask;
-    uint32_t *index;    /* slot + 1; 0 is empty */
+    uint32_t *index; /* slot + 1; 0 is empty */
     struct ms_block *chunks[CHUNKS_MAX];
 };
 
-static struct shard shards[MS_SHARDS] = { [0 ... MS_SHARDS - 1] = { .lock = MS_LOCK_INIT(MS_RANK_BLOCKS) } };
+static struct shard shards[MS_SHARDS] = {[0 ... MS_SHARDS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_BLOCKS)}};
 static _Atomic uint64_t dropped, replaced;
 
 static uint64_t hash(unsigned space, uint64_t key)
@@ -233,7 +234,7 @@ static void context_died_in(struct shard *shard, uint64_t context, struct ms_con
 
 void ms_ledger_context_died(uint64_t context)
 {
-    struct ms_context_died death = { .context = context, .t_ns = ms_ledger_now(), .device = MS_DEVICE_NONE };
+    struct ms_context_died death = {.context = context, .t_ns = ms_ledger_now(), .device = MS_DEVICE_NONE};
     for (unsigned i = 0; i < MS_SHARDS; i++) {
         ms_lock(&shards[i].lock);
         context_died_in(&shards[i], context, &death);

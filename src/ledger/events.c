@@ -1,4 +1,5 @@
-/* events.c - what is counted besides blocks: calls, routes, out-of-memory, deaths of contexts, blind spots, devices.
+/* events.c - what is counted besides blocks: calls, routes, out-of-memory, deaths of contexts, blind spots,
+ * devices.
  *
  * Floor 2. Counters are atomics; the rare lists are rings under one lock. */
 #include "config.h"
@@ -57,7 +58,8 @@ void ms_ledger_init(const struct ms_api_info *api_infos, unsigned count)
     api_total = count;
     if (!atomic_load_explicit(&touched, memory_order_relaxed) && ms_option_int(MS_OPT_TIMELINE) > 0)
         ms_timeline_configure((unsigned)ms_option_int(MS_OPT_TIMELINE));
-    atomic_store_explicit(&api_counts, ms_arena_alloc(count * sizeof(struct ms_api_count)), memory_order_release);
+    atomic_store_explicit(&api_counts, ms_arena_alloc(count * sizeof(struct ms_api_count)),
+                          memory_order_release);
 }
 
 void ms_events_touch(void)
@@ -98,7 +100,7 @@ const struct ms_api_count *ms_events_api_count(unsigned api)
 
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack)
 {
-    struct ms_oom oom = { .t_ns = ms_ledger_now(), .requested = requested, .stack = stack, .api = api };
+    struct ms_oom oom = {.t_ns = ms_ledger_now(), .requested = requested, .stack = stack, .api = api};
     const struct ms_account *account = ms_account_of(device);
     ms_events_touch();
     oom.device = (int16_t)device;

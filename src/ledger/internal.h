@@ -1,7 +1,8 @@
 /* internal.h - what the files of the ledger know of each other; nobody else includes it.
  *
- * Floor 2. Locks: a block's shard (MS_RANK_BLOCKS) is held around every change of a block and of the totals it counts in,
- * so that whoever holds all shards sees sums that add up; inside it the lock of the device's account (MS_RANK_SITE). */
+ * Floor 2. Locks: a block's shard (MS_RANK_BLOCKS) is held around every change of a block and of the totals
+ * it counts in, so that whoever holds all shards sees sums that add up; inside it the lock of the device's
+ * account (MS_RANK_SITE). */
 #ifndef MS_LEDGER_INTERNAL_H
 #define MS_LEDGER_INTERNAL_H
 
@@ -28,9 +29,10 @@ struct ms_amount {
 
 /* Everything allocated by one api on one device from one stack.
  *
- * at_peak_bytes: what the site held when its account last rose to a new peak. It is not written at each peak (there may
- * be as many peaks as sites, and each would visit them all) but before the site's next change: as long as `peak_seen` differs from
- * the account's `peaks`, the site has not changed since that peak, and holds now what it held then. */
+ * at_peak_bytes: what the site held when its account last rose to a new peak. It is not written at each peak
+ * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
+ * long as `peak_seen` differs from the account's `peaks`, the site has not changed since that peak, and holds
+ * now what it held then. */
 struct ms_site {
     ms_stack_id stack;
     int16_t device;
@@ -40,19 +42,19 @@ struct ms_site {
     uint64_t live_bytes, live_count;
     uint64_t max_bytes; /* the most it ever held */
     uint64_t at_peak_bytes, peak_seen;
-    uint64_t rounding_bytes; /* bytes - requested, over live blocks */
-    uint64_t died_bytes, died_count; /* went with their context */
-    uint64_t lifetime_ns_sum;        /* of those that were freed */
-    uint64_t first_ns, last_ns;      /* of its allocations */
+    uint64_t rounding_bytes;             /* bytes - requested, over live blocks */
+    uint64_t died_bytes, died_count;     /* went with their context */
+    uint64_t lifetime_ns_sum;            /* of those that were freed */
+    uint64_t first_ns, last_ns;          /* of its allocations */
     uint32_t size_hist[MS_SIZE_CLASSES]; /* [k]: 2^k <= bytes < 2^(k+1); 0 counts in [0] */
 };
 
 /* One device's totals, under its lock. */
 struct ms_account {
-    struct ms_amount device;               /* the kinds that take the device's own memory, together */
+    struct ms_amount device; /* the kinds that take the device's own memory, together */
     struct ms_amount kinds[MS_KIND_COUNT];
-    uint64_t peak_ns, peaks;               /* when the peak was, how often it rose */
-    uint32_t *site_index;                  /* hash table of site numbers, this device's alone */
+    uint64_t peak_ns, peaks; /* when the peak was, how often it rose */
+    uint32_t *site_index;    /* hash table of site numbers, this device's alone */
     uint32_t site_slots, site_count;
     struct ms_timeline *timeline;
 };
@@ -84,7 +86,8 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes);
 void ms_accounts_reset(void);
 
 /* blocks.c: the live blocks. */
-/** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without, then). */
+/** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without, then).
+ */
 bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
 /** Under all shards. */
@@ -101,9 +104,10 @@ void ms_timeline_configure(unsigned buckets);
 void ms_timeline_note(struct ms_timeline **timeline_p, uint64_t now_ns, uint64_t before, uint64_t live);
 /** How long one stretch is by now, as a power of two of nanoseconds; 0 if there is none. */
 unsigned ms_timeline_shift(const struct ms_timeline *timeline);
-/** Copies the stretches up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since the last note. */
-unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live, uint64_t *values,
-                          unsigned max);
+/** Copies the stretches up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since
+ * the last note. */
+unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
+                          uint64_t *values, unsigned max);
 unsigned ms_timeline_buckets(void);
 
 /* events.c: what is counted besides blocks. */

@@ -49,14 +49,14 @@ static void add_block(void *arg, const struct ms_block *block)
         add_amount(&sums->sites[block->site], block->bytes, 1);
 }
 
-static unsigned differs(const struct ms_amount *blocks, uint64_t live_bytes, uint64_t live_count, const char *what,
-                        unsigned number)
+static unsigned differs(const struct ms_amount *blocks, uint64_t live_bytes, uint64_t live_count,
+                        const char *what, unsigned number)
 {
     if (blocks->live_bytes == live_bytes && blocks->live_count == live_count)
         return 0;
-    ms_log(MS_LOG_ERROR, "ledger", "%s %u has %llu bytes in %llu blocks; its blocks have %llu in %llu", what, number,
-           (unsigned long long)live_bytes, (unsigned long long)live_count, (unsigned long long)blocks->live_bytes,
-           (unsigned long long)blocks->live_count);
+    ms_log(MS_LOG_ERROR, "ledger", "%s %u has %llu bytes in %llu blocks; its blocks have %llu in %llu", what,
+           number, (unsigned long long)live_bytes, (unsigned long long)live_count,
+           (unsigned long long)blocks->live_bytes, (unsigned long long)blocks->live_count);
     return 1;
 }
 
@@ -82,7 +82,7 @@ static unsigned check_accounts(const struct sums *sums)
 static unsigned check_sites(const struct sums *sums)
 {
     unsigned wrong = 0;
-    uint64_t at_peak[MS_ACCOUNTS] = { 0 };
+    uint64_t at_peak[MS_ACCOUNTS] = {0};
     for (uint32_t i = 0; i < ms_site_count(); i++) {
         const struct ms_site *site = ms_site_at(i);
         if (!site)

@@ -1,7 +1,9 @@
-/* ledger.h - the observer's contract: what hooks (and later the pool) tell the record, and what the report reads.
+/* ledger.h - the observer's contract: what hooks (and later the pool) tell the record, and what the report
+ * reads.
  *
- * Floor 2. Every function here may be called from any thread inside a hook: no malloc, no vendor call, errno untouched, short locks
- * only. Storage is anonymous memory in this version; the calls stay the same when it becomes a mapped file. */
+ * Floor 2. Every function here may be called from any thread inside a hook: no malloc, no vendor call, errno
+ * untouched, short locks only. Storage is anonymous memory in this version; the calls stay the same when it
+ * becomes a mapped file. */
 #ifndef MS_LEDGER_LEDGER_H
 #define MS_LEDGER_LEDGER_H
 
@@ -13,10 +15,11 @@
 #define MS_DEVICES_MAX 64
 #define MS_DEVICE_NONE (-1) /* host memory, or a device that could not be told */
 
-/** What kind of memory a block is. Only the kinds that take the device's own memory count towards a device's live bytes. */
+/** What kind of memory a block is. Only the kinds that take the device's own memory count towards a device's
+ * live bytes. */
 enum ms_kind {
-    MS_KIND_DEVICE,     /* cuMemAlloc and its relatives */
-    MS_KIND_ASYNC,      /* stream-ordered, from a memory pool */
+    MS_KIND_DEVICE, /* cuMemAlloc and its relatives */
+    MS_KIND_ASYNC,  /* stream-ordered, from a memory pool */
     MS_KIND_MANAGED,
     MS_KIND_ARRAY,
     MS_KIND_HANDLE,     /* physical memory behind a VMM handle */
@@ -44,10 +47,10 @@ struct ms_block {
     uint64_t stream;    /* handle as the program gave it; 0 for none or default */
     uint64_t born_ns;   /* ms_ledger_now(), filled in by ms_ledger_alloc */
     ms_stack_id stack;
-    uint32_t site;      /* filled in by ms_ledger_alloc */
-    uint32_t thread;    /* kernel's thread id */
+    uint32_t site;   /* filled in by ms_ledger_alloc */
+    uint32_t thread; /* kernel's thread id */
     int16_t device;
-    uint16_t api;       /* row number, ms_api_info */
+    uint16_t api; /* row number, ms_api_info */
     uint8_t space;
     uint8_t kind;
     bool outlives_context;
@@ -60,8 +63,8 @@ struct ms_api_info {
     uint8_t served;     /* 1: may be served from the pool */
 };
 
-/** `apis` stays the caller's and must live on. What was recorded before (by a constructor older than ours) is kept, but for
- * the counts of calls, whose rows could not be known. Reads MEMSHIM_TIMELINE. */
+/** `apis` stays the caller's and must live on. What was recorded before (by a constructor older than ours) is
+ * kept, but for the counts of calls, whose rows could not be known. Reads MEMSHIM_TIMELINE. */
 void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
 
 /** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
@@ -77,12 +80,13 @@ struct ms_device_info {
 void ms_ledger_device(int device, const struct ms_device_info *info);
 bool ms_ledger_device_known(int device);
 
-/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is counted
- * (its free was never seen). */
+/** The vendor made a block. Copies `block`. A key that is already live replaces the old block, which is
+ * counted (its free was never seen). */
 void ms_ledger_alloc(const struct ms_block *block);
 
 /** The program is about to free a block: take it out, before the vendor can hand its address out again.
- * Returns false if the key was never seen (counted by the caller through ms_ledger_unseen_free once the vendor accepted it). */
+ * Returns false if the key was never seen (counted by the caller through ms_ledger_unseen_free once the
+ * vendor accepted it). */
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p);
 /** The vendor accepted it: count the free and the block's lifetime. */
 void ms_ledger_free_commit(const struct ms_block *block);

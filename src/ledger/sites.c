@@ -1,10 +1,10 @@
 /* sites.c - accounts (one per device) and sites (one per stack, device, api and kind).
  *
- * Floor 2. Everything of a device is under the lock of its account, its sites included, for a site has one device. The
- * table of sites is append-only, from the arena.
+ * Floor 2. Everything of a device is under the lock of its account, its sites included, for a site has one
+ * device. The table of sites is append-only, from the arena.
  *
- * Invariants (ms_ledger_check): the live blocks of a site add up to its live_bytes and live_count; the sites of a device
- * of device-memory kinds add up to the account's; peak >= live. */
+ * Invariants (ms_ledger_check): the live blocks of a site add up to its live_bytes and live_count; the sites
+ * of a device of device-memory kinds add up to the account's; peak >= live. */
 #include "config.h"
 
 #include <string.h>
@@ -13,10 +13,15 @@
 #include "base/compiler.h"
 #include "ledger/internal.h"
 
-enum { SITES_PER_CHUNK = 256, SITE_CHUNKS_MAX = MS_SITES_MAX / SITES_PER_CHUNK, INDEX_START = 64, NO_ACCOUNT = MS_DEVICES_MAX };
+enum {
+    SITES_PER_CHUNK = 256,
+    SITE_CHUNKS_MAX = MS_SITES_MAX / SITES_PER_CHUNK,
+    INDEX_START = 64,
+    NO_ACCOUNT = MS_DEVICES_MAX
+};
 
 static struct ms_account accounts[MS_ACCOUNTS];
-static struct ms_lock locks[MS_ACCOUNTS] = { [0 ... MS_ACCOUNTS - 1] = MS_LOCK_INIT(MS_RANK_SITE) };
+static struct ms_lock locks[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = MS_LOCK_INIT(MS_RANK_SITE)};
 static struct ms_site *_Atomic chunks[SITE_CHUNKS_MAX];
 static _Atomic uint32_t site_count; /* given out; a site past the arena's end has no chunk */
 static _Atomic uint64_t sites_dropped;
@@ -327,7 +332,8 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
     unsigned count = 0;
     ms_account_lock(account);
     for (uint32_t slot = 0; slot < account->site_slots; slot++) {
-        const struct ms_site *site = account->site_index[slot] ? ms_site_at(account->site_index[slot] - 1) : NULL;
+        const struct ms_site *site =
+            account->site_index[slot] ? ms_site_at(account->site_index[slot] - 1) : NULL;
         if (!site || !site->live_bytes || !ms_kind_is_device(site->kind))
             continue;
         unsigned place = count < MS_OOM_TOP_SITES ? count++ : MS_OOM_TOP_SITES;

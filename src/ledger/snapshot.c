@@ -1,8 +1,8 @@
 /* snapshot.c - copying the record.
  *
- * Floor 2. Holds all shards, then all accounts, in the order of their addresses. The end of a process may come from a
- * signal handler above a thread that holds one of them: every wait is bounded, and what could not be locked is
- * copied as it is (tables are never unmapped or moved) and said to be so. */
+ * Floor 2. Holds all shards, then all accounts, in the order of their addresses. The end of a process may
+ * come from a signal handler above a thread that holds one of them: every wait is bounded, and what could not
+ * be locked is copied as it is (tables are never unmapped or moved) and said to be so. */
 #include "config.h"
 
 #include <errno.h>
@@ -70,7 +70,8 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)
         timelines += account_number(i)->timeline != NULL;
     snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
-                             carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) + 4096;
+                             carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
+                             4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -107,8 +108,8 @@ static void copy_devices(struct ms_snapshot *snapshot)
         device->account.site_index = NULL;
         device->account.timeline = NULL;
         if (device->timeline)
-            ms_timeline_copy(account->timeline, snapshot->timeline_shift, snapshot->now_ns, account->device.live_bytes,
-                             device->timeline, snapshot->timeline_count);
+            ms_timeline_copy(account->timeline, snapshot->timeline_shift, snapshot->now_ns,
+                             account->device.live_bytes, device->timeline, snapshot->timeline_count);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         ms_kind_amount(kind, &snapshot->kinds[kind]);
@@ -153,7 +154,8 @@ static void swap(struct ms_block *a, struct ms_block *b)
 
 typedef bool (*order_func_t)(const struct ms_block *a, const struct ms_block *b);
 
-/* Restores a heap, with the least at 0, whose element at `i` may be too large for its place. Not qsort: that allocates. */
+/* Restores a heap, with the least at 0, whose element at `i` may be too large for its place. Not qsort: that
+ * allocates. */
 static void sift_down(struct ms_block *blocks, uint64_t count, uint64_t i, order_func_t less)
 {
     for (uint64_t child; (child = 2 * i + 1) < count; i = child) {
@@ -216,7 +218,8 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     choose_timeline(snapshot);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
-        struct copying copying = { snapshot, snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max };
+        struct copying copying = {snapshot,
+                                  snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
         copy_devices(snapshot);
         copy_sites(snapshot);
         ms_blocks_each(copy_block, &copying);

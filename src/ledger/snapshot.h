@@ -1,7 +1,7 @@
 /* snapshot.h - a consistent copy of the ledger, for the report.
  *
- * Floor 2. Taken with every lock of the record held, so that all sums add up; read without any. Its memory is one private
- * mapping, never malloc. */
+ * Floor 2. Taken with every lock of the record held, so that all sums add up; read without any. Its memory is
+ * one private mapping, never malloc. */
 #ifndef MS_LEDGER_SNAPSHOT_H
 #define MS_LEDGER_SNAPSHOT_H
 
@@ -10,7 +10,7 @@
 #include "ledger/internal.h"
 
 struct ms_snapshot_site {
-    struct ms_site site; /* with at_peak_bytes as of the snapshot */
+    struct ms_site site;                  /* with at_peak_bytes as of the snapshot */
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
 };
 
@@ -34,7 +34,8 @@ struct ms_snapshot {
     size_t memory_bytes;
 };
 
-/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks. Waits at most about a second for each kind of lock. */
+/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks. Waits at most about a second for each
+ * kind of lock. */
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max);
 void ms_snapshot_release(struct ms_snapshot *snapshot);
 

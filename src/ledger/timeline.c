@@ -1,7 +1,8 @@
 /* timeline.c - a device's live bytes over time, in a bounded number of equal stretches.
  *
- * Floor 2. Called under the device's account lock; the stretches come from the arena once. When time runs past the last
- * stretch, each pair becomes one and the stretch twice as long: memory is constant and the resolution follows the run.
+ * Floor 2. Called under the device's account lock; the stretches come from the arena once. When time runs
+ * past the last stretch, each pair becomes one and the stretch twice as long: memory is constant and the
+ * resolution follows the run.
  *
  * Invariant: values[i] is the most that was live in [i << shift, (i + 1) << shift), for all i <= last. */
 #include "config.h"
@@ -65,7 +66,8 @@ void ms_timeline_note(struct ms_timeline **timeline_p, uint64_t now_ns, uint64_t
         *timeline_p = timeline;
     }
     advance(timeline, now_ns, before);
-    /* The clock was read before the lock was taken: a note may come late, and counts in the latest stretch then. */
+    /* The clock was read before the lock was taken: a note may come late, and counts in the latest stretch
+     * then. */
     timeline->values[timeline->last] = larger(timeline->values[timeline->last], live);
 }
 

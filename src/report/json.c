@@ -1,4 +1,5 @@
-/* json.c - the report as a whole, and its small parts: schema_version, tool, config, coverage, overhead, diagnostics.
+/* json.c - the report as a whole, and its small parts: schema_version, tool, config, coverage, overhead,
+ * diagnostics.
  *
  * Floor 4. */
 #include "config.h"
@@ -14,15 +15,18 @@
 static void write_config(struct ms_out *out)
 {
     static const char *const sources[] = {
-        [MS_SOURCE_DEFAULT] = "default", [MS_SOURCE_ENVIRONMENT] = "environment", [MS_SOURCE_FILE] = "file",
+        [MS_SOURCE_DEFAULT] = "default",
+        [MS_SOURCE_ENVIRONMENT] = "environment",
+        [MS_SOURCE_FILE] = "file",
     };
     ms_out_key(out, "config");
     ms_out_begin_array(out);
     for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
         char name[64];
         snprintf(name, sizeof name, "MEMSHIM_%s", ms_option_info(id)->name);
-        ms_out_element(out, json_pack("{s:s, s:o, s:s}", "name", name, "value", ms_out_string(ms_option_text(id)),
-                                      "source", sources[ms_option_source(id)]));
+        ms_out_element(out,
+                       json_pack("{s:s, s:o, s:s}", "name", name, "value", ms_out_string(ms_option_text(id)),
+                                 "source", sources[ms_option_source(id)]));
     }
     ms_out_end_array(out);
 }
@@ -39,8 +43,8 @@ static void write_coverage(struct ms_out *out)
                                 (json_int_t)ms_events_route(MS_ROUTE_DLSYM), "get_proc_address",
                                 (json_int_t)ms_events_route(MS_ROUTE_GET_PROC), "divergent",
                                 (json_int_t)ms_events_divergent(), "unseen_frees",
-                                (json_int_t)ms_events_unseen_frees(), "late_frees", 0, "blind_spots", blind_spots,
-                                "replaced_blocks", (json_int_t)ms_blocks_replaced()));
+                                (json_int_t)ms_events_unseen_frees(), "late_frees", 0, "blind_spots",
+                                blind_spots, "replaced_blocks", (json_int_t)ms_blocks_replaced()));
 }
 
 static uint64_t all_calls(void)
@@ -86,16 +90,19 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
     ms_events_oom(0, &oom, &lost_ooms);
     ms_events_death(0, &death, &lost_deaths);
     if (lost_ooms || lost_deaths) {
-        snprintf(text, sizeof text, "report: %llu earlier out-of-memory errors and %llu deaths of contexts are not shown",
+        snprintf(text, sizeof text,
+                 "report: %llu earlier out-of-memory errors and %llu deaths of contexts are not shown",
                  (unsigned long long)lost_ooms, (unsigned long long)lost_deaths);
         ms_out_element(out, json_string(text));
     }
     if (ms_objects_dropped()) {
-        snprintf(text, sizeof text, "report: %u loaded objects are missing from modules[]", ms_objects_dropped());
+        snprintf(text, sizeof text, "report: %u loaded objects are missing from modules[]",
+                 ms_objects_dropped());
         ms_out_element(out, json_string(text));
     }
     if (!snapshot->consistent)
-        ms_out_element(out, json_string("report: written while another thread changed the record; sums may not add up"));
+        ms_out_element(
+            out, json_string("report: written while another thread changed the record; sums may not add up"));
     ms_out_end_array(out);
 }
 

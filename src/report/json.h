@@ -1,6 +1,7 @@
 /* json.h - the parts of the report; private to report.c and json*.c.
  *
- * Floor 4. Each function writes one or a few members of the outer object, in the order of docs/contract.md. */
+ * Floor 4. Each function writes one or a few members of the outer object, in the order of docs/contract.md.
+ */
 #ifndef MS_REPORT_JSON_H
 #define MS_REPORT_JSON_H
 
@@ -23,11 +24,15 @@ struct ms_report_input {
 /** The whole report. */
 void ms_json_write(struct ms_out *out, const struct ms_report_input *input);
 
-void ms_json_run(struct ms_out *out, const struct ms_report_input *input);     /* json_run.c: run */
-void ms_json_devices(struct ms_out *out, const struct ms_report_input *input); /* json_memory.c: devices .. apis */
-void ms_json_stacks(struct ms_out *out, const struct ms_report_input *input);  /* json_stacks.c: modules .. stacks */
-void ms_json_sites(struct ms_out *out, const struct ms_report_input *input);   /* json_sites.c: sites .. segments */
-void ms_json_events(struct ms_out *out, const struct ms_report_input *input);  /* json_events.c: timeline .. findings */
+void ms_json_run(struct ms_out *out, const struct ms_report_input *input); /* json_run.c: run */
+void ms_json_devices(struct ms_out *out,
+                     const struct ms_report_input *input); /* json_memory.c: devices .. apis */
+void ms_json_stacks(struct ms_out *out,
+                    const struct ms_report_input *input); /* json_stacks.c: modules .. stacks */
+void ms_json_sites(struct ms_out *out,
+                   const struct ms_report_input *input); /* json_sites.c: sites .. segments */
+void ms_json_events(struct ms_out *out,
+                    const struct ms_report_input *input); /* json_events.c: timeline .. findings */
 
 const char *ms_json_kind_name(enum ms_kind kind);
 

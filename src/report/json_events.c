@@ -48,13 +48,14 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
 static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks *stacks)
 {
     unsigned count;
-    struct ms_device_info info = { .total_bytes = 0 };
+    struct ms_device_info info = {.total_bytes = 0};
     const struct ms_api_info *apis = ms_events_apis(&count);
     ms_events_device(oom->device, &info);
-    json_t *json = json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device", (int)oom->device, "api",
-                             oom->api < count ? apis[oom->api].name : "unknown", "requested",
-                             (json_int_t)oom->requested);
-    /* Only what is certain: more than the device has. Otherwise it may be fragmentation or another process. */
+    json_t *json = json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device",
+                             (int)oom->device, "api", oom->api < count ? apis[oom->api].name : "unknown",
+                             "requested", (json_int_t)oom->requested);
+    /* Only what is certain: more than the device has. Otherwise it may be fragmentation or another process.
+     */
     if (info.total_bytes &&
         (oom->requested > info.total_bytes || oom->live_bytes > info.total_bytes - oom->requested))
         json_object_set_new(json, "cause", json_string("capacity"));
@@ -73,15 +74,18 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks 
 static json_t *death_finding(const struct ms_context_died *death)
 {
     char message[160];
-    snprintf(message, sizeof message, "context %llu was destroyed with %llu blocks (%llu bytes) that were never freed",
-             (unsigned long long)death->context, (unsigned long long)death->count, (unsigned long long)death->bytes);
+    snprintf(message, sizeof message,
+             "context %llu was destroyed with %llu blocks (%llu bytes) that were never freed",
+             (unsigned long long)death->context, (unsigned long long)death->count,
+             (unsigned long long)death->bytes);
     json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", "context_died_with_blocks", "severity", "info",
                              "confidence", "exact", "bytes", (json_int_t)death->bytes);
     if (death->device >= 0)
         json_object_set_new(json, "device", json_integer(death->device));
     json_object_set_new(json, "message", json_string(message));
-    json_object_set_new(json, "advice", json_string("free blocks before their context, or rely on its destruction on "
-                                                    "purpose: leaks[] counts them"));
+    json_object_set_new(json, "advice",
+                        json_string("free blocks before their context, or rely on its destruction on "
+                                    "purpose: leaks[] counts them"));
     json_object_set_new(json, "t_ns", json_integer((json_int_t)death->t_ns));
     json_object_set_new(json, "count", json_integer((json_int_t)death->count));
     return json;
@@ -92,8 +96,8 @@ static json_t *unseen_frees_finding(uint64_t count)
     char message[160];
     snprintf(message, sizeof message, "%llu blocks were freed whose allocation memshim did not see",
              (unsigned long long)count);
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "rule", "unseen_frees", "severity", "warning", "confidence",
-                     "exact", "bytes", 0, "message", message, "advice",
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "rule", "unseen_frees", "severity", "warning",
+                     "confidence", "exact", "bytes", 0, "message", message, "advice",
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
 }
 

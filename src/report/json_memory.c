@@ -1,6 +1,7 @@
 /* json_memory.c - devices[], memory[], pools[], apis[].
  *
- * Floor 4. Nothing is served yet: what concerns the pool is zero, and all that lives on a device is followed. */
+ * Floor 4. Nothing is served yet: what concerns the pool is zero, and all that lives on a device is followed.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -55,8 +56,8 @@ static json_t *kinds(const struct ms_account *account)
 
 static json_t *empty_parts(void)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "requested", 0, "rounding", 0, "limbo", 0, "cached", 0, "stranded",
-                     0, "pinned", 0);
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "requested", 0, "rounding", 0, "limbo", 0, "cached", 0,
+                     "stranded", 0, "pinned", 0);
 }
 
 static uint64_t allocations(const struct ms_account *account)
@@ -74,17 +75,19 @@ static json_t *device(int index, const struct ms_snapshot_device *device)
     const struct ms_amount *amount = &device->account.device;
     if (!ms_events_device(index, &info))
         memset(&info, 0, sizeof info);
-    json_t *json = json_pack("{s:i, s:s, s:o}", "index", index, "api", "cuda", "name", ms_out_string(info.name));
+    json_t *json =
+        json_pack("{s:i, s:s, s:o}", "index", index, "api", "cuda", "name", ms_out_string(info.name));
     if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
         json_object_set_new(json, "uuid", uuid_text(info.uuid));
     json_t *rest = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o, s:o, s:I, s:i, s:I, s:I, s:o}", "total_bytes",
         (json_int_t)info.total_bytes, "granularity_bytes", (json_int_t)info.granularity_bytes, "live_bytes",
         (json_int_t)amount->live_bytes, "live_count", (json_int_t)amount->live_count, "peak_live_bytes",
-        (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes", 0,
-        "peak_reserved_bytes", 0, "followed_bytes", (json_int_t)amount->live_bytes, "reserved_parts", empty_parts(),
-        "peak_parts", empty_parts(), "vendor_calls", (json_int_t)(allocations(&device->account) + device->freed_count),
-        "vendor_calls_saved", 0, "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
+        (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes",
+        0, "peak_reserved_bytes", 0, "followed_bytes", (json_int_t)amount->live_bytes, "reserved_parts",
+        empty_parts(), "peak_parts", empty_parts(), "vendor_calls",
+        (json_int_t)(allocations(&device->account) + device->freed_count), "vendor_calls_saved", 0,
+        "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
         (json_int_t)amount->total_count, "kinds", kinds(&device->account));
     json_object_update(json, rest);
     return json;
@@ -105,9 +108,9 @@ static void write_apis(struct ms_out *out)
         if (!calls)
             continue;
         ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", apis[i].name, "calls",
-                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&counts->bytes), "failures",
-                                      (json_int_t)atomic_load(&counts->failures), "served", 0, "followed",
-                                      (json_int_t)calls, "family", apis[i].family));
+                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&counts->bytes),
+                                      "failures", (json_int_t)atomic_load(&counts->failures), "served", 0,
+                                      "followed", (json_int_t)calls, "family", apis[i].family));
     }
 }
 

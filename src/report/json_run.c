@@ -16,13 +16,13 @@
 enum { ARGUMENTS_BYTES = 128 * 1024 };
 
 /* The launchers' names for the same thing, in order of preference. */
-static const char *const rank_names[] = { "RANK",      "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                          "PMI_RANK",  "MV2_COMM_WORLD_RANK",  "SLURM_PROCID" };
-static const char *const local_rank_names[] = { "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                                "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID" };
-static const char *const world_size_names[] = { "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                                "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS" };
-static const char *const job_id_names[] = { "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID" };
+static const char *const rank_names[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                         "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
+static const char *const local_rank_names[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                               "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+static const char *const world_size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                               "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"};
+static const char *const job_id_names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"};
 
 static const char *first_set(const char *const *names, size_t count)
 {
@@ -99,9 +99,10 @@ static uint64_t unix_ns(void)
 void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
 {
     uint64_t end_ns = unix_ns();
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "argv", arguments(), "exe",
-                             ms_out_string(ms_report_executable()), "cwd", ms_out_string(input->start_directory), "host",
-                             host_name(), "pid", (int)getpid(), "ppid", (int)getppid());
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "argv", arguments(), "exe",
+                  ms_out_string(ms_report_executable()), "cwd", ms_out_string(input->start_directory), "host",
+                  host_name(), "pid", (int)getpid(), "ppid", (int)getppid());
     set_number(json, "rank", rank_names, MS_ARRAY_LEN(rank_names));
     set_number(json, "local_rank", local_rank_names, MS_ARRAY_LEN(local_rank_names));
     set_number(json, "world_size", world_size_names, MS_ARRAY_LEN(world_size_names));

@@ -34,25 +34,28 @@ static json_t *site_hash(const struct ms_report_stacks *stacks, const struct ms_
 {
     char text[24];
     uint64_t hash = ms_report_stacks_hash(stacks, site->stack);
-    hash = ms_report_hash(hash ? hash : MS_REPORT_HASH_START, api_name(site->api), strlen(api_name(site->api)));
+    hash =
+        ms_report_hash(hash ? hash : MS_REPORT_HASH_START, api_name(site->api), strlen(api_name(site->api)));
     hash = ms_report_hash(hash, ms_json_kind_name(site->kind), strlen(ms_json_kind_name(site->kind)));
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
     return json_string(text);
 }
 
-static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy, const struct ms_report_stacks *stacks)
+static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
+                         const struct ms_report_stacks *stacks)
 {
     const struct ms_site *site = &copy->site;
-    return json_pack("{s:I, s:o, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "id",
-                     (json_int_t)id, "hash", site_hash(stacks, site), "stack",
-                     (json_int_t)ms_report_stacks_at(stacks, site->stack), "device", (int)site->device, "api",
-                     api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
-                     (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
-                     (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
-                     (json_int_t)site->max_bytes, "lifetime_ns_sum", (json_int_t)site->lifetime_ns_sum,
-                     "rounding_bytes", (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site), "kind",
-                     ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count, "first_ns",
-                     (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
+    return json_pack(
+        "{s:I, s:o, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "id",
+        (json_int_t)id, "hash", site_hash(stacks, site), "stack",
+        (json_int_t)ms_report_stacks_at(stacks, site->stack), "device", (int)site->device, "api",
+        api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
+        (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
+        (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
+        (json_int_t)site->max_bytes, "lifetime_ns_sum", (json_int_t)site->lifetime_ns_sum, "rounding_bytes",
+        (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site), "kind",
+        ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count, "first_ns",
+        (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
 }
 
 /* Memory that the program allocated; registering or importing somebody's memory allocates none. */
@@ -70,17 +73,18 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
         return;
     uint64_t first_ns = site->died_count ? site->first_ns : copy->live_first_ns;
     uint64_t last_ns = site->died_count ? site->last_ns : copy->live_last_ns;
-    ms_out_element(out, json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:i, s:s, s:I}", "site", (json_int_t)id, "bytes",
-                                  (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count,
-                                  "class", "at_exit", "first_ns", (json_int_t)first_ns, "last_ns", (json_int_t)last_ns,
-                                  "device", (int)site->device, "kind", ms_json_kind_name(site->kind),
-                                  "died_with_context_bytes", (json_int_t)site->died_bytes));
+    ms_out_element(out, json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:i, s:s, s:I}", "site", (json_int_t)id,
+                                  "bytes", (json_int_t)(site->live_bytes + site->died_bytes), "count",
+                                  (json_int_t)count, "class", "at_exit", "first_ns", (json_int_t)first_ns,
+                                  "last_ns", (json_int_t)last_ns, "device", (int)site->device, "kind",
+                                  ms_json_kind_name(site->kind), "died_with_context_bytes",
+                                  (json_int_t)site->died_bytes));
 }
 
 static json_t *block_json(const struct ms_block *block)
 {
-    json_t *json = json_pack("{s:i, s:I, s:I, s:s}", "offset", 0, "bytes", (json_int_t)block->bytes, "requested",
-                             (json_int_t)block->requested, "state", "live");
+    json_t *json = json_pack("{s:i, s:I, s:I, s:s}", "offset", 0, "bytes", (json_int_t)block->bytes,
+                             "requested", (json_int_t)block->requested, "state", "live");
     if (block->site != UINT32_MAX)
         json_object_set_new(json, "site", json_integer(block->site));
     json_t *rest = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "api", api_name(block->api), "kind",
@@ -94,12 +98,14 @@ static json_t *block_json(const struct ms_block *block)
 static json_t *segment(const struct ms_block *block)
 {
     static const char *const spaces[MS_SPACE_COUNT] = {
-        [MS_SPACE_ADDRESS] = "address", [MS_SPACE_HANDLE] = "handle",
-        [MS_SPACE_ARRAY] = "array",     [MS_SPACE_EXTERNAL] = "external",
+        [MS_SPACE_ADDRESS] = "address",
+        [MS_SPACE_HANDLE] = "handle",
+        [MS_SPACE_ARRAY] = "array",
+        [MS_SPACE_EXTERNAL] = "external",
     };
     return json_pack("{s:i, s:o, s:I, s:s, s:s, s:[o], s:s}", "device", (int)block->device, "address",
-                     ms_out_hex(block->key), "bytes", (json_int_t)block->bytes, "tier", "followed", "backing", "vendor",
-                     "blocks", block_json(block), "space",
+                     ms_out_hex(block->key), "bytes", (json_int_t)block->bytes, "tier", "followed", "backing",
+                     "vendor", "blocks", block_json(block), "space",
                      block->space < MS_SPACE_COUNT ? spaces[block->space] : "address");
 }
 

@@ -1,7 +1,7 @@
 /* out.c - writing JSON to a descriptor, one element at a time.
  *
- * Floor 4. Bare system calls for writing: write() is a cancellation point. jansson's objects live in a bump arena that
- * is rewound after each element. */
+ * Floor 4. Bare system calls for writing: write() is a cancellation point. jansson's objects live in a bump
+ * arena that is rewound after each element. */
 #include "config.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static void heap_free(void *memory)
 
 int ms_out_open(struct ms_out *out, int fd)
 {
-    void *memory = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
     heap = memory;
@@ -161,7 +162,12 @@ void ms_out_number(struct ms_out *out, uint64_t number)
 /* Bytes of the UTF-8 sequence at `text`, 0 if it is not one. */
 static size_t sequence_bytes(const unsigned char *text)
 {
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+    size_t length = text[0] < 0x80   ? 1
+                    : text[0] < 0xc2 ? 0
+                    : text[0] < 0xe0 ? 2
+                    : text[0] < 0xf0 ? 3
+                    : text[0] < 0xf5 ? 4
+                                     : 0;
     for (size_t i = 1; i < length; i++) {
         if ((text[i] & 0xc0) != 0x80)
             return 0;

@@ -1,8 +1,8 @@
 /* out.h - writing JSON to a descriptor, one element at a time.
  *
- * Floor 4. The report is a large object of large arrays; each element is encoded by jansson and forgotten at once, so that the
- * memory needed does not grow with the report. jansson allocates from one private mapping and never with malloc. One
- * report at a time. */
+ * Floor 4. The report is a large object of large arrays; each element is encoded by jansson and forgotten at
+ * once, so that the memory needed does not grow with the report. jansson allocates from one private mapping
+ * and never with malloc. One report at a time. */
 #ifndef MS_REPORT_OUT_H
 #define MS_REPORT_OUT_H
 
@@ -21,7 +21,8 @@ struct ms_out {
 
 /** Takes over jansson's allocation. Returns 0, or -1 with errno. */
 int ms_out_open(struct ms_out *out, int fd);
-/** Writes what is left and lets go of the memory, not of the descriptor. Returns 0, or -1 with errno: the file is not whole. */
+/** Writes what is left and lets go of the memory, not of the descriptor. Returns 0, or -1 with errno: the
+ * file is not whole. */
 int ms_out_close(struct ms_out *out);
 
 void ms_out_begin_object(struct ms_out *out);

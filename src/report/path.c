@@ -56,7 +56,8 @@ int ms_report_expand(const char *pattern, const char *directory, char *path, siz
     char made[256];
     size_t used = 0;
     if (*pattern != '/' && *directory) {
-        if (append(path, bytes, &used, directory, strlen(directory)) != 0 || append(path, bytes, &used, "/", 1) != 0)
+        if (append(path, bytes, &used, directory, strlen(directory)) != 0 ||
+            append(path, bytes, &used, "/", 1) != 0)
             return -1;
     }
     while (*pattern) {

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/** MEMSHIM_REPORT's value with %h (host), %p (process id), %r (rank, 0 without one), %e (program's file name) and %% filled in;
- * what follows any other % is kept. A relative result is put after `directory`. Returns 0, or -1 if it does not fit. */
+/** MEMSHIM_REPORT's value with %h (host), %p (process id), %r (rank, 0 without one), %e (program's file name)
+ * and %% filled in; what follows any other % is kept. A relative result is put after `directory`. Returns 0,
+ * or -1 if it does not fit. */
 int ms_report_expand(const char *pattern, const char *directory, char *path, size_t bytes);
 
 /** Path of the running program; "" if it could not be had. */

@@ -1,7 +1,7 @@
 /* report.c - the report's file: where it goes, and that it is whole or not there at all.
  *
- * Floor 4. Runs once at the end of a process, on whatever thread ends it; statics instead of a stack of unknown size.
- * No malloc: the heap may be damaged, or its lock held. */
+ * Floor 4. Runs once at the end of a process, on whatever thread ends it; statics instead of a stack of
+ * unknown size. No malloc: the heap may be damaged, or its lock held. */
 #include "config.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void hold_signals(struct held_signals *held)
 /* Takes away what our writing raised, and nothing that was pending before it. */
 static void release_signals(struct held_signals *held)
 {
-    const struct timespec at_once = { 0, 0 };
+    const struct timespec at_once = {0, 0};
     sigset_t raised;
     sigemptyset(&raised);
     if (!sigismember(&held->pending, SIGXFSZ))

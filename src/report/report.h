@@ -1,18 +1,20 @@
 /* report.h - the JSON report of this process.
  *
- * Floor 4. The writer works on a snapshot of the ledger and allocates from its own arena, never with malloc, so that it can run
- * late in a process whose heap is damaged. It calls no vendor function. */
+ * Floor 4. The writer works on a snapshot of the ledger and allocates from its own arena, never with malloc,
+ * so that it can run late in a process whose heap is damaged. It calls no vendor function. */
 #ifndef MS_REPORT_REPORT_H
 #define MS_REPORT_REPORT_H
 
 enum ms_end_reason { MS_END_EXIT, MS_END_SIGNAL, MS_END_EXEC, MS_END_OOM, MS_END_KILLED, MS_END_RUNNING };
 
-/** Remember the directory that a relative MEMSHIM_REPORT is relative to: where the process began. From the constructor. */
+/** Remember the directory that a relative MEMSHIM_REPORT is relative to: where the process began. From the
+ * constructor. */
 void ms_report_init(void);
 
-/** Write the report where MEMSHIM_REPORT says (placeholders expanded), atomically: a temporary file beside it, then rename.
- * `exit_code` below 0 is not known. Returns 0 (also for "none", and in a privileged program, where nothing is written), or -1
- * after one line in the log that names the path and the error. Never overwrites through a symbolic link. errno is preserved. */
+/** Write the report where MEMSHIM_REPORT says (placeholders expanded), atomically: a temporary file beside
+ * it, then rename. `exit_code` below 0 is not known. Returns 0 (also for "none", and in a privileged program,
+ * where nothing is written), or -1 after one line in the log that names the path and the error. Never
+ * overwrites through a symbolic link. errno is preserved. */
 int ms_report_write(enum ms_end_reason reason, int exit_code);
 
 #endif

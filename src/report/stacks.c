@@ -1,7 +1,7 @@
 /* stacks.c - numbering what the report mentions of the stack tree.
  *
- * Floor 4. One thread, no lock: the tree and the list of objects are append-only. Numbers follow the tree's ids, so that the
- * order is that of first appearance, and a parent comes before its children. */
+ * Floor 4. One thread, no lock: the tree and the list of objects are append-only. Numbers follow the tree's
+ * ids, so that the order is that of first appearance, and a parent comes before its children. */
 #include "config.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ int ms_report_stacks_open(struct ms_report_stacks *stacks)
     memset(stacks, 0, sizeof *stacks);
     size_t entries = (size_t)ms_stack_count() + 1;
     size_t each = sizeof *stacks->stacks + sizeof *stacks->frames + sizeof *stacks->numbers;
-    void *memory = mmap(NULL, entries * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, entries * each, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
     stacks->memory = memory;
@@ -76,7 +77,8 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What stays the same of a frame from run to run. Code in no module moves freely: only its presence counts. */
+/* What stays the same of a frame from run to run. Code in no module moves freely: only its presence counts.
+ */
 static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64_t rel_pc)
 {
     if (!object)
@@ -98,11 +100,12 @@ static const struct ms_object *find_object(uint64_t address, uint32_t generation
 
 void ms_report_stacks_number(struct ms_report_stacks *stacks)
 {
-    struct frame_index index = { NULL, 1023 };
+    struct frame_index index = {NULL, 1023};
     while (index.mask / 2 < stacks->node_count)
         index.mask = index.mask * 2 + 1;
     size_t index_bytes = ((size_t)index.mask + 1) * sizeof *index.places;
-    index.places = mmap(NULL, index_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    index.places =
+        mmap(NULL, index_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     bool usable = index.places != MAP_FAILED;
     uint32_t row = 0;
     for (ms_stack_id id = 1; id <= stacks->node_count; id++) {
@@ -115,7 +118,8 @@ void ms_report_stacks_number(struct ms_report_stacks *stacks)
         if (!usable || ms_stack_node(id, &parent, &address, &generation) != 0)
             continue;
         const struct ms_object *object = find_object(address, generation, &row);
-        struct ms_report_frame frame = { object ? address - object->bias : address, object ? (int32_t)row : -1 };
+        struct ms_report_frame frame = {object ? address - object->bias : address,
+                                        object ? (int32_t)row : -1};
         struct ms_report_stack *stack = &stacks->stacks[++stacks->stack_count];
         stacks->numbers[id] = stacks->stack_count;
         stack->parent = stacks->numbers[parent];

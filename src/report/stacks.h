@@ -10,8 +10,8 @@
 #include "stack/stack.h"
 
 struct ms_report_frame {
-    uint64_t rel_pc;  /* a return address, less its module's load address */
-    int32_t module;   /* row of base/objects.h, -1 for code in none */
+    uint64_t rel_pc; /* a return address, less its module's load address */
+    int32_t module;  /* row of base/objects.h, -1 for code in none */
 };
 
 struct ms_report_stack {
@@ -20,8 +20,8 @@ struct ms_report_stack {
 };
 
 struct ms_report_stacks {
-    uint32_t node_count;     /* of the tree when this was built */
-    uint32_t *numbers;       /* [id] is the report's number, 0 where it is not mentioned */
+    uint32_t node_count;            /* of the tree when this was built */
+    uint32_t *numbers;              /* [id] is the report's number, 0 where it is not mentioned */
     struct ms_report_stack *stacks; /* [1 .. stack_count]; a parent comes before its children */
     uint32_t stack_count;
     struct ms_report_frame *frames;
@@ -38,7 +38,8 @@ void ms_report_stacks_mention(struct ms_report_stacks *stacks, ms_stack_id id);
 void ms_report_stacks_number(struct ms_report_stacks *stacks);
 /** The report's number of a stack; 0 is none. */
 uint32_t ms_report_stacks_at(const struct ms_report_stacks *stacks, ms_stack_id id);
-/** The same for the same chain of (build-id or file name, address within it), in every run and rank; 0 for no stack. */
+/** The same for the same chain of (build-id or file name, address within it), in every run and rank; 0 for no
+ * stack. */
 uint64_t ms_report_stacks_hash(const struct ms_report_stacks *stacks, ms_stack_id id);
 void ms_report_stacks_close(struct ms_report_stacks *stacks);
 

@@ -1,7 +1,7 @@
 /* stack.h - call stacks: capture, and interning as a 32-bit id.
  *
- * Floor 1. Capture allocates nothing and takes no lock; interning takes a short lock only for a stack never seen before.
- * Stack id 0 is "no stack" (off, or dropped because a table was full; drops are counted). */
+ * Floor 1. Capture allocates nothing and takes no lock; interning takes a short lock only for a stack never
+ * seen before. Stack id 0 is "no stack" (off, or dropped because a table was full; drops are counted). */
 #ifndef MS_STACK_STACK_H
 #define MS_STACK_STACK_H
 
@@ -18,19 +18,22 @@ void ms_stack_configure(enum ms_walk walk, unsigned depth);
 
 /** Walk the calling thread's stack and intern it.
  *
- * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called: frames
- * inside memshim are left out, and the first frame is always `caller`, even where nothing further can be walked. Frames
- * are return addresses as found on the stack: readers look up the byte before. errno is preserved. */
+ * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called:
+ * frames inside memshim are left out, and the first frame is always `caller`, even where nothing further can
+ * be walked. Frames are return addresses as found on the stack: readers look up the byte before. errno is
+ * preserved. */
 ms_stack_id ms_stack_capture(const void *frame, const void *caller);
 
 /** The walk alone: fills at most `max` return addresses, innermost (`caller`) first, and returns how many. */
-unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames, unsigned max);
+unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames,
+                       unsigned max);
 
 /** Intern `count` return addresses, innermost first. */
 ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
 
-/** One node: the stack `id` is `frame_p` called from the stack `parent_p` (0: from nowhere). The frame's object is the one
- * that had `generation_p` at that address (ms_object_of). Returns 0, or -1 for an id that does not exist. */
+/** One node: the stack `id` is `frame_p` called from the stack `parent_p` (0: from nowhere). The frame's
+ * object is the one that had `generation_p` at that address (ms_object_of). Returns 0, or -1 for an id that
+ * does not exist. */
 int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uint32_t *generation_p);
 
 /** Ids run from 1 to this. */

@@ -1,9 +1,11 @@
 /* tree.c - stacks as paths in a tree: an id is a node, a node is a frame and the id of its caller's stack.
  *
- * Floor 1. Nodes are only appended; looking up takes no lock, adding takes a short one. The hash index is replaced by a
- * larger one as it fills; a reader of the old one may miss a new node and then asks again under the lock.
+ * Floor 1. Nodes are only appended; looking up takes no lock, adding takes a short one. The hash index is
+ * replaced by a larger one as it fills; a reader of the old one may miss a new node and then asks again under
+ * the lock.
  *
- * Invariants: a node's parent has a smaller id; a published id's node is complete; every node is in the latest index. */
+ * Invariants: a node's parent has a smaller id; a published id's node is complete; every node is in the
+ * latest index. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -16,12 +18,18 @@
 #include "base/objects.h"
 #include "stack/stack.h"
 
-enum { NODES_PER_CHUNK = 4096, CHUNKS_MAX = 256, NODES_MAX = NODES_PER_CHUNK * CHUNKS_MAX - 1, INDEX_START = 4096 };
+enum {
+    NODES_PER_CHUNK = 4096,
+    CHUNKS_MAX = 256,
+    NODES_MAX = NODES_PER_CHUNK * CHUNKS_MAX - 1,
+    INDEX_START = 4096
+};
 
 struct node {
     uint64_t frame;
     uint32_t parent;
-    uint32_t generation; /* of the object that holds `frame`, so that its successor at this address is told apart */
+    uint32_t generation; /* of the object that holds `frame`, so that its successor at this address is told
+                            apart */
 };
 
 struct index {
@@ -57,7 +65,8 @@ static ms_stack_id find(const struct index *index, const struct node *wanted)
         if (id == 0)
             return 0;
         const struct node *node = node_at(id);
-        if (node->frame == wanted->frame && node->parent == wanted->parent && node->generation == wanted->generation)
+        if (node->frame == wanted->frame && node->parent == wanted->parent &&
+            node->generation == wanted->generation)
             return id;
     }
 }
@@ -126,7 +135,7 @@ static ms_stack_id follow(const uintptr_t *frames, unsigned count, unsigned *lef
     bool reused = ms_objects_any_gone();
     ms_stack_id id = 0;
     while (count) {
-        struct node wanted = { frames[count - 1], id, reused ? ms_object_generation(frames[count - 1]) : 0 };
+        struct node wanted = {frames[count - 1], id, reused ? ms_object_generation(frames[count - 1]) : 0};
         ms_stack_id next = find(index, &wanted);
         if (!next)
             break;
@@ -149,7 +158,7 @@ ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
     ms_objects_refresh();
     id = follow(frames, count, &left);
     while (left) {
-        struct node wanted = { frames[left - 1], id, ms_object_generation(frames[left - 1]) };
+        struct node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
         id = add(&wanted);
         if (!id) {
             atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);

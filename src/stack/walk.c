@@ -1,10 +1,11 @@
 /* walk.c - the return addresses of the calling thread.
  *
  * Floor 1. No lock, no allocation, reentrant. Two walks:
- * - by unwind tables, with libgcc's unwinder. It is linked in statically and hidden: the host's C++ exceptions go on
- *   through the host's own copy, and nothing has to be opened. It finds tables by _dl_find_object, which takes no lock.
- * - by frame pointers. Whatever a frame pointer register held may be followed here, so a page is read only after the
- *   kernel was asked whether it can be. */
+ * - by unwind tables, with libgcc's unwinder. It is linked in statically and hidden: the host's C++
+ * exceptions go on through the host's own copy, and nothing has to be opened. It finds tables by
+ * _dl_find_object, which takes no lock.
+ * - by frame pointers. Whatever a frame pointer register held may be followed here, so a page is read only
+ * after the kernel was asked whether it can be. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,9 +20,9 @@
 #include "stack/stack.h"
 
 enum {
-    INNER_MAX = 16,               /* frames of ours between the walk and the program's call */
-    PAGE_BYTES = 4096,            /* the smallest there is */
-    FRAME_BYTES_MAX = 8 << 20,    /* no function's frame is larger than the usual stack */
+    INNER_MAX = 16,            /* frames of ours between the walk and the program's call */
+    PAGE_BYTES = 4096,         /* the smallest there is */
+    FRAME_BYTES_MAX = 8 << 20, /* no function's frame is larger than the usual stack */
     KERNEL_SIGSET_BYTES = 8,
 };
 
@@ -63,13 +64,14 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
 
 static unsigned walk_tables(uintptr_t caller, uintptr_t *frames, unsigned max)
 {
-    struct unwinding state = { .caller = caller, .frames = frames, .max = max };
+    struct unwinding state = {.caller = caller, .frames = frames, .max = max};
     _Unwind_Backtrace(take_frame, &state);
     return state.count;
 }
 
-/* Whether the kernel can read the eight bytes at `address`. It copies the new mask in before it looks at `how`, which is
- * not a valid one: EFAULT says unreadable, EINVAL readable, and no mask is changed either way. */
+/* Whether the kernel can read the eight bytes at `address`. It copies the new mask in before it looks at
+ * `how`, which is not a valid one: EFAULT says unreadable, EINVAL readable, and no mask is changed either
+ * way. */
 static bool is_readable(uintptr_t address)
 {
     long result = syscall(SYS_rt_sigprocmask, -1, address, NULL, KERNEL_SIGSET_BYTES);
@@ -86,10 +88,10 @@ static uintptr_t strip(uintptr_t pc)
 #endif
 }
 
-/* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher. */
-static MS_NOINLINE __attribute__((no_sanitize("address", "thread"))) unsigned walk_pointers(uintptr_t frame,
-                                                                                              uintptr_t *frames,
-                                                                                              unsigned max)
+/* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher.
+ */
+static MS_NOINLINE __attribute__((no_sanitize("address", "thread"))) unsigned
+walk_pointers(uintptr_t frame, uintptr_t *frames, unsigned max)
 {
     unsigned count = 0;
     int saved_errno = errno;
@@ -114,7 +116,8 @@ static MS_NOINLINE __attribute__((no_sanitize("address", "thread"))) unsigned wa
     return count;
 }
 
-unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames, unsigned max)
+unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames,
+                       unsigned max)
 {
     uintptr_t first = (uintptr_t)caller;
     if (walk == MS_WALK_OFF || max == 0)
@@ -124,7 +127,8 @@ unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller,
         count = walk_tables(first, frames, max);
     if (count)
         return count;
-    /* Asked for, or the tables do not lead to the caller (it was entered without a frame, by hand-written code). */
+    /* Asked for, or the tables do not lead to the caller (it was entered without a frame, by hand-written
+     * code). */
     frames[0] = first;
     return 1 + (walk == MS_WALK_FP ? walk_pointers((uintptr_t)frame, frames + 1, max - 1) : 0);
 }

@@ -18,9 +18,11 @@
 
 enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
 static const struct ms_api_info apis[] = {
-    [ALLOC] = { "cudaMalloc", "cuda_runtime", 0 },       [FREE] = { "cudaFree", "cuda_runtime", 0 },
-    [PIN] = { "cudaMallocHost", "cuda_runtime", 0 },     [REGISTER] = { "cuMemHostRegister_v2", "cuda_driver", 0 },
-    [RESERVE] = { "cuMemAddressReserve", "cuda_driver", 0 },
+    [ALLOC] = {"cudaMalloc", "cuda_runtime", 0},
+    [FREE] = {"cudaFree", "cuda_runtime", 0},
+    [PIN] = {"cudaMallocHost", "cuda_runtime", 0},
+    [REGISTER] = {"cuMemHostRegister_v2", "cuda_driver", 0},
+    [RESERVE] = {"cuMemAddressReserve", "cuda_driver", 0},
 };
 
 static void say(void *arg, const char *line)
@@ -31,8 +33,15 @@ static void say(void *arg, const char *line)
 
 static MS_NOINLINE void record(unsigned api, enum ms_kind kind, uint64_t key, uint64_t bytes, int device)
 {
-    struct ms_block block = { .key = key, .bytes = bytes, .requested = bytes - bytes % 10, .context = 3, .stream = 0x20,
-                              .thread = 77, .api = (uint16_t)api, .kind = (uint8_t)kind, .device = (int16_t)device };
+    struct ms_block block = {.key = key,
+                             .bytes = bytes,
+                             .requested = bytes - bytes % 10,
+                             .context = 3,
+                             .stream = 0x20,
+                             .thread = 77,
+                             .api = (uint16_t)api,
+                             .kind = (uint8_t)kind,
+                             .device = (int16_t)device};
     block.stack = ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
     ms_ledger_alloc(&block);
     ms_ledger_call((uint16_t)api, true, bytes);
@@ -55,8 +64,8 @@ static MS_NOINLINE void leak(void)
 
 static void history_full(void)
 {
-    struct ms_device_info info = { .name = "Sim\xff GPU", .uuid = { 0x12, 0x34 }, .total_bytes = 1 << 20,
-                                   .granularity_bytes = 4096 };
+    struct ms_device_info info = {
+        .name = "Sim\xff GPU", .uuid = {0x12, 0x34}, .total_bytes = 1 << 20, .granularity_bytes = 4096};
     ms_ledger_device(0, &info);
     leak();
     record(ALLOC, MS_KIND_DEVICE, 0x3000, 5000, 0);
@@ -65,7 +74,8 @@ static void history_full(void)
     record(PIN, MS_KIND_PINNED, 0x5000, 70000, MS_DEVICE_NONE);
     record(REGISTER, MS_KIND_REGISTERED, 0x6000, 9000, MS_DEVICE_NONE);
     ms_ledger_call(ALLOC, false, 1 << 21);
-    ms_ledger_oom(ALLOC, 0, 1 << 21, ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)));
+    ms_ledger_oom(ALLOC, 0, 1 << 21,
+                  ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)));
     ms_ledger_context_died(99);
     ms_ledger_route(MS_ROUTE_DLSYM);
     ms_ledger_route(MS_ROUTE_DLSYM);
@@ -103,7 +113,7 @@ int main(int argc, char **argv)
     else if (strcmp(history, "many") == 0)
         history_many();
     if (strcmp(history, "limit") == 0) {
-        struct rlimit limit = { 100, 100 };
+        struct rlimit limit = {100, 100};
         setrlimit(RLIMIT_FSIZE, &limit);
     }
     if (chdir("/") != 0)

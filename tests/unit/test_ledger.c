@@ -1,4 +1,5 @@
-/* test_ledger.c - the ledger against a history whose figures are known, and its invariants under many threads. */
+/* test_ledger.c - the ledger against a history whose figures are known, and its invariants under many
+ * threads. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,13 +11,17 @@
 #include "ledger/snapshot.h"
 #include "tests/tap.h"
 
-static const struct ms_api_info apis[] = { { "alloc", "test", 0 }, { "free", "test", 0 }, { "pin", "test", 0 } };
+static const struct ms_api_info apis[] = {{"alloc", "test", 0}, {"free", "test", 0}, {"pin", "test", 0}};
 static struct ms_snapshot snapshot;
 
 static struct ms_block make_block(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
 {
-    return (struct ms_block){ .key = key, .bytes = bytes, .requested = bytes, .context = 1, .stack = stack,
-                              .device = (int16_t)device };
+    return (struct ms_block){.key = key,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .context = 1,
+                             .stack = stack,
+                             .device = (int16_t)device};
 }
 
 static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
@@ -34,7 +39,7 @@ static bool give(uint64_t key)
     return true;
 }
 
-static const struct ms_site none = { .device = -2 };
+static const struct ms_site none = {.device = -2};
 
 static const struct ms_site *site_of(ms_stack_id stack)
 {
@@ -88,7 +93,8 @@ static void test_history(void)
     is_u64(site_of(1)->size_hist[6], 1, "100 bytes are of the class of 64");
     is_u64(site_of(1)->size_hist[5], 1, "50 bytes of that of 32");
     is_u64(snapshot.block_count, 4, "blocks of the snapshot");
-    ok(snapshot.blocks[0].key == 0x1000 && snapshot.blocks[2].key == 0x4000 && snapshot.blocks[3].key == 0x5000,
+    ok(snapshot.blocks[0].key == 0x1000 && snapshot.blocks[2].key == 0x4000 &&
+           snapshot.blocks[3].key == 0x5000,
        "are in order");
     ok(snapshot.consistent, "a snapshot at rest is consistent");
     is_int(ms_ledger_check(), 0, "all sums add up");
@@ -132,7 +138,8 @@ static void test_contexts(void)
     is_u64(site_of(5)->died_count, 500, "all of them");
     struct ms_context_died death;
     uint64_t lost;
-    ok(ms_events_death(0, &death, &lost) && death.bytes == 600 && death.count == 501, "and the death is remembered");
+    ok(ms_events_death(0, &death, &lost) && death.bytes == 600 && death.count == 501,
+       "and the death is remembered");
     is_int(ms_ledger_check(), 0, "all sums add up");
     ms_ledger_context_died(77);
     ok(!ms_events_death(1, &death, &lost), "a context without blocks is no event");
@@ -155,23 +162,27 @@ static void test_odd_events(void)
     look();
     is_u64(device(0)->live_bytes, 30, "host memory is not the device's");
     is_u64(snapshot.kinds[MS_KIND_PINNED].live_bytes, 4096, "but is counted by its kind");
-    is_u64(device(MS_DEVICES_MAX)->live_bytes, 10, "memory of no device, or of one out of range, has its own account");
+    is_u64(device(MS_DEVICES_MAX)->live_bytes, 10,
+           "memory of no device, or of one out of range, has its own account");
     ms_ledger_call(0, true, 10);
     ms_ledger_call(0, false, 10);
     ms_ledger_call(999, true, 10);
-    ok(ms_events_api_count(0)->calls == 2 && ms_events_api_count(0)->bytes == 10 && ms_events_api_count(0)->failures == 1,
+    ok(ms_events_api_count(0)->calls == 2 && ms_events_api_count(0)->bytes == 10 &&
+           ms_events_api_count(0)->failures == 1,
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
         ms_ledger_oom(0, 0, (uint64_t)i, 0);
     struct ms_oom oom;
     uint64_t lost;
-    ok(ms_events_oom(0, &oom, &lost) && oom.requested == 6 && lost == 6, "the latest out-of-memory errors are kept");
+    ok(ms_events_oom(0, &oom, &lost) && oom.requested == 6 && lost == 6,
+       "the latest out-of-memory errors are kept");
     is_u64(oom.top_count, 1, "with the sites that held something");
     is_u64(oom.top_bytes[0], 30, "and how much");
     ms_ledger_blind_spot("one");
     ms_ledger_blind_spot("two");
     ms_ledger_blind_spot("one");
-    ok(strcmp(ms_events_blind_spot(1), "two") == 0 && ms_events_blind_spot(2) == NULL, "a blind spot is named once");
+    ok(strcmp(ms_events_blind_spot(1), "two") == 0 && ms_events_blind_spot(2) == NULL,
+       "a blind spot is named once");
     struct ms_block zero = make_block(0x6000, 0, 9, 0);
     ms_ledger_alloc(&zero);
     look();
@@ -208,7 +219,7 @@ static atomic_int bad_results;
 /* Each thread has its own addresses; what it holds is known to it alone. */
 static void *churn(void *arg)
 {
-    uint64_t number = (uint64_t)(uintptr_t)arg, held[SLOTS] = { 0 };
+    uint64_t number = (uint64_t)(uintptr_t)arg, held[SLOTS] = {0};
     unsigned seed = (unsigned)number * 7919 + 1;
     for (int i = 0; i < ROUNDS; i++) {
         seed = seed * 1103515245 + 12345;

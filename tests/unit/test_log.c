@@ -1,4 +1,5 @@
-/* test_log.c - one line is one write to standard error, whatever is in it, and does no harm where nobody reads. */
+/* test_log.c - one line is one write to standard error, whatever is in it, and does no harm where nobody
+ * reads. */
 #include "config.h"
 
 #include <errno.h>
@@ -46,7 +47,8 @@ static void test_lines(void)
     long_text[sizeof long_text - 1] = '\0';
     ms_log(MS_LOG_WARN, "hooks", "%s", long_text);
     const char *line = said();
-    ok(strlen(line) < 1024 && strlen(line) > 900 && line[strlen(line) - 1] == '\n', "a long line is cut, and ends");
+    ok(strlen(line) < 1024 && strlen(line) > 900 && line[strlen(line) - 1] == '\n',
+       "a long line is cut, and ends");
     ms_log(MS_LOG_WARN, "hooks", "%s", "a\nb\033[31mc");
     ok(strstr(said(), "a?b?[31mc\n"), "a line stays one line, and tells a terminal nothing");
     errno = 99;

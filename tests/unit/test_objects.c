@@ -1,5 +1,5 @@
-/* test_objects.c - the list of loaded objects: what is in it, what becomes of unloaded ones, and that asking never waits for
- * a constructor. */
+/* test_objects.c - the list of loaded objects: what is in it, what becomes of unloaded ones, and that asking
+ * never waits for a constructor. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -89,7 +89,8 @@ static void test_unloading(void)
     uintptr_t second = (uintptr_t)dlsym(library, "plugin_function");
     ms_objects_refresh();
     if (second == address) {
-        ok(ms_object_at(address, &again) == object && !object->gone, "the same library at the same place is the same row");
+        ok(ms_object_at(address, &again) == object && !object->gone,
+           "the same library at the same place is the same row");
         is_u64(ms_object_generation(address), 0, "of the same generation");
     } else {
         skip(2, "the kernel put it elsewhere");
@@ -167,7 +168,8 @@ static void test_threads(void)
         ms_objects_refresh();
     pthread_join(opener, NULL);
     ms_objects_refresh();
-    ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0, "loading in one thread and asking in another agree");
+    ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0,
+       "loading in one thread and asking in another agree");
     ok(ms_object_count() < 400, "the same library at the same places does not make rows without end (%u)",
        ms_object_count());
     ms_objects_reset();

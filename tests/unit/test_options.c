@@ -19,7 +19,7 @@ static void note_complaint(void *arg, const char *line)
 
 static int load(const char *first, const char *second)
 {
-    const char *environment[] = { "HOME=/", first, second, NULL };
+    const char *environment[] = {"HOME=/", first, second, NULL};
     complaint_count = 0;
     memset(complaints, 0, sizeof complaints);
     return ms_options_load((char *const *)environment, note_complaint, NULL);
@@ -57,7 +57,8 @@ static void test_good_values(void)
 static void bad(const char *variable, enum ms_option_id id, const char *words)
 {
     int count = load(variable, NULL);
-    ok(count == 1 && strstr(complaints[0], words) && strcmp(ms_option_text(id), ms_option_info(id)->default_text) == 0,
+    ok(count == 1 && strstr(complaints[0], words) &&
+           strcmp(ms_option_text(id), ms_option_info(id)->default_text) == 0,
        "%s: \"%s\"", variable, complaints[0]);
 }
 
@@ -85,18 +86,22 @@ static void test_long_value(void)
     static char variable[6000] = "MEMSHIM_REPORT=";
     memset(variable + 15, 'x', 5000);
     load(variable, NULL);
-    ok(complaint_count == 1 && strstr(complaints[0], "shorter than 4096"), "a value that does not fit is refused");
+    ok(complaint_count == 1 && strstr(complaints[0], "shorter than 4096"),
+       "a value that does not fit is refused");
     variable[15 + 4095] = '\0';
     load(variable, NULL);
-    ok(complaint_count == 0 && strlen(ms_option_text(MS_OPT_REPORT)) == 4095, "the longest that fits is taken");
+    ok(complaint_count == 0 && strlen(ms_option_text(MS_OPT_REPORT)) == 4095,
+       "the longest that fits is taken");
 }
 
 static void test_unknown_names(void)
 {
     load("MEMSHIM_REPROT=x", "MEMSHIM_COLOUR=y");
     is_int(complaint_count, 2, "each unknown name brings a complaint");
-    is_str(complaints[0], "MEMSHIM_REPROT: no such variable; did you mean MEMSHIM_REPORT?", "a slip is recognised");
-    is_str(complaints[1], "MEMSHIM_COLOUR: no such variable; `memshim env` lists them", "another word is not");
+    is_str(complaints[0], "MEMSHIM_REPROT: no such variable; did you mean MEMSHIM_REPORT?",
+           "a slip is recognised");
+    is_str(complaints[1], "MEMSHIM_COLOUR: no such variable; `memshim env` lists them",
+           "another word is not");
     is_int(load("MEMSHIMX=1", "NOT_MEMSHIM_MODE=1"), 0, "names that only look like ours are left alone");
     load("MEMSHIM_=1", NULL);
     is_int(complaint_count, 1, "the bare prefix names nothing");
@@ -116,8 +121,9 @@ static const char *write_file(const char *text)
 
 static void test_file(void)
 {
-    const char *variable = write_file("# a comment\n\n  MODE =  track  \nSTACK_DEPTH=7\nLIMT = 3\nLOG loud\nLIMIT=much\n"
-                                      "CONFIG = /other\nKEEP = 1G");
+    const char *variable =
+        write_file("# a comment\n\n  MODE =  track  \nSTACK_DEPTH=7\nLIMT = 3\nLOG loud\nLIMIT=much\n"
+                   "CONFIG = /other\nKEEP = 1G");
     const char *path = strchr(variable, '=') + 1;
     char expected[256];
     load(variable, "MEMSHIM_STACK_DEPTH=9");
@@ -135,7 +141,8 @@ static void test_file(void)
     unlink(path);
 
     load("MEMSHIM_CONFIG=/nonexistent/file", NULL);
-    ok(complaint_count == 1 && strstr(complaints[0], "cannot read \"/nonexistent/file\""), "a file that is not there");
+    ok(complaint_count == 1 && strstr(complaints[0], "cannot read \"/nonexistent/file\""),
+       "a file that is not there");
     load("MEMSHIM_CONFIG=/tmp", NULL);
     ok(complaint_count == 1 && strstr(complaints[0], "cannot read \"/tmp\""), "a directory is no file");
 }

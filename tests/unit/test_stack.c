@@ -17,7 +17,8 @@ static unsigned make_stack(unsigned i, uintptr_t *frames)
     unsigned depth = 2 + i % (DEPTH - 1);
     for (unsigned level = 0; level < depth; level++) {
         unsigned height = depth - level; /* 1 is the outermost */
-        frames[level] = 0x1000 + height * 0x100000 + (height < 4 ? i % (height * 3) : i % (1u << height)) * 16;
+        frames[level] =
+            0x1000 + height * 0x100000 + (height < 4 ? i % (height * 3) : i % (1u << height)) * 16;
     }
     return depth;
 }

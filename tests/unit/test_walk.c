@@ -27,8 +27,8 @@ static MS_NOINLINE void hook(void)
 {
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     truth[0] = caller;
-    count = ms_stack_walk(mode, __builtin_frame_address(0), (void *)(wrong_caller ? wrong_caller : caller), frames,
-                          want_max);
+    count = ms_stack_walk(mode, __builtin_frame_address(0), (void *)(wrong_caller ? wrong_caller : caller),
+                          frames, want_max);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -64,8 +64,8 @@ static void test_chain(const char *name)
     is_u64(count, 0, "%s: none if none are asked for", name);
     want_max = MS_STACK_DEPTH_MAX;
     chain(1500, hook);
-    ok(count == MS_STACK_DEPTH_MAX && agreeing(MS_STACK_DEPTH_MAX) == MS_STACK_DEPTH_MAX, "%s: deep recursion is cut",
-       name);
+    ok(count == MS_STACK_DEPTH_MAX && agreeing(MS_STACK_DEPTH_MAX) == MS_STACK_DEPTH_MAX,
+       "%s: deep recursion is cut", name);
     errno = 55;
     chain(3, hook);
     is_int(errno, 55, "%s: errno is left alone", name);
@@ -83,7 +83,8 @@ static void test_thread(const char *name)
     pthread_t thread;
     pthread_create(&thread, NULL, in_thread, NULL);
     pthread_join(thread, NULL);
-    ok(agreeing(21) == 21 && count < 40, "%s: another thread's stack ends where it began (%u frames)", name, count);
+    ok(agreeing(21) == 21 && count < 40, "%s: another thread's stack ends where it began (%u frames)", name,
+       count);
 }
 
 static void on_signal(int number)
@@ -104,7 +105,7 @@ static MS_NOINLINE void raise_signal(void)
 
 static void test_signal(const char *name, int flags)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
     sigaction(SIGUSR1, &action, NULL);
     chain(20, raise_signal);
     unsigned place = 0;
@@ -114,7 +115,8 @@ static void test_signal(const char *name, int flags)
        flags & SA_ONSTACK ? " on its own stack" : "");
     if (mode != MS_WALK_UNWIND)
         return;
-    unsigned same = 0; /* truth[0] is the handler's here; the chain's innermost function was called from truth[1] */
+    unsigned same =
+        0; /* truth[0] is the handler's here; the chain's innermost function was called from truth[1] */
     while (same < 20 && place + same + 1 < count && frames[place + same + 1] == truth[same + 1])
         same++;
     ok(place < count && same == 20, "%s: and the interrupted frames follow", name);
@@ -175,21 +177,23 @@ static void run_coroutine(uintptr_t frame_pointer_above_top)
 static void test_coroutine(const char *name)
 {
     run_coroutine(0);
-    ok(agreeing(21) == 21 && count < 40, "%s: a coroutine's frames are found, and end (%u frames)", name, count);
+    ok(agreeing(21) == 21 && count < 40, "%s: a coroutine's frames are found, and end (%u frames)", name,
+       count);
 }
 
-/* Values that a frame pointer register may hold; offsets are from 4096 below the top of a coroutine's stack. */
+/* Values that a frame pointer register may hold; offsets are from 4096 below the top of a coroutine's stack.
+ */
 static void test_wild_frame_pointers(void)
 {
-    static const uintptr_t offsets[] = { 4096, 4096 + 8, 4096 + 4088, 4096 - 8, 4096 - 16, 4000, 4096 + 3 };
+    static const uintptr_t offsets[] = {4096, 4096 + 8, 4096 + 4088, 4096 - 8, 4096 - 16, 4000, 4096 + 3};
     mode = MS_WALK_FP;
     for (unsigned i = 0; i < MS_ARRAY_LEN(offsets); i++) {
         run_coroutine(offsets[i]);
         ok(count >= 1 && frames[0] == truth[0], "frame pointer %+d from the top of its stack does no harm",
            (int)offsets[i] - 4096);
     }
-    static const uintptr_t values[] = { 1, 8, 0x10, UINTPTR_MAX, UINTPTR_MAX - 7, UINT64_C(0x800000000000),
-                                        UINT64_C(0xffff800000000000) };
+    static const uintptr_t values[] = {
+        1, 8, 0x10, UINTPTR_MAX, UINTPTR_MAX - 7, UINT64_C(0x800000000000), UINT64_C(0xffff800000000000)};
     for (unsigned i = 0; i < MS_ARRAY_LEN(values); i++) {
         call_with_frame_pointer(values[i], hook);
         ok(count >= 1 && frames[0] == truth[0], "frame pointer %#lx does no harm", (unsigned long)values[i]);
@@ -210,7 +214,8 @@ static void test_unknown_caller(void)
     chain(3, hook);
     is_u64(count, 0, "off is off");
     ms_stack_configure(MS_WALK_OFF, 64);
-    is_u64(ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)), 0, "and captures nothing");
+    is_u64(ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)), 0,
+           "and captures nothing");
     ms_stack_configure(MS_WALK_UNWIND, 0);
     ms_stack_id id = ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)), parent = 99;
     uint32_t generation;
@@ -223,11 +228,11 @@ static void test_unknown_caller(void)
 int main(void)
 {
     static char signal_stack[64 * 1024];
-    stack_t alternate = { .ss_sp = signal_stack, .ss_size = sizeof signal_stack };
+    stack_t alternate = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     static const struct {
         enum ms_walk mode;
         const char *name;
-    } walks[] = { { MS_WALK_UNWIND, "tables" }, { MS_WALK_FP, "frame pointers" } };
+    } walks[] = {{MS_WALK_UNWIND, "tables"}, {MS_WALK_FP, "frame pointers"}};
     plan(0);
     sigaltstack(&alternate, NULL);
     for (unsigned i = 0; i < MS_ARRAY_LEN(walks); i++) {
