@@ -1,1 +1,71 @@
 # tests/hooks: tests listed here run under make check; see docs/testing.md
+#
+# Programs that the tests attack memshim with. Libraries among them are shared objects built as programs; what links
+# with the simulator names it by file, so that its SONAME is recorded and no path.
+ms_module = -shared
+ms_module_cflags = $(AM_CFLAGS) -fPIC
+
+# A library between the program and the runtime, and one user of it per order of linking.
+check_PROGRAMS += tests/hooks/libchain.so tests/hooks/chain_linked tests/hooks/chain_user
+tests_hooks_libchain_so_SOURCES = tests/hooks/chain.c tests/hooks/chain.h
+tests_hooks_libchain_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_libchain_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libchain.so
+tests_hooks_chain_linked_SOURCES = tests/hooks/chain_user.c tests/hooks/chain.h
+tests_hooks_chain_linked_CFLAGS = $(AM_CFLAGS) -fno-builtin-atol
+tests_hooks_chain_linked_LDADD = tests/hooks/libchain.so libcudart.so.13
+tests_hooks_chain_user_SOURCES = tests/hooks/chain_user.c tests/hooks/chain.h
+tests_hooks_chain_user_CFLAGS = $(AM_CFLAGS) -fno-builtin-atol
+tests_hooks_chain_user_LDADD = libcudart.so.13
+
+check_PROGRAMS += tests/hooks/probe tests/hooks/lookups_user tests/hooks/last_error
+tests_hooks_probe_SOURCES = tests/hooks/probe.c
+tests_hooks_lookups_user_SOURCES = tests/hooks/lookups_user.c
+tests_hooks_last_error_SOURCES = tests/hooks/last_error.c
+tests_hooks_last_error_LDADD = libcudart.so.13
+
+# Plugins on either runtime, and the program that opens them in every way.
+check_PROGRAMS += tests/hooks/module12.so tests/hooks/module13.so tests/hooks/opener
+tests_hooks_module12_so_SOURCES = tests/hooks/module.c tests/hooks/module.h
+tests_hooks_module12_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_module12_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module)
+tests_hooks_module12_so_LDADD = libcudart.so.12
+tests_hooks_module13_so_SOURCES = tests/hooks/module.c tests/hooks/module.h
+tests_hooks_module13_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_module13_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module)
+tests_hooks_module13_so_LDADD = libcudart.so.13
+tests_hooks_opener_SOURCES = tests/hooks/opener.c tests/hooks/module.h
+
+# Constructors.
+check_PROGRAMS += tests/hooks/libearly.so tests/hooks/early_linked tests/hooks/early_opened
+tests_hooks_libearly_so_SOURCES = tests/hooks/early.c
+tests_hooks_libearly_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_libearly_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libearly.so -pthread
+tests_hooks_libearly_so_LDADD = libcuda.so.1
+tests_hooks_early_linked_SOURCES = tests/hooks/early_user.c
+tests_hooks_early_linked_CPPFLAGS = $(AM_CPPFLAGS) -DEARLY_LINKED
+tests_hooks_early_linked_LDADD = tests/hooks/libearly.so libcuda.so.1
+tests_hooks_early_opened_SOURCES = tests/hooks/early_user.c
+
+# A driver without locks, in a directory of its own, and what runs on it.
+check_PROGRAMS += tests/hooks/plain/libcuda.so.1 tests/hooks/threads tests/hooks/exceptions tests/hooks/json_host \
+	tests/hooks/inert
+tests_hooks_plain_libcuda_so_1_SOURCES = tests/hooks/plain_driver.c
+tests_hooks_plain_libcuda_so_1_CFLAGS = $(ms_module_cflags)
+tests_hooks_plain_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcuda.so.1
+tests_hooks_threads_SOURCES = tests/hooks/threads.c
+tests_hooks_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_threads_LDADD = tests/hooks/plain/libcuda.so.1
+tests_hooks_exceptions_SOURCES = tests/hooks/exceptions.c
+tests_hooks_exceptions_CFLAGS = $(AM_CFLAGS) -fexceptions
+tests_hooks_exceptions_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_exceptions_LDADD = tests/hooks/plain/libcuda.so.1
+tests_hooks_json_host_SOURCES = tests/hooks/json_host.c
+tests_hooks_json_host_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+tests_hooks_json_host_LDADD = tests/hooks/plain/libcuda.so.1
+tests_hooks_inert_SOURCES = tests/hooks/inert.c
+
+EXTRA_DIST += tests/hooks/lib.sh tests/hooks/throw_module.cc tests/hooks/secure.c
+
+ms_hook_tests = tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
+dist_check_SCRIPTS += $(ms_hook_tests)
+TESTS += $(ms_hook_tests)

@@ -1,0 +1,131 @@
+"""What the abi tests share: the vendor's prototypes, memshim's rows, and which functions are about memory.
+
+A function is about memory if its name says so or if its parameters do. The patterns are wider than today's headers: a
+function of a newer toolkit that allocates, frees, maps, shares, registers or reports memory must be caught by them, and
+a function that is caught by mistake is named in NOT_MEMORY with the reason.
+"""
+import os
+import re
+import subprocess
+import sys
+
+TOP = os.environ["top_srcdir"]
+CUDA = os.environ.get("TEST_CUDA_HOME", "")
+CC = os.environ.get("TEST_CC", "cc").split()
+
+NAME = re.compile(r"""^(?:cu|cuda|__cuda)(?:
+    (?:Mem|Malloc|Free|Host)(?!cpy|set)\w*                  # allocation, pools, mapping, advice, registration
+  | (?:Mipmapped)?Array(?:3D)?(?:Create|Destroy|GetMemory)\w*
+  | (?:Free|Malloc)\w*
+  | (?:Ipc)\w*Mem\w*
+  | \w*(?:MemPool|GraphMem(?!cpy|set)|MemAllocNode|MemFreeNode|MemHandle|Mem[A-Z]\w*Async)\w*
+  | \w*ExternalMemory\w*
+  | Multicast\w*
+  | Pointer\w*Attribute\w*
+  | DeviceTotalMem\w* | \w*GetGlobal\w* | \w*GetManaged\w* | GetSymbol(?:Address|Size)
+  | Graphics(?:Map|Unmap|SubResource|Resource\w*Mapped)\w*
+  | StreamAttachMem\w*
+  | Checkpoint\w*
+  | Init(?:Device)? | DeviceReset | DeviceSynchronize | SetDevice
+  | (?:Green)?Ctx(?:Create|Destroy|Attach|Detach|GetCurrent|SetCurrent|PushCurrent|PopCurrent|GetDevice|Synchronize|FromGreenCtx)\w*
+  | DevicePrimaryCtx\w*
+  | Event(?:Create|Destroy|Query|Record|Synchronize)\w*
+  | Stream(?:Create|Destroy|Query|Synchronize|WaitEvent|BeginCapture|EndCapture|IsCapturing|GetCaptureInfo)\w*
+  | GetProcAddress\w* | GetDriverEntryPoint\w* | GetExportTable
+)$""", re.X)
+
+# A pointer to one of these is where a call leaves memory, or a handle to it.
+PARAMETER = re.compile(r"""\b(?:CUdeviceptr(?:_v\d)?|CUarray|CUmipmappedArray|CUmemoryPool|CUmemGenericAllocationHandle|
+    CUexternalMemory|cudaArray_t|cudaMipmappedArray_t|cudaMemPool_t|cudaExternalMemory_t|cudaPitchedPtr)\s*\*""", re.X)
+
+NOT_MEMORY = {
+    # views of memory that exists, or of its attributes
+    "cuArrayGetPlane": "a view of an array's plane", "cudaArrayGetPlane": "a view of an array's plane",
+    "cuMipmappedArrayGetLevel": "a view of a level", "cudaGetMipmappedArrayLevel": "a view of a level",
+    "cuTexRefGetAddress": "what a texture is bound to", "cuTexRefGetArray": "what a texture is bound to",
+    "cuTexRefGetMipmappedArray": "what a texture is bound to", "cuSurfRefGetArray": "what a surface is bound to",
+    "cuTexRefGetAddress_v2": "what a texture is bound to",
+    "cuMemcpyBatchAsync": "a copy", "cuMemcpyBatchAsync_ptsz": "a copy",
+    "cuMemcpy3DBatchAsync": "a copy", "cuMemcpy3DBatchAsync_ptsz": "a copy",
+    "cuMemBatchDecompressAsync": "decompresses from one place to another",
+    "cuGraphicsResourceSetMapFlags": "flags", "cudaGraphicsResourceSetMapFlags": "flags",
+}
+
+
+def preprocess(source, *flags):
+    """The text of a translation unit after the preprocessor."""
+    command = CC + ["-E", "-P", "-D_GNU_SOURCE", *flags, "-x", "c", "-"]
+    return subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
+
+
+def prototypes(header, result, *defines):
+    """name -> parameter text, for every function of a vendor header."""
+    source = "".join("#define %s\n" % d for d in defines) + "#include <%s>\n" % header
+    text = preprocess(source, "-I" + os.path.join(CUDA, "include"))
+    found = re.findall(r"\b%s\s+((?:__)?cu\w+)\s*\(([^;{]*)\)\s*;" % result, text)
+    return {name: parameters for name, parameters in found}
+
+
+def driver_prototypes():
+    return prototypes("cuda.h", "CUresult", "__CUDA_API_VERSION_INTERNAL")
+
+
+def runtime_prototypes():
+    plain = prototypes("cuda_runtime_api.h", "cudaError_t")
+    # The twins for a default stream per thread have no prototype of their own; the header renames to them.
+    text = open(os.path.join(CUDA, "include", "cuda_runtime_api.h"), encoding="utf-8", errors="replace").read()
+    for name, suffix in re.findall(r"#\s*define\s+(cuda\w+)\s+__CUDART_API_(PTDS|PTSZ)\(", text):
+        if name in plain:
+            plain["%s_%s" % (name, suffix.lower())] = plain[name]
+    return plain
+
+
+def exports(library):
+    """The names that a vendor's library exports, with no prototype: interop headers declare some, none declares others."""
+    path = os.path.join(CUDA, "lib64", library)
+    if not os.path.exists(path):
+        return {}
+    listing = subprocess.run(["nm", "-D", "--defined-only", path], text=True, check=True, capture_output=True).stdout
+    names = re.findall(r"^[0-9a-f]+ T ((?:__)?cu\w+)", listing, re.M)
+    return {name: "" for name in names}
+
+
+def is_memory(name, parameters):
+    base = re.sub(r"_pt[sd][sz]$", "", name)
+    if base in NOT_MEMORY or re.sub(r"_v\d$", "", base) in NOT_MEMORY:
+        return False
+    return bool(NAME.match(name) or PARAMETER.search(parameters))
+
+
+def rows(table):
+    """Every row of a hooks/*.def: symbol -> (class, outcome, lookup)."""
+    source = """#define MS_HOOK(result, symbol, parameters, arguments, class, outcome, lookup, ...) \\
+        @row symbol class outcome #lookup@
+#define MS_HOOK0(result, symbol, class, outcome, lookup, ...) @row symbol class outcome #lookup@
+#define MS_PASS(symbol, class, reason) @row symbol class PASSED "-"@
+#include "%s"
+""" % os.path.join(TOP, "hooks", table)
+    text = preprocess(source)
+    found = re.findall(r"@row (\w+) (\w+) (\w+) (\"(?:[^\"\\]|\\.)*\")\s*@", text)
+    return {symbol: (kind, outcome, lookup) for symbol, kind, outcome, lookup in found}
+
+
+class Tap:
+    """Counts and prints facts."""
+
+    def __init__(self, planned):
+        self.number = 0
+        print("1..%d" % planned)
+
+    def fact(self, passed, name, details=()):
+        self.number += 1
+        print("%s %d - %s" % ("ok" if passed else "not ok", self.number, name))
+        if not passed:
+            for line in details:
+                print("#   %s" % line)
+
+
+def skip_without_toolkit():
+    if not CUDA or not os.path.exists(os.path.join(CUDA, "include", "cuda.h")):
+        print("1..0 # SKIP no CUDA toolkit was found when this tree was configured")
+        sys.exit(0)
