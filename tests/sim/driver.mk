@@ -2,6 +2,7 @@
 sim_driver_tests = \
 	tests/sim/driver_context \
 	tests/sim/driver_memory \
+	tests/sim/driver_pool \
 	tests/sim/driver_stream
 
 check_PROGRAMS += $(sim_driver_tests)
@@ -18,3 +19,6 @@ tests_sim_driver_memory_LDADD = libcuda.so.1
 tests_sim_driver_stream_SOURCES = tests/sim/driver_stream.c $(sim_driver_sources)
 tests_sim_driver_stream_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_stream_LDADD = libcuda.so.1
+tests_sim_driver_pool_SOURCES = tests/sim/driver_pool.c $(sim_driver_sources)
+tests_sim_driver_pool_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_pool_LDADD = libcuda.so.1

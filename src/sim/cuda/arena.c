@@ -93,6 +93,29 @@ CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/** Opens a window over a file of another process. Takes the descriptor; all of the window is accessible. */
+CUresult sim_arena_adopt(struct sim_arena *arena, int fd)
+{
+    struct stat st;
+
+    *arena = (struct sim_arena){.fd = fd};
+    if (fstat(fd, &st) || st.st_size <= 0)
+        goto failed;
+    arena->bytes = (size_t)st.st_size;
+    arena->inode = st.st_ino;
+    if (!map_window(arena))
+        goto failed;
+    mprotect(arena->base, arena->bytes, PROT_READ | PROT_WRITE);
+    arena->window.start = (uintptr_t)arena->base;
+    arena->window.bytes = arena->bytes;
+    sim_range_insert(&sim_windows, &arena->window);
+    return CUDA_SUCCESS;
+failed:
+    close(fd);
+    *arena = (struct sim_arena){.fd = -1};
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 /** Gives the window and its memory back to the system. */
 void sim_arena_close(struct sim_arena *arena)
 {
@@ -186,19 +209,19 @@ bool sim_arena_valid_fd(const struct sim_arena *arena)
     return arena->fd >= 0 && !fstat(arena->fd, &st) && st.st_ino == arena->inode;
 }
 
-/** Reads the name that a descriptor's file was given when it was made; 0 if it is such a file. */
-int sim_memfd_parse(int fd, char *name, size_t name_bytes)
+/**
+ * A descriptor of our own for a file that another process gave us, if it is one of the simulator's and of that kind:
+ * its name begins with it. -1 if not.
+ */
+int sim_memfd_reopen(int fd, const char *kind)
 {
-    static const char prefix[] = "/memfd:memsim.";
-    char path[64], target[256];
+    char path[64], target[256], wanted[64];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length < 0)
+    int length = snprintf(wanted, sizeof wanted, "/memfd:memsim.%s", kind);
+    ssize_t got = readlink(path, target, sizeof target - 1);
+    if (got < length || strncmp(target, wanted, (size_t)length))
         return -1;
-    target[length] = '\0';
-    if (strncmp(target, prefix, sizeof prefix - 1))
-        return -1;
-    snprintf(name, name_bytes, "%s", target + sizeof prefix - 1);
-    return 0;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
+    return own >= 0 ? own : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }

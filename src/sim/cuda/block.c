@@ -54,7 +54,10 @@ bool sim_block_in_windows(CUdeviceptr address)
     return sim_range_find(sim_windows, (uintptr_t)address) != NULL;
 }
 
-/** Whether bytes from address on are live and each device in the mask may touch them. Mapped handles may join up. */
+/**
+ * Whether bytes from address on are live and each device in the mask may touch them. Mapped handles may join up. With no
+ * device in the mask the question is that of a call's arguments, with one it is that of work whose turn has come.
+ */
 bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write)
 {
     struct sim_block *block = sim_block_at(address);
@@ -64,14 +67,14 @@ bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool 
         if (rest >= bytes)
             return true;
         if (block->kind != SIM_BLOCK_MAPPED)
-            return false;
+            break;
         address += rest;
         bytes -= rest;
         block = sim_block_at(address);
         if (block && block->kind != SIM_BLOCK_MAPPED)
             return false;
     }
-    return false;
+    return devices && sim_pool_covers(address, bytes, devices, write);
 }
 
 /** Takes a block out of the table and frees its entry; what it stood for is the caller's business. */

@@ -4,6 +4,7 @@ libcuda_so_1_SOURCES = \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
 	src/sim/cuda/sim.h \
+	src/sim/cuda/pool.h \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/exports.def \
 	src/sim/cuda/lookup.def \
@@ -30,6 +31,9 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/object.c \
 	src/sim/cuda/peer.c \
 	src/sim/cuda/pool.c \
+	src/sim/cuda/poolapi.c \
+	src/sim/cuda/poolshare.c \
+	src/sim/cuda/rest.c \
 	src/sim/cuda/primary.c \
 	src/sim/cuda/queue.c \
 	src/sim/cuda/range.c \

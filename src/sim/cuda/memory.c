@@ -42,8 +42,9 @@ static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base(address);
     bool ours = block && (block->kind == SIM_BLOCK_DEVICE || block->kind == SIM_BLOCK_MANAGED ||
-                          block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_EXTERNAL);
-    if (ours && block->kind != SIM_BLOCK_POOL)
+                          block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_EXTERNAL ||
+                          block->kind == SIM_BLOCK_IMPORTED);
+    if (ours)
         block->claimed = true;
     sim_memory_unlock();
     *block_p = block;
@@ -64,6 +65,8 @@ CUresult sim_heap_release(CUdeviceptr address)
     if (block->kind == SIM_BLOCK_POOL) /* needs no waiting: the program vouches that its work is over */
         return sim_pool_free_now(block);
     sim_context_drain(ctx);
+    if (block->kind == SIM_BLOCK_IMPORTED)
+        return sim_pool_drop_import(block, ctx->legacy);
     if (block->kind == SIM_BLOCK_MANAGED)
         return sim_managed_free(block);
     if (block->kind == SIM_BLOCK_EXTERNAL)

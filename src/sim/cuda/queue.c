@@ -296,6 +296,29 @@ uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op)
     return seq;
 }
 
+/** Enqueues work without having it served yet: for callers with a lock that the work needs. Returns its number. */
+uint64_t sim_queue_append(struct sim_queue *queue, struct sim_op *op)
+{
+    pthread_mutex_lock(&lock);
+    append(queue, op);
+    uint64_t seq = op->seq;
+    pthread_mutex_unlock(&lock);
+    return seq;
+}
+
+/** Has what was appended served. */
+void sim_queue_serve(struct sim_queue *queue)
+{
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pthread_mutex_lock(&lock);
+    if (queue->head)
+        ensure_served(queue);
+    pthread_mutex_unlock(&lock);
+    pthread_setcancelstate(cancel, NULL);
+}
+
 static void wait_locked(struct sim_queue *queue, uint64_t seq)
 {
     while (queue->completed < seq)

@@ -167,7 +167,8 @@ bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t 
 void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_valid_fd(const struct sim_arena *arena);
-int sim_memfd_parse(int fd, char *name, size_t name_bytes);
+int sim_memfd_reopen(int fd, const char *kind);
+CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
 
 /* --- device.c -------------------------------------------------------------------------------------------------- */
 
@@ -274,6 +275,8 @@ void sim_queue_close_all(struct CUctx_st *ctx);
 void *sim_op_new(size_t bytes, CUresult (*run)(struct sim_op *op, struct sim_queue *queue));
 bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq);
 uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op);
+uint64_t sim_queue_append(struct sim_queue *queue, struct sim_op *op);
+void sim_queue_serve(struct sim_queue *queue);
 CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op);
 uint64_t sim_queue_position(struct sim_queue *queue);
 bool sim_queue_over(struct sim_queue *queue, uint64_t seq);
@@ -373,6 +376,9 @@ CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy
 void sim_pool_settle(struct sim_device *device);
 bool sim_pool_squeeze(struct sim_device *device, size_t bytes);
 CUresult sim_pool_free_now(struct sim_block *block);
+CUresult sim_pool_drop_import(struct sim_block *block, struct sim_queue *queue);
+CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue);
+bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write);
 
 /* --- host.c, ipc.c, module.c: what dies with a context --------------------------------------------------------- */
 

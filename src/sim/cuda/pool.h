@@ -1,0 +1,50 @@
+/*
+ * Memory pools, between pool.c (how memory is carved), poolapi.c (what programs call) and poolshare.c (other processes).
+ * Everything in a pool is under the memory lock; a pool lives as long as its handle or an allocation from it.
+ */
+#ifndef MEMSIM_CUDA_POOL_H
+#define MEMSIM_CUDA_POOL_H
+
+#include "sim.h"
+
+enum part_state { PART_FREE, PART_USED, PART_PENDING /* freed in stream order, the stream is not there yet */ };
+
+struct pool_part {
+    struct pool_part *next, *prev; /* neighbours in the segment */
+    struct pool_segment *segment;
+    size_t offset, bytes; /* in the arena */
+    enum part_state state;
+    struct sim_block *block; /* of a used or pending part that is still in the table */
+    struct sim_ticket freed; /* of a pending part; the queue is referenced */
+};
+
+struct pool_segment {
+    struct pool_segment *next;
+    size_t bytes;
+    struct pool_part *parts;
+};
+
+struct CUmemPoolHandle_st {
+    struct sim_object object;
+    struct CUmemPoolHandle_st *next; /* of all pools */
+    CUmemPoolProps props;
+    struct sim_device *device; /* NULL for memory of the host */
+    struct sim_arena *arena;   /* the device's, or own */
+    struct sim_arena own;
+    bool is_default, imported;
+    unsigned readable, writable;
+    struct pool_segment *segments;
+    int follow_events, opportunistic, internal;
+    uint64_t threshold;
+    size_t reserved, reserved_high, used, used_high;
+};
+
+/** The device's default pool, made on first use; NULL if memory ran out. Takes the memory lock. */
+struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device);
+struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p);
+struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p);
+CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p);
+void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);
+void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);
+
+#endif
