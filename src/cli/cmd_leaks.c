@@ -55,8 +55,7 @@ static json_t **select_leaks(const struct ms_report *report, const struct leaks_
     json_t *leak;
     size_t i, count = 0;
 
-    json_array_foreach(leaks, i, leak)
-    {
+    json_array_foreach (leaks, i, leak) {
         json_int_t bytes = ms_report_int(leak, "bytes");
 
         if (selected && bytes >= 0 && (uint64_t)bytes >= options->min_bytes)

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/doctor.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
 #include "report/text.h"
@@ -141,8 +142,9 @@ static json_int_t count_leaked_blocks(const struct ms_report *report)
     json_int_t blocks = 0;
     size_t i;
 
-    json_array_foreach(leaks, i, leak) if (strcmp(ms_report_text(leak, "class"), "suppressed")) blocks +=
-        ms_report_int(leak, "count");
+    json_array_foreach (leaks, i, leak)
+        if (strcmp(ms_report_text(leak, "class"), "suppressed"))
+            blocks += ms_report_int(leak, "count");
     return blocks;
 }
 
@@ -166,7 +168,8 @@ static void print_found(const struct ms_outcome *outcome)
     const char *path = shown_path(outcome->found[0].path);
     size_t i;
 
-    json_array_foreach(devices, i, device) peak += ms_report_int(device, "peak_live_bytes");
+    json_array_foreach (devices, i, device)
+        peak += ms_report_int(device, "peak_live_bytes");
     ms_cli_note("process %" JSON_INTEGER_FORMAT
                 ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,
@@ -212,6 +215,17 @@ static int gate(const struct run_options *options, const struct ms_outcome *outc
     return (int)options->error_code;
 }
 
+/* Said, not forbidden: what a static launcher starts is followed all the same. */
+static void note_obstacles(const char *path, bool sim)
+{
+    json_t *program = ms_doctor_program(path, sim, false), *line;
+    size_t i;
+
+    json_array_foreach (json_object_get(program, "obstacles"), i, line)
+        ms_cli_note("%s", json_string_value(line));
+    json_decref(program);
+}
+
 static int64_t unix_ns(void)
 {
     struct timespec now;
@@ -225,8 +239,10 @@ static int follow(const struct run_options *options, const char *path, char **ar
     struct ms_outcome outcome = {NULL, 0, false};
     struct ms_child child = {0};
     int64_t since = unix_ns();
-    int status = ms_child_run(path, argv, &child);
+    int status;
 
+    note_obstacles(path, options->sim);
+    status = ms_child_run(path, argv, &child);
     if (status)
         return status;
     if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {

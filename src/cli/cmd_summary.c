@@ -63,8 +63,7 @@ static json_t *devices_json(const struct ms_report *report)
     json_t *array = json_array(), *device;
     size_t i, k;
 
-    json_array_foreach(ms_report_array(report->root, "devices"), i, device)
-    {
+    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
         json_t *object = json_object();
 
         for (k = 0; k < MS_ARRAY_LEN(keys); k++)

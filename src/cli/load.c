@@ -52,7 +52,8 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
     *count_p = sites ? count : 0;
     if (!sites)
         return NULL;
-    json_array_foreach(report->sites, i, site) sites[i] = site;
+    json_array_foreach (report->sites, i, site)
+        sites[i] = site;
     sort_key = key;
     qsort(sites, count, sizeof(*sites), compare_sites);
     return sites;

@@ -183,6 +183,47 @@ void ms_outcome_free(struct ms_outcome *outcome)
     free(outcome->found);
 }
 
+static int dump_row(FILE *out, const json_t *row, bool first)
+{
+    if (fputs(first ? "\n" : ",\n", out) < 0)
+        return -1;
+    return json_dumpf(row, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+static int dump_member(FILE *out, const json_t *value)
+{
+    json_t *row;
+    size_t i;
+
+    if (!json_is_array(value))
+        return json_dumpf(value, out, JSON_COMPACT | JSON_ENCODE_ANY);
+    fputc('[', out);
+    json_array_foreach (value, i, row)
+        if (dump_row(out, row, i == 0) < 0)
+            return -1;
+    return fputs(json_array_size(value) ? "\n]" : "]", out) < 0 ? -1 : 0;
+}
+
+int ms_outcome_dump(FILE *out, const struct ms_report *report)
+{
+    bool first = true;
+    const char *name;
+    json_t *value;
+
+    fputc('{', out);
+    json_object_foreach (report->root, name, value) {
+        json_t *key = json_string(name);
+
+        if (!key || dump_row(out, key, first) < 0 || fputs(": ", out) < 0 || dump_member(out, value) < 0) {
+            json_decref(key);
+            return -1;
+        }
+        json_decref(key);
+        first = false;
+    }
+    return fputs("\n}\n", out) < 0 ? -1 : 0;
+}
+
 int ms_outcome_store(const char *path, const struct ms_report *report)
 {
     struct stat st;
@@ -191,7 +232,7 @@ int ms_outcome_store(const char *path, const struct ms_report *report)
 
     if (!out)
         return -1;
-    if (json_dumpf(report->root, out, JSON_INDENT(1)) < 0 || fputc('\n', out) == EOF) {
+    if (ms_outcome_dump(out, report) < 0) {
         ms_cli_error("cannot write %s: %s", path, strerror(errno));
         ms_cli_discard_output(out);
         return -1;

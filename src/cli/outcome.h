@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "report/read.h"
@@ -36,6 +37,8 @@ void ms_outcome_find(const char *pattern, pid_t pid, int64_t since_unix_ns, stru
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
 
+/** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
+int ms_outcome_dump(FILE *out, const struct ms_report *report);
 /** Write `report` to `path` through a file beside it, keeping the mode of what is there. 0, or -1 after an
  * error line. */
 int ms_outcome_store(const char *path, const struct ms_report *report);

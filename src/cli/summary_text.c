@@ -17,8 +17,7 @@ static void print_argv(FILE *out, const json_t *run)
     json_t *word;
     size_t i;
 
-    json_array_foreach(json_object_get(run, "argv"), i, word)
-    {
+    json_array_foreach (json_object_get(run, "argv"), i, word) {
         if (i)
             fputc(' ', out);
         if (i == 12) {
@@ -70,8 +69,7 @@ static void print_devices(FILE *out, const struct ms_report *report)
     ms_text_heading(out, "Devices");
     fprintf(out, "  %-8s %10s %10s %8s %10s %10s  %s\n", "device", "peak", "live", "blocks", "leaked",
             "memory", "name");
-    json_array_foreach(devices, i, device)
-    {
+    json_array_foreach (devices, i, device) {
         fprintf(out, "  %-4s", ms_report_text(device, "api"));
         fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
@@ -124,8 +122,7 @@ static void print_apis(FILE *out, const struct ms_report *report)
         return;
     ms_text_heading(out, "Interfaces");
     fprintf(out, "  %10s %10s %9s  %s\n", "calls", "bytes", "failures", "name");
-    json_array_foreach(apis, i, api)
-    {
+    json_array_foreach (apis, i, api) {
         fprintf(out, "  %10" JSON_INTEGER_FORMAT " %10s %9" JSON_INTEGER_FORMAT "  ",
                 ms_report_int(api, "calls"), ms_text_size(ms_report_int(api, "bytes")).text,
                 ms_report_int(api, "failures"));
@@ -143,8 +140,7 @@ static void print_oom(FILE *out, const struct ms_report *report)
     if (!json_array_size(rows))
         return;
     ms_text_heading(out, "Out of memory");
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
         ms_text_put(out, ms_report_text(row, "api"));
         fprintf(out, " of %s on device %" JSON_INTEGER_FORMAT " (",
@@ -177,8 +173,7 @@ static void print_coverage(FILE *out, const struct ms_report *report)
                 ms_report_int(coverage, "late_frees"));
     if (!json_array_size(spots))
         fputs("  nothing is known to have been missed\n", out);
-    json_array_foreach(spots, i, spot)
-    {
+    json_array_foreach (spots, i, spot) {
         fputs("  not seen: ", out);
         ms_text_put(out, json_is_string(spot) ? json_string_value(spot) : ms_report_text(spot, "message"));
         fputc('\n', out);
@@ -193,8 +188,7 @@ static void print_findings(FILE *out, const struct ms_report *report)
     if (!json_array_size(findings))
         return;
     ms_text_heading(out, "Findings");
-    json_array_foreach(findings, i, finding)
-    {
+    json_array_foreach (findings, i, finding) {
         fputs("  ", out);
         ms_text_put(out, ms_report_text(finding, "severity"));
         fputs(": ", out);
@@ -223,8 +217,7 @@ static void print_diagnostics(FILE *out, const struct ms_report *report)
                 "  dropped for want of room: %" JSON_INTEGER_FORMAT " events, %" JSON_INTEGER_FORMAT
                 " stacks\n",
                 events, stacks);
-    json_array_foreach(lines, i, line)
-    {
+    json_array_foreach (lines, i, line) {
         fputs("  ", out);
         ms_text_put(out, json_is_string(line) ? json_string_value(line) : ms_report_text(line, "message"));
         fputc('\n', out);

@@ -44,8 +44,7 @@ static json_t *row_by_id(json_t *rows, json_int_t id)
 
     if (row && ms_report_int(row, "id") == id)
         return row;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         json_t *own = json_object_get(row, "id");
 
         if (json_is_integer(own) && json_integer_value(own) == id)
@@ -90,8 +89,7 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device)
     json_t *leak;
     size_t i;
 
-    json_array_foreach(leaks, i, leak)
-    {
+    json_array_foreach (leaks, i, leak) {
         json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
 
         if (strcmp(ms_report_text(leak, "class"), "suppressed") &&

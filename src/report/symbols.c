@@ -172,28 +172,79 @@ static void resolve_frames(struct pass *pass, struct order *orders, size_t count
         ms_resolver_close(resolver);
 }
 
-/* A node whose frame became several: put nodes for the outer functions between it and its parent. */
-static void insert_callers(struct pass *pass, size_t frames)
+/* Node 0 is "no stack" and has no frame, whatever stands in its place. */
+static size_t extra_of(const struct pass *pass, size_t id, size_t frames)
 {
-    json_t *stacks = pass->report->stacks;
-    size_t count = json_array_size(stacks);
+    const json_t *frame = json_array_get(json_array_get(pass->report->stacks, id), 1);
+    json_int_t index = json_integer_value(frame);
+
+    return id && json_is_integer(frame) && index >= 0 && (size_t)index < frames ? pass->extra_count[index]
+                                                                                : 0;
+}
+
+/* Rows that speak of a stack: sites[] and oom[] today, whatever else gets a member "stack" later. */
+static void renumber_rows(const struct ms_report *report, const json_int_t *numbers, size_t count)
+{
+    const char *name;
+    json_t *rows, *row;
+    size_t i;
+
+    json_object_foreach (report->root, name, rows) {
+        json_array_foreach (rows, i, row) {
+            json_t *stack = json_object_get(row, "stack");
+
+            if (json_is_integer(stack) && json_integer_value(stack) > 0 &&
+                (size_t)json_integer_value(stack) < count)
+                json_object_set_new(row, "stack", json_integer(numbers[json_integer_value(stack)]));
+        }
+    }
+}
+
+/* A node whose frame became several gets nodes for the outer functions right before it, so that a parent
+ * still comes before its children. `numbers` is where each old node goes. */
+static json_t *expand_stacks(const struct pass *pass, const json_int_t *numbers, size_t count, size_t frames)
+{
+    json_t *expanded = json_array();
     size_t id, k;
 
-    for (id = 1; id < count; id++) {
-        json_t *node = json_array_get(stacks, id);
-        json_int_t frame = json_integer_value(json_array_get(node, 1));
+    for (id = 0; id < count; id++) {
+        json_t *node = json_array_get(pass->report->stacks, id);
         json_int_t parent = json_integer_value(json_array_get(node, 0));
+        json_int_t frame = json_integer_value(json_array_get(node, 1));
 
-        if (!json_is_integer(json_array_get(node, 1)) || frame < 0 || (size_t)frame >= frames)
-            continue;
-        for (k = pass->extra_count[frame]; k > 0; k--) {
+        if (parent > 0 && (size_t)parent < count)
+            parent = numbers[parent];
+        for (k = extra_of(pass, id, frames); k > 0; k--) {
             json_array_append_new(
-                stacks, json_pack("[I, I]", parent, (json_int_t)(pass->extra_first[frame] + k - 1)));
-            parent = (json_int_t)json_array_size(stacks) - 1;
+                expanded, json_pack("[I, I]", parent, (json_int_t)(pass->extra_first[frame] + k - 1)));
+            parent = (json_int_t)json_array_size(expanded) - 1;
         }
-        if (pass->extra_count[frame])
-            json_array_set_new(node, 0, json_integer(parent));
+        json_array_append_new(expanded, json_pack("[I, I]", parent, frame));
     }
+    return expanded;
+}
+
+static void insert_callers(const struct pass *pass, size_t frames)
+{
+    struct ms_report *report = pass->report;
+    size_t id, count = json_array_size(report->stacks);
+    json_int_t *numbers = calloc(count + 1, sizeof(*numbers));
+    json_int_t next = 0;
+    json_t *expanded;
+
+    if (!numbers || frames == json_array_size(report->frames)) {
+        free(numbers);
+        return;
+    }
+    for (id = 0; id < count; id++) {
+        next += (json_int_t)extra_of(pass, id, frames);
+        numbers[id] = next++;
+    }
+    expanded = expand_stacks(pass, numbers, count, frames);
+    json_object_set_new(report->root, "stacks", expanded);
+    report->stacks = expanded;
+    renumber_rows(report, numbers, count);
+    free(numbers);
 }
 
 void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places,

@@ -19,9 +19,9 @@ typedef void (*ms_symbols_complaint_func_t)(void *arg, const char *line);
 /** Put function, file and line into the native frames that have none, and set run.symbolized.
  *
  * An address inside inlined functions becomes several frames: the frame that was there names the innermost
- * function, those it was inlined into are appended to frames[] and stacks[]; ids that were in the file stay
- * as they are, so a node's parent may come after it. A recorded address is the one the call returns to, so
- * the byte before it is looked up. */
+ * function, those it was inlined into are appended to frames[], and stacks[] is rewritten with a node for
+ * each; whatever speaks of a stack is renumbered. A recorded address is the one the call returns to, so the
+ * byte before it is looked up. */
 void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places *places,
                         ms_symbols_complaint_func_t complain, void *arg, struct ms_symbols_result *result_p);
 

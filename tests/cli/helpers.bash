@@ -5,6 +5,7 @@ data=$top_srcdir/tests/cli/data
 setup() {
     [ -x "$TEST_BIN" ] || skip "the memshim command is not built (jansson or libdw is missing)"
     cd "$TEST_TMP" || return 1
+    rm -rf -- *
 }
 
 # try ARGUMENTS...: the command, its two outputs kept apart in $out and $err, its status in $status.

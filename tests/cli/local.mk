@@ -1,10 +1,26 @@
 # tests/cli: the memshim command, one file per verb.
 EXTRA_DIST += tests/cli/helpers.bash tests/cli/data/train.json $(ms_cli_tests)
 ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/damaged.bats \
-	tests/cli/env.bats
+	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.
 check_PROGRAMS += tests/cli/self_report
 tests_cli_self_report_SOURCES = tests/cli/self_report.c
 tests_cli_self_report_CFLAGS = $(AM_CFLAGS) -g -O2
+
+# Stands in for libmemshim.so where `memshim run` itself is tested.
+check_PROGRAMS += tests/cli/fake_shim.so
+tests_cli_fake_shim_so_SOURCES = tests/cli/fake_shim.c
+tests_cli_fake_shim_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cli_fake_shim_so_LDFLAGS = $(AM_LDFLAGS) -shared
+
+if BUILD_CLI
+check_PROGRAMS += tests/cli/test_schema
+TESTS += tests/cli/test_schema
+tests_cli_test_schema_SOURCES = tests/cli/test_schema.c tests/tap.h src/report/schema.h src/report/schema.c \
+	src/report/schema_rules.h src/report/schema_rules.c
+nodist_tests_cli_test_schema_SOURCES = src/report/report_schema.c
+tests_cli_test_schema_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_cli_test_schema_LDADD = $(JANSSON_LIBS) -lm
+endif

@@ -83,7 +83,7 @@ static void print_report(const char *path, void **addresses, int count)
                i ? ", " : "\", \"generation\": 0, \"owner\": \"program\"}],\n \"frames\": [",
                (unsigned long)(place.address - place.bias));
     }
-    printf("],\n \"stacks\": [[0, 0]");
+    printf("],\n \"stacks\": [[0, -1]");
     for (i = count - 1; i >= 0; i--)
         printf(", [%d, %d]", count - 1 - i, i);
     printf("],\n \"sites\": [{\"id\": 0, \"stack\": %d, \"device\": 0, \"api\": \"cudaMalloc\", "
@@ -92,8 +92,8 @@ static void print_report(const char *path, void **addresses, int count)
            count);
 }
 
-/* Frames outside this program (the C library's start) are left out: what they are called is not ours to say. So are the
- * ones before this function's caller: under a sanitizer backtrace() is not the C library's own. */
+/* Frames outside this program (the C library's start) are left out: what they are called is not ours to say.
+ * So are the ones before this function's caller: under a sanitizer backtrace() is not the C library's own. */
 __attribute__((noinline)) static void record(const char *path)
 {
     void *addresses[DEPTH_MAX], *own[DEPTH_MAX];

@@ -1,0 +1,84 @@
+/* cmd_validate.c - memshim validate: reports held against the schema, and against themselves.
+ *
+ * Floor 5. */
+#include "cli/cli.h"
+#include "report/consistent.h"
+#include "report/read.h"
+#include "report/schema.h"
+#include "report/text.h"
+
+#define SHOWN_MAX 100 /* violations printed of one file; one mistake in a writer shows up in every row */
+
+struct listener {
+    const char *file;
+    size_t count;
+};
+
+static int take(void *arg, int id, const char *value)
+{
+    (void)value;
+    if (id == 's')
+        *(bool *)arg = true;
+    return 0;
+}
+
+static void violation(void *arg, const char *path, const char *text)
+{
+    struct listener *listener = arg;
+
+    if (++listener->count > SHOWN_MAX)
+        return;
+    ms_text_put(stdout, listener->file);
+    fputs(": ", stdout);
+    ms_text_put(stdout, path);
+    fputc(' ', stdout);
+    ms_text_put(stdout, text);
+    fputc('\n', stdout);
+}
+
+/* Figures are compared only where all of them have the right form. */
+static int validate(const char *path, const json_t *schema)
+{
+    struct listener listener = {path, 0};
+    struct ms_report report;
+    char error[4608];
+
+    if (ms_report_read(path, &report, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return MS_EXIT_USAGE;
+    }
+    if (!ms_schema_validate(schema, report.root, violation, &listener))
+        ms_report_consistent(&report, violation, &listener);
+    if (listener.count > SHOWN_MAX)
+        printf("%s: and %zu more\n", path, listener.count - SHOWN_MAX);
+    ms_report_close(&report);
+    return listener.count ? MS_EXIT_CONDITION : MS_EXIT_OK;
+}
+
+int ms_cmd_validate(int argc, char **argv)
+{
+    bool print_schema = false;
+    int first = ms_cli_parse(argc, argv, false, take, &print_schema), status = MS_EXIT_OK, one, i;
+    json_t *schema;
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (first == argc && !print_schema) {
+        ms_cli_error("no report given; usage: memshim validate FILE...");
+        return MS_EXIT_USAGE;
+    }
+    if (print_schema)
+        fputs(ms_report_schema, stdout);
+    schema = ms_schema_of_report();
+    if (!schema) {
+        ms_cli_error("out of memory");
+        return MS_EXIT_USAGE;
+    }
+    for (i = first; i < argc; i++) {
+        one = validate(argv[i], schema);
+        status = one > status ? one : status;
+    }
+    json_decref(schema);
+    one = ms_cli_close_output(stdout);
+    return one > status ? one : status;
+}

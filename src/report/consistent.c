@@ -1,0 +1,275 @@
+/* consistent.c - whether the figures of a report agree with each other; see consistent.h.
+ *
+ * Floor 4, command line only. Every equation is one function. Sums over sites are compared only where nothing
+ * was dropped: what did not fit into a table is counted in `overhead` and is in no sum. */
+#include "report/consistent.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+struct inquiry {
+    const struct ms_report *report;
+    ms_schema_complaint_func_t complain;
+    void *arg;
+    size_t complaints;
+};
+
+static MS_PRINTF(3, 4) void complain(struct inquiry *inquiry, const char *path, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    inquiry->complaints++;
+    inquiry->complain(inquiry->arg, path, text);
+}
+
+/* "$.name[index].key" */
+static const char *at(const char *name, size_t index, const char *key)
+{
+    static char path[128];
+
+    snprintf(path, sizeof(path), "$.%s[%zu].%s", name, index, key);
+    return path;
+}
+
+static void expect_equal(struct inquiry *inquiry, const char *path, json_int_t value, const char *what,
+                         json_int_t other)
+{
+    if (value != other)
+        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", but %s is %" JSON_INTEGER_FORMAT, value, what,
+                 other);
+}
+
+static void expect_at_most(struct inquiry *inquiry, const char *path, json_int_t value, const char *what,
+                           json_int_t bound)
+{
+    if (value > bound)
+        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", more than %s, %" JSON_INTEGER_FORMAT, value,
+                 what, bound);
+}
+
+static void check_ids(struct inquiry *inquiry, const char *name)
+{
+    json_t *rows = ms_report_array(inquiry->report->root, name), *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row)
+        expect_equal(inquiry, at(name, i, "id"), ms_report_int(row, "id"), "its place in the list",
+                     (json_int_t)i);
+}
+
+static void expect_index(struct inquiry *inquiry, const char *path, const json_t *index, const json_t *rows)
+{
+    if (json_is_integer(index) &&
+        (json_integer_value(index) < 0 || (size_t)json_integer_value(index) >= json_array_size(rows)))
+        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", which names none of %zu rows",
+                 json_integer_value(index), json_array_size(rows));
+}
+
+static void check_references(struct inquiry *inquiry)
+{
+    const struct ms_report *report = inquiry->report;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (report->frames, i, row)
+        expect_index(inquiry, at("frames", i, "module"), json_object_get(row, "module"), report->modules);
+    json_array_foreach (report->stacks, i, row) {
+        expect_index(inquiry, at("stacks", i, "parent"), json_array_get(row, 0), report->stacks);
+        if (i) /* row 0 is "no stack" and has no frame */
+            expect_index(inquiry, at("stacks", i, "frame"), json_array_get(row, 1), report->frames);
+    }
+    json_array_foreach (report->sites, i, row)
+        expect_index(inquiry, at("sites", i, "stack"), json_object_get(row, "stack"), report->stacks);
+    json_array_foreach (ms_report_array(report->root, "leaks"), i, row)
+        expect_index(inquiry, at("leaks", i, "site"), json_object_get(row, "site"), report->sites);
+    json_array_foreach (ms_report_array(report->root, "findings"), i, row)
+        expect_index(inquiry, at("findings", i, "site"), json_object_get(row, "site"), report->sites);
+    json_array_foreach (ms_report_array(report->root, "oom"), i, row)
+        expect_index(inquiry, at("oom", i, "stack"), json_object_get(row, "stack"), report->stacks);
+}
+
+/* So no stack is its own caller, and one pass over the table is enough for a reader. */
+static void check_parents(struct inquiry *inquiry)
+{
+    json_t *node;
+    size_t i;
+
+    json_array_foreach (inquiry->report->stacks, i, node)
+        if (i)
+            expect_at_most(inquiry, at("stacks", i, "parent"), json_integer_value(json_array_get(node, 0)),
+                           "the node before it", (json_int_t)i - 1);
+}
+
+/* Whether a site's blocks count towards its device: host memory and what others own does not. */
+static bool is_device_memory(const json_t *site)
+{
+    static const char *const others[] = {"pinned", "registered", "imported"};
+    const char *kind = ms_report_text(site, "kind");
+    size_t i;
+
+    for (i = 0; i < MS_ARRAY_LEN(others); i++)
+        if (!strcmp(kind, others[i]))
+            return false;
+    return true;
+}
+
+static json_int_t sum_of_sites(const struct ms_report *report, json_int_t device, const char *key)
+{
+    json_int_t sum = 0;
+    json_t *site;
+    size_t i;
+
+    json_array_foreach (report->sites, i, site)
+        if (ms_report_int(site, "device") == device && is_device_memory(site))
+            sum += ms_report_int(site, key);
+    return sum;
+}
+
+/* What found no room is in no sum, and a record that was read while it changed need not add up. */
+static bool adds_up(const struct ms_report *report)
+{
+    return !ms_report_int(json_object_get(report->root, "overhead"), "dropped_events") &&
+           ms_report_bool(json_object_get(report->root, "run"), "complete");
+}
+
+static json_int_t sum_of_members(const json_t *object)
+{
+    json_int_t sum = 0;
+    const char *name;
+    json_t *member;
+
+    json_object_foreach ((json_t *)object, name, member)
+        sum += json_integer_value(member);
+    return sum;
+}
+
+static void check_device(struct inquiry *inquiry, const json_t *device, size_t i)
+{
+    static const struct {
+        const char *device, *site, *what;
+    } sums[] = {
+        {"live_bytes", "live_bytes", "the sum of its sites' live_bytes"},
+        {"live_count", "live_count", "the sum of its sites' live_count"},
+        {"peak_live_bytes", "at_peak_bytes", "the sum of its sites' at_peak_bytes"},
+    };
+    json_int_t index = ms_report_int(device, "index");
+    size_t k;
+
+    for (k = 0; k < MS_ARRAY_LEN(sums) && adds_up(inquiry->report); k++)
+        expect_equal(inquiry, at("devices", i, sums[k].device), ms_report_int(device, sums[k].device),
+                     sums[k].what, sum_of_sites(inquiry->report, index, sums[k].site));
+    expect_at_most(inquiry, at("devices", i, "live_bytes"), ms_report_int(device, "live_bytes"),
+                   "peak_live_bytes", ms_report_int(device, "peak_live_bytes"));
+    expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
+                 "the sum of reserved_parts", sum_of_members(json_object_get(device, "reserved_parts")));
+    expect_equal(inquiry, at("devices", i, "peak_reserved_bytes"),
+                 ms_report_int(device, "peak_reserved_bytes"), "the sum of peak_parts",
+                 sum_of_members(json_object_get(device, "peak_parts")));
+}
+
+static void check_site(struct inquiry *inquiry, const json_t *site, size_t i)
+{
+    expect_at_most(inquiry, at("sites", i, "live_bytes"), ms_report_int(site, "live_bytes"), "max_bytes",
+                   ms_report_int(site, "max_bytes"));
+    expect_at_most(inquiry, at("sites", i, "at_peak_bytes"), ms_report_int(site, "at_peak_bytes"),
+                   "max_bytes", ms_report_int(site, "max_bytes"));
+    expect_at_most(inquiry, at("sites", i, "max_bytes"), ms_report_int(site, "max_bytes"), "total_bytes",
+                   ms_report_int(site, "total_bytes"));
+    expect_at_most(inquiry, at("sites", i, "live_count"), ms_report_int(site, "live_count"), "total_count",
+                   ms_report_int(site, "total_count"));
+    expect_equal(inquiry, at("sites", i, "total_count"), ms_report_int(site, "total_count"),
+                 "the sum of size_hist", sum_of_members(json_object_get(site, "size_hist")));
+}
+
+/* A leak is what its site still holds and what died with its context. Memory registered or imported was
+ * allocated elsewhere. */
+static void check_leak(struct inquiry *inquiry, const json_t *leak, size_t i)
+{
+    const json_t *site = ms_report_site(inquiry->report, ms_report_int(leak, "site"));
+
+    expect_equal(inquiry, at("leaks", i, "bytes"), ms_report_int(leak, "bytes"),
+                 "what its site holds and lost with contexts",
+                 ms_report_int(site, "live_bytes") + ms_report_int(leak, "died_with_context_bytes"));
+    expect_at_most(inquiry, at("leaks", i, "count"), ms_report_int(leak, "count"),
+                   "the blocks of its site that were not freed",
+                   ms_report_int(site, "total_count") - ms_report_int(site, "freed_count"));
+}
+
+static void check_leaks(struct inquiry *inquiry)
+{
+    const struct ms_report *report = inquiry->report;
+    json_t *leaks = ms_report_array(report->root, "leaks"), *row;
+    bool *leaked = calloc(json_array_size(report->sites) + 1, sizeof(*leaked));
+    size_t i;
+
+    json_array_foreach (leaks, i, row) {
+        check_leak(inquiry, row, i);
+        if (leaked)
+            leaked[ms_report_int(row, "site")] = true;
+    }
+    json_array_foreach (report->sites, i, row)
+        if (leaked && !leaked[i] && ms_report_int(row, "live_count") && is_device_memory(row))
+            complain(inquiry, at("sites", i, "live_count"), "is not 0, but leaks lists no leak of the site");
+    free(leaked);
+}
+
+static void check_apis(struct inquiry *inquiry)
+{
+    json_t *apis = ms_report_array(inquiry->report->root, "apis"), *api;
+    size_t i;
+
+    json_array_foreach (apis, i, api) {
+        json_int_t calls = ms_report_int(api, "calls");
+
+        expect_at_most(inquiry, at("apis", i, "failures"), ms_report_int(api, "failures"), "calls", calls);
+        expect_equal(inquiry, at("apis", i, "calls"), calls, "served and followed together",
+                     ms_report_int(api, "served") + ms_report_int(api, "followed"));
+    }
+}
+
+static void check_timeline(struct inquiry *inquiry)
+{
+    static const char *const series[] = {"live", "reserved", "limbo"};
+    json_t *timeline = json_object_get(inquiry->report->root, "timeline");
+    json_int_t moments = (json_int_t)json_array_size(json_object_get(timeline, "t"));
+    json_t *devices = ms_report_array(timeline, "devices"), *device;
+    size_t i, k;
+
+    json_array_foreach (devices, i, device)
+        for (k = 0; k < MS_ARRAY_LEN(series); k++)
+            if (json_object_get(device, series[k]))
+                expect_equal(inquiry, at("timeline.devices", i, series[k]),
+                             (json_int_t)json_array_size(json_object_get(device, series[k])),
+                             "the length of t", moments);
+}
+
+size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_func_t listener, void *arg)
+{
+    struct inquiry inquiry = {report, listener, arg, 0};
+    json_t *row;
+    size_t i;
+
+    check_ids(&inquiry, "modules");
+    check_ids(&inquiry, "sites");
+    check_references(&inquiry);
+    if (inquiry.complaints) /* what follows goes from row to row */
+        return inquiry.complaints;
+    check_parents(&inquiry);
+    json_array_foreach (ms_report_array(report->root, "devices"), i, row)
+        check_device(&inquiry, row, i);
+    json_array_foreach (report->sites, i, row)
+        check_site(&inquiry, row, i);
+    if (adds_up(report))
+        check_leaks(&inquiry);
+    check_apis(&inquiry);
+    check_timeline(&inquiry);
+    return inquiry.complaints;
+}

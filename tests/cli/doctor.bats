@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# memshim doctor
+load "$TEST_HELPERS/common.bash"
+load helpers
+
+@test "without a program it speaks of the machine" {
+    try doctor
+    [ "$status" -eq 0 ]
+    [[ $out == *"library      $(readlink -f "$TEST_LIB")"* ]]
+    try doctor --json
+    python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["machine"]; assert m["library"] and m["lookup_hooks"] in (True, False)' out.txt
+}
+
+@test "a program that is not there is an error" {
+    try doctor -- ./missing
+    refused 2 "./missing"
+}
+
+@test "a static program, one for another machine, and a set-user-ID one are named as out of reach" {
+    echo 'int main(void) { return 0; }' >main.c
+    if ${TEST_CC:-cc} -static -o static main.c 2>/dev/null; then
+        try doctor --static-only -- ./static
+        [ "$status" -eq 1 ]
+        [[ $out == *"./static is statically linked"* ]]
+    fi
+    ${TEST_CC:-cc} -o plain main.c
+    python3 - <<'END'
+data = bytearray(open("plain", "rb").read())
+data[18:20] = (62 if data[18] != 62 else 183).to_bytes(2, "little")
+open("foreign", "wb").write(data)
+END
+    chmod +x foreign
+    try doctor --static-only -- ./foreign
+    [ "$status" -eq 1 ]
+    [[ $out == *"./foreign is for "*"cannot be loaded into it"* ]]
+    [ "$(id -u)" -eq 0 ] || return 0
+    cp plain setuid
+    chown nobody setuid
+    chmod 4755 setuid
+    try doctor --static-only -- ./setuid
+    [ "$status" -eq 1 ]
+    [[ $out == *"set-user-ID"* ]]
+}
+
+@test "a script is looked through to the program that runs it" {
+    printf '#!/usr/bin/env sh\necho hello\n' >script
+    chmod +x script
+    try doctor --static-only -- ./script
+    [ "$status" -eq 0 ]
+    [[ $out == *"run by       $(command -v sh)"* ]]
+    printf '#!/no/such/shell\n' >script
+    try doctor --static-only -- ./script
+    [ "$status" -eq 1 ]
+    [[ $out == *"/no/such/shell"* ]]
+}
+
+@test "libraries are found as the loader finds them: RPATH, RUNPATH, LD_LIBRARY_PATH, and what is missing" {
+    mkdir one two
+    for directory in one two; do
+        echo 'int cudaMalloc(void **p, unsigned long n) { return p && n; }' >runtime.c
+        ${TEST_CC:-cc} -shared -fPIC -Wl,-soname,libcudart.so.13 -o "$directory/libcudart.so.13" runtime.c
+    done
+    echo 'int cudaMalloc(void **, unsigned long); int main(void) { return cudaMalloc(0, 0); }' >main.c
+    link() { ${TEST_CC:-cc} -o app main.c one/libcudart.so.13 "$@"; }
+    where() { python3 -c 'import json; print([o["path"] for o in json.load(open("out.txt"))["program"]["objects"] if o["name"] == "libcudart.so.13"][0])'; }
+    link -Wl,--disable-new-dtags,-rpath,"\$ORIGIN/one"
+    LD_LIBRARY_PATH=$PWD/two try doctor --static-only --json -- ./app
+    [ "$(readlink -f "$(where)")" = "$PWD/one/libcudart.so.13" ]
+    link -Wl,--enable-new-dtags,-rpath,"\$ORIGIN/one"
+    LD_LIBRARY_PATH=$PWD/two try doctor --static-only --json -- ./app
+    [ "$(where)" = "$PWD/two/libcudart.so.13" ]
+    try doctor --static-only --json -- ./app
+    [ "$(readlink -f "$(where)")" = "$PWD/one/libcudart.so.13" ]
+    rm one/libcudart.so.13
+    if ! ldconfig -p 2>/dev/null | grep -q 'libcudart.so.13'; then
+        try doctor --static-only --json -- ./app
+        [ "$(where)" = None ]
+    fi
+}
+
+@test "the loader's own answer is the same" {
+    need ldd
+    try doctor --static-only --json -- "$(command -v python3)"
+    [ "$status" -eq 0 ]
+    echo 'int main(void) { return 0; }' >main.c
+    ${TEST_CC:-cc} -o app main.c -Wl,--no-as-needed -lm -lz 2>/dev/null || ${TEST_CC:-cc} -o app main.c -Wl,--no-as-needed -lm
+    ldd app | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort >loader.txt
+    [ -s loader.txt ]
+    # The doctor lists only objects that concern a GPU; "not found" is listed always, so nothing may be missing here.
+    try doctor --static-only --json -- ./app
+    python3 -c 'import json; assert not [o for o in json.load(open("out.txt"))["program"]["objects"] if not o["path"]]'
+}
+
+@test "a copy of the runtime inside a program is found, stripped or not, and is an obstacle on the simulator" {
+    [ -n "$TEST_CUDA_HOME" ] || skip "there is no CUDA toolkit"
+    PATH=$PATH:$TEST_CUDA_HOME/bin need nvcc
+    printf '#include <cuda_runtime.h>\nint main() { void *p; return cudaMalloc(&p, 1); }\n' >app.cu
+    PATH=$PATH:$TEST_CUDA_HOME/bin nvcc -o app app.cu
+    cp app stripped
+    strip stripped
+    for program in ./app ./stripped; do
+        try doctor --static-only -- "$program"
+        [ "$status" -eq 0 ]
+        [[ $out == *"a copy of the CUDA runtime inside"* ]]
+        try doctor --static-only --sim -- "$program"
+        [ "$status" -eq 1 ]
+        [[ $out == *"cannot run on the simulated one"* ]]
+    done
+    PATH=$PATH:$TEST_CUDA_HOME/bin nvcc -cudart shared -o app app.cu
+    try doctor --static-only -- ./app
+    [[ $out != *"inside"* ]]
+    [[ $out == *"calls the CUDA runtime"* ]]
+}
+
+@test "the run itself: the program's output goes to standard error, its status is shown, nothing is left behind" {
+    need_plain sh
+    TMPDIR=$PWD try doctor --json -- sh -c 'echo from the program; exit 3'
+    [ "$status" -eq 0 ]
+    grep -q 'from the program' err.txt
+    python3 -c 'import json; r = json.load(open("out.txt")); assert r["run"]["status"] == 3 and r["run"]["reports"] == 0'
+    [ -z "$(ls -d memshim-doctor.* 2>/dev/null)" ]
+}

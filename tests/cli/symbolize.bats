@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# memshim symbolize
+load "$TEST_HELPERS/common.bash"
+load helpers
+
+# frames FILE: "function line kind" of the stack of site 0, innermost first.
+frames() {
+    python3 - "$1" <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+stack = report["sites"][0]["stack"]
+while stack:
+    parent, index = report["stacks"][stack]
+    assert parent < stack
+    frame = report["frames"][index]
+    print(frame.get("function", "?"), frame.get("line", "?"), "inlined" if frame.get("inlined") else "plain")
+    stack = parent
+END
+}
+
+@test "functions, files and lines are written in, inlined functions as frames of their own" {
+    "$top_builddir/tests/cli/self_report" >self.json 2>expected.txt
+    try symbolize -o named.json self.json
+    [ "$status" -eq 0 ]
+    [[ $err == *"2 frames had no name; 2 have one now, 2 with file and line"* ]]
+    frames named.json >found.txt
+    diff expected.txt found.txt
+    grep -q '"symbolized":true' named.json
+    try leaks named.json
+    [[ $out == *"self_report.c:"* ]]
+}
+
+@test "the lines are those that addr2line gives" {
+    need addr2line
+    "$top_builddir/tests/cli/self_report" >self.json 2>expected.txt
+    "$TEST_BIN" symbolize -o named.json self.json
+    pc=$(python3 -c 'import json; print(hex(int(json.load(open("self.json"))["frames"][0]["rel_pc"], 16) - 1))')
+    addr2line -f -i -e "$top_builddir/tests/cli/self_report" "$pc" | sed 's/ (discriminator.*//' |
+        awk 'NR % 2 { name = $0; next } { sub(/.*:/, ""); print name, $0 }' >oracle.txt
+    frames named.json | sed 's/ [a-z]*$//' | head -n "$(wc -l <oracle.txt)" | diff oracle.txt -
+    [ "$(wc -l <oracle.txt)" -eq 3 ]
+}
+
+@test "a report is replaced by itself only with -f, keeping its mode" {
+    "$top_builddir/tests/cli/self_report" >self.json 2>/dev/null
+    chmod 640 self.json
+    try symbolize self.json
+    refused 2 "self.json" "-f"
+    try symbolize -f self.json
+    [ "$status" -eq 0 ]
+    [ "$(stat -c %a self.json)" = 640 ]
+    frames self.json | grep -q main
+    cp self.json once.json
+    try symbolize -f self.json
+    cmp self.json once.json
+    try symbolize -o - self.json
+    [ "$out" = "$(cat once.json)" ]
+}
+
+@test "another build of the module is not believed, and said" {
+    "$top_builddir/tests/cli/self_report" >self.json 2>/dev/null
+    sed -i 's/"build_id": "..../"build_id": "0000/' self.json
+    try symbolize -o named.json self.json
+    [ "$status" -eq 0 ]
+    [[ $err == *"self_report: another build than the recorded one (build id 0000"* ]]
+    frames named.json | grep -q '^? ?'
+}
+
+@test "a module that is gone is named once" {
+    "$top_builddir/tests/cli/self_report" >self.json 2>/dev/null
+    sed -i 's|"path": "[^"]*|"path": "/no/such/program|' self.json
+    try symbolize -o named.json self.json
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '/no/such/program: not found' err.txt)" -eq 1 ]
+}
+
+@test "--sysroot finds a module that was copied away" {
+    mkdir -p root/opt
+    cp "$top_builddir/tests/cli/self_report" root/opt/
+    "$top_builddir/tests/cli/self_report" 2>expected.txt | sed 's|"path": "[^"]*|"path": "/opt/self_report|' >self.json
+    try symbolize --sysroot root -o named.json self.json
+    [ "$status" -eq 0 ]
+    frames named.json | diff expected.txt -
+    try symbolize --sysroot missing -o named.json self.json
+    refused 2 "--sysroot" "missing"
+}
+
+@test "a stripped module: its symbols alone, then its separate debug file by --debug-path" {
+    need objcopy
+    id=$("$top_builddir/tests/cli/self_report" 2>/dev/null | sed -n 's/.*"build_id": "\([0-9a-f]*\)".*/\1/p')
+    [ -n "$id" ]
+    mkdir -p "debug/.build-id/${id:0:2}"
+    objcopy --only-keep-debug "$top_builddir/tests/cli/self_report" "debug/.build-id/${id:0:2}/${id:2}.debug"
+    objcopy --strip-debug "$top_builddir/tests/cli/self_report" nodebug
+    objcopy --strip-all "$top_builddir/tests/cli/self_report" stripped
+    ./nodebug >self.json 2>expected.txt
+    try symbolize -o named.json self.json
+    frames named.json >found.txt
+    [ "$(cat found.txt)" = "$(printf 'outer ? plain\nmain ? plain')" ]
+    ./stripped >self.json 2>/dev/null
+    try symbolize -f -o named.json self.json
+    frames named.json >found.txt
+    [ "$(sort -u found.txt)" = "? ? plain" ]
+    try symbolize --debug-path debug -f -o named.json self.json
+    frames named.json | diff expected.txt -
+}
+
+@test "the names of C++ functions are made readable" {
+    need c++
+    grep -q MS_HAVE_DEMANGLE.1 "$top_builddir/config.h" || skip "no demangler in this build"
+    cat >mangled.cc <<'END'
+#include <cstdio>
+namespace room { struct Chair { template <typename T> __attribute__((noinline)) static void *sit(T) { return __builtin_return_address(0); } };
+__attribute__((noinline)) void *there(int x) { void *p = Chair::sit(x); asm volatile("" : "+r"(p)); return p; } }
+extern "C" char __executable_start;
+int main(int argc, char **) {
+    std::printf("0x%lx\n", (unsigned long)((char *)room::there(argc) - &__executable_start));
+}
+END
+    c++ -g -O1 -o mangled mangled.cc
+    cat >self.json <<END
+{"schema_version": "1.0", "run": {"symbolized": false}, "modules": [{"id": 0, "path": "$PWD/mangled"}],
+ "frames": [{"kind": "native", "module": 0, "rel_pc": "$(./mangled)"}], "stacks": [[0, -1], [0, 0]],
+ "sites": [{"id": 0, "stack": 1}]}
+END
+    try symbolize -o named.json self.json
+    grep -q '"function":"room::there(int)"' named.json
+}
+
+@test "no file of a report makes it read a pipe, a directory or the network" {
+    mkfifo pipe
+    "$top_builddir/tests/cli/self_report" 2>/dev/null | sed "s|\"path\": \"[^\"]*|\"path\": \"$PWD/pipe|" >self.json
+    DEBUGINFOD_URLS=http://127.0.0.1:9/ try symbolize -o named.json self.json
+    [ "$status" -eq 0 ]
+    [[ $err == *"pipe: cannot be read as an ELF file"* ]]
+    sed -i "s|$PWD/pipe|$PWD|" self.json
+    try symbolize -f -o named.json self.json
+    [ "$status" -eq 0 ]
+}
