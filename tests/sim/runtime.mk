@@ -1,5 +1,4 @@
 # tests/sim: the simulated CUDA runtime; see docs/testing.md
-sim_test_cppflags = $(AM_CPPFLAGS)
 # The runtime is found beside the tests, and so is the driver it opens: that takes a DT_RPATH, not a RUNPATH.
 sim_test_ldflags = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
 
@@ -15,3 +14,61 @@ TESTS += tests/sim/runtime_lookup
 
 dist_check_SCRIPTS += tests/sim/runtime_exports.sh
 TESTS += tests/sim/runtime_exports.sh
+
+# Each of these is built twice, against either version of the runtime.
+
+check_PROGRAMS += tests/sim/runtime_memory_13
+tests_sim_runtime_memory_13_SOURCES = tests/sim/runtime_memory.c tests/tap.h
+tests_sim_runtime_memory_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_memory_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_memory_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_memory_13
+
+check_PROGRAMS += tests/sim/runtime_memory_12
+tests_sim_runtime_memory_12_SOURCES = tests/sim/runtime_memory.c tests/tap.h
+tests_sim_runtime_memory_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_memory_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_memory_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_memory_12
+
+check_PROGRAMS += tests/sim/runtime_copy_13
+tests_sim_runtime_copy_13_SOURCES = tests/sim/runtime_copy.c tests/tap.h
+tests_sim_runtime_copy_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_copy_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_copy_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_copy_13
+
+check_PROGRAMS += tests/sim/runtime_copy_12
+tests_sim_runtime_copy_12_SOURCES = tests/sim/runtime_copy.c tests/tap.h
+tests_sim_runtime_copy_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_copy_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_copy_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_copy_12
+
+check_PROGRAMS += tests/sim/runtime_stream_13
+tests_sim_runtime_stream_13_SOURCES = tests/sim/runtime_stream.c tests/tap.h
+tests_sim_runtime_stream_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_stream_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_stream_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_stream_13
+
+check_PROGRAMS += tests/sim/runtime_stream_12
+tests_sim_runtime_stream_12_SOURCES = tests/sim/runtime_stream.c tests/tap.h
+tests_sim_runtime_stream_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_stream_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_stream_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_stream_12
+
+check_PROGRAMS += tests/sim/runtime_device_13
+tests_sim_runtime_device_13_SOURCES = tests/sim/runtime_device.c tests/tap.h
+tests_sim_runtime_device_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_device_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_device_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_device_13
+
+check_PROGRAMS += tests/sim/runtime_device_12
+tests_sim_runtime_device_12_SOURCES = tests/sim/runtime_device.c tests/tap.h
+tests_sim_runtime_device_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_device_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_device_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_device_12
