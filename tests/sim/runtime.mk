@@ -72,3 +72,7 @@ tests_sim_runtime_device_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_device_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_device_12_LDADD = libcudart.so.12 -ldl
 TESTS += tests/sim/runtime_device_12
+
+dist_check_SCRIPTS += tests/sim/runtime_vendor.sh
+EXTRA_DIST += tests/sim/vendor/plain.c tests/sim/vendor/kernel.cu
+TESTS += tests/sim/runtime_vendor.sh

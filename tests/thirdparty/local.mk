@@ -1,1 +1,8 @@
-# tests/thirdparty: tests listed here run under make check; see docs/testing.md
+# tests/thirdparty: programs from PyPI, unmodified; skipped where PyPI cannot be reached
+dist_check_SCRIPTS += tests/thirdparty/packages.sh
+EXTRA_DIST += tests/thirdparty/requirements.txt tests/thirdparty/numba_copy.py tests/thirdparty/cumm_copy.py
+TESTS += tests/thirdparty/packages.sh
+clean-local: clean-thirdparty
+clean-thirdparty:
+	rm -rf tests/thirdparty/venv
+.PHONY: clean-thirdparty
