@@ -125,7 +125,7 @@ static bool insert(struct shard *shard, uint64_t h, const struct ms_block *block
         return false;
     uint32_t place = probe(shard, h, block->space, block->key);
     if (shard->index[place]) { /* its free was never seen */
-        ms_account_remove(slot_at(shard, shard->index[place] - 1));
+        ms_account_remove(slot_at(shard, shard->index[place] - 1), MS_BLOCK_UNSEEN, block->born_ns);
         remove_place(shard, place);
         atomic_fetch_add_explicit(&replaced, 1, memory_order_relaxed);
         place = probe(shard, h, block->space, block->key);
@@ -161,13 +161,15 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
 {
     uint64_t h = hash(space, key);
     struct shard *shard = shard_of(h);
+    uint64_t now_ns = ms_ledger_now();
     bool found = false;
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
     if (shard->index && shard->index[place]) {
         *block_p = *slot_at(shard, shard->index[place] - 1);
+        block_p->freed_ns = now_ns;
         remove_place(shard, place);
-        ms_account_remove(block_p);
+        ms_account_remove(block_p, MS_BLOCK_FREED, now_ns);
         found = true;
     }
     ms_unlock(&shard->lock);
@@ -176,7 +178,7 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
 
 void ms_ledger_free_commit(const struct ms_block *block)
 {
-    ms_account_freed(block, ms_ledger_now());
+    (void)block; /* the free was counted when it began */
 }
 
 void ms_ledger_free_abort(const struct ms_block *block)
@@ -226,8 +228,7 @@ static void context_died_in(struct shard *shard, uint64_t context, struct ms_con
             death->count++;
             death->device = block->device;
         }
-        ms_account_remove(block);
-        ms_account_died(block);
+        ms_account_remove(block, MS_BLOCK_DIED, death->t_ns);
         remove_place(shard, place); /* what moved into this place is next */
     }
 }

@@ -66,20 +66,18 @@ bool ms_account_lock_within(const struct ms_account *account, unsigned timeout_m
 void ms_account_unlock(const struct ms_account *account);
 /** Counts a block in; returns its site. Under the block's shard. */
 uint32_t ms_account_add(const struct ms_block *block);
-/** Takes a block out of the live totals. Under its shard. */
-void ms_account_remove(const struct ms_block *block);
-/** The opposite of ms_account_remove, after a refused free. */
+/** Why a block is no longer live: freed by the program, gone with its context, or freed unseen. */
+enum ms_block_end { MS_BLOCK_FREED, MS_BLOCK_DIED, MS_BLOCK_UNSEEN };
+/** Takes a block out of the live totals and counts its end, at `now_ns`. Under its shard. */
+void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint64_t now_ns);
+/** The opposite, after a refused free: as if it had never been begun. Under its shard. */
 void ms_account_restore(const struct ms_block *block);
-/** A block's life ended at `now_ns` in a free. */
-void ms_account_freed(const struct ms_block *block, uint64_t now_ns);
-/** A block that is already taken out went with its context. */
-void ms_account_died(const struct ms_block *block);
 uint32_t ms_site_count(void);
 struct ms_site *ms_site_at(uint32_t site);
 /** at_peak_bytes as of now. Under the account's lock. */
 uint64_t ms_site_at_peak(const struct ms_account *account, const struct ms_site *site);
 uint64_t ms_sites_dropped(void);
-/** Live amounts of one kind over all devices. */
+/** Amounts of one kind over all devices; only for kinds that are not device memory. */
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
 /** Fills at most MS_OOM_TOP_SITES sites that hold most on the device, largest first; returns how many. */
 unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes);

@@ -46,6 +46,7 @@ struct ms_block {
     uint64_t context;   /* the vendor's context id; blocks die with it unless `outlives_context` */
     uint64_t stream;    /* handle as the program gave it; 0 for none or default */
     uint64_t born_ns;   /* ms_ledger_now(), filled in by ms_ledger_alloc */
+    uint64_t freed_ns;  /* likewise by ms_ledger_free_begin */
     ms_stack_id stack;
     uint32_t site;   /* filled in by ms_ledger_alloc */
     uint32_t thread; /* kernel's thread id */
@@ -88,7 +89,7 @@ void ms_ledger_alloc(const struct ms_block *block);
  * Returns false if the key was never seen (counted by the caller through ms_ledger_unseen_free once the
  * vendor accepted it). */
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p);
-/** The vendor accepted it: count the free and the block's lifetime. */
+/** The vendor accepted it. */
 void ms_ledger_free_commit(const struct ms_block *block);
 /** The vendor refused: the block lives on as if nothing had happened. */
 void ms_ledger_free_abort(const struct ms_block *block);

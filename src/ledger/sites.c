@@ -26,7 +26,7 @@ static struct ms_site *_Atomic chunks[SITE_CHUNKS_MAX];
 static _Atomic uint32_t site_count; /* given out; a site past the arena's end has no chunk */
 static _Atomic uint64_t sites_dropped;
 
-/* Over all devices, because a sum's peak is not the sum of peaks. */
+/* What is not device memory, over all devices, because a sum's peak is not the sum of peaks. */
 static struct {
     _Atomic uint64_t live_bytes, live_count, peak_live_bytes, total_bytes, total_count;
 } kinds[MS_KIND_COUNT];
@@ -233,9 +233,10 @@ static void raise_live(struct ms_account *account, const struct ms_block *block,
             site->max_bytes = site->live_bytes;
     }
     raise_amount(&account->kinds[block->kind], block->bytes);
-    raise_kind(block->kind, block->bytes);
-    if (!ms_kind_is_device(block->kind))
+    if (!ms_kind_is_device(block->kind)) {
+        raise_kind(block->kind, block->bytes);
         return;
+    }
     uint64_t before = account->device.live_bytes, peak = account->device.peak_live_bytes;
     raise_amount(&account->device, block->bytes);
     if (account->device.peak_live_bytes > peak) {
@@ -263,18 +264,31 @@ uint32_t ms_account_add(const struct ms_block *new_block)
     if (ms_kind_is_device(block.kind)) {
         account->device.total_bytes += block.bytes;
         account->device.total_count++;
+    } else {
+        atomic_fetch_add_explicit(&kinds[block.kind].total_bytes, block.bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&kinds[block.kind].total_count, 1, memory_order_relaxed);
     }
-    atomic_fetch_add_explicit(&kinds[block.kind].total_bytes, block.bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&kinds[block.kind].total_count, 1, memory_order_relaxed);
     raise_live(account, &block, block.born_ns);
     ms_account_unlock(account);
     return block.site;
 }
 
-void ms_account_remove(const struct ms_block *block)
+/* How a block ended, in its site's figures. */
+static void count_end(struct ms_site *site, const struct ms_block *block, enum ms_block_end end,
+                      uint64_t now_ns)
+{
+    if (end == MS_BLOCK_FREED) {
+        site->free_count++;
+        site->lifetime_ns_sum += now_ns - block->born_ns;
+    } else if (end == MS_BLOCK_DIED) {
+        site->died_bytes += block->bytes;
+        site->died_count++;
+    }
+}
+
+void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint64_t now_ns)
 {
     struct ms_account *account = ms_account_of(block->device);
-    uint64_t now_ns = ms_ledger_now();
     ms_account_lock(account);
     struct ms_site *site = ms_site_at(block->site);
     if (site) {
@@ -282,13 +296,15 @@ void ms_account_remove(const struct ms_block *block)
         site->live_bytes -= block->bytes;
         site->live_count--;
         site->rounding_bytes -= rounding(block);
+        count_end(site, block, end, now_ns);
     }
     lower_amount(&account->kinds[block->kind], block->bytes);
-    lower_kind(block->kind, block->bytes);
     if (ms_kind_is_device(block->kind)) {
         uint64_t before = account->device.live_bytes;
         lower_amount(&account->device, block->bytes);
         ms_timeline_note(&account->timeline, now_ns, before, account->device.live_bytes);
+    } else {
+        lower_kind(block->kind, block->bytes);
     }
     ms_account_unlock(account);
 }
@@ -298,31 +314,12 @@ void ms_account_restore(const struct ms_block *block)
     struct ms_account *account = ms_account_of(block->device);
     uint64_t now_ns = ms_ledger_now();
     ms_account_lock(account);
+    struct ms_site *site = ms_site_at(block->site);
+    if (site) {
+        site->free_count--;
+        site->lifetime_ns_sum -= block->freed_ns - block->born_ns;
+    }
     raise_live(account, block, now_ns);
-    ms_account_unlock(account);
-}
-
-void ms_account_freed(const struct ms_block *block, uint64_t now_ns)
-{
-    struct ms_account *account = ms_account_of(block->device);
-    struct ms_site *site = ms_site_at(block->site);
-    if (!site)
-        return;
-    ms_account_lock(account);
-    site->free_count++;
-    site->lifetime_ns_sum += now_ns - block->born_ns;
-    ms_account_unlock(account);
-}
-
-void ms_account_died(const struct ms_block *block)
-{
-    struct ms_account *account = ms_account_of(block->device);
-    struct ms_site *site = ms_site_at(block->site);
-    if (!site)
-        return;
-    ms_account_lock(account);
-    site->died_bytes += block->bytes;
-    site->died_count++;
     ms_account_unlock(account);
 }
 
