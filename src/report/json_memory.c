@@ -114,6 +114,21 @@ static void write_apis(struct ms_out *out)
     }
 }
 
+/* Whatever devices[] does not show: host memory, and memory of no known device. */
+static void write_memory(struct ms_out *out, const struct ms_snapshot *snapshot)
+{
+    const struct ms_account *no_device = &snapshot->devices[MS_DEVICES_MAX].account;
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++) {
+        const struct ms_amount *amount =
+            ms_kind_is_device(kind) ? &no_device->kinds[kind] : &snapshot->kinds[kind];
+        if (!amount->total_count)
+            continue;
+        json_t *json = json_pack("{s:s}", "kind", kind_names[kind]);
+        set_amount(json, amount);
+        ms_out_element(out, json);
+    }
+}
+
 void ms_json_devices(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_snapshot *snapshot = input->snapshot;
@@ -127,13 +142,7 @@ void ms_json_devices(struct ms_out *out, const struct ms_report_input *input)
 
     ms_out_key(out, "memory");
     ms_out_begin_array(out);
-    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++) {
-        if (ms_kind_is_device(kind) || !snapshot->kinds[kind].total_count)
-            continue;
-        json_t *json = json_pack("{s:s}", "kind", kind_names[kind]);
-        set_amount(json, &snapshot->kinds[kind]);
-        ms_out_element(out, json);
-    }
+    write_memory(out, snapshot);
     ms_out_end_array(out);
 
     ms_out_key(out, "pools");

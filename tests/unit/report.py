@@ -154,6 +154,40 @@ def check_stacks(report):
     ok("main" in names, "and main is among its callers")
 
 
+def keys_of(schema):
+    """Every name of a property in a schema."""
+    found = set()
+    if isinstance(schema, dict):
+        found.update(schema.get("properties", {}))
+        for value in schema.values():
+            found |= keys_of(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            found |= keys_of(value)
+    return found
+
+
+def check_documents(report):
+    """Every key is in the schema, and explained."""
+    with open(SCHEMA, encoding="utf-8") as file:
+        known = keys_of(json.load(file))
+    with open(os.path.join(os.path.dirname(SCHEMA), "../../docs/report.md"), encoding="utf-8") as file:
+        words = set(re.findall(r"[a-z_]+", file.read()))
+    with open(os.path.join(os.path.dirname(SCHEMA), "../../docs/contract.md"), encoding="utf-8") as file:
+        promised = set(re.findall(r"[a-z_]+", file.read()))
+    same(sorted(known - words), [], "docs/report.md has every key of the schema")
+    same(sorted(known - promised), [], "and so has docs/contract.md")
+
+    def unknown(value):
+        if isinstance(value, list):
+            return set().union(*map(unknown, value)) if value else set()
+        if not isinstance(value, dict):
+            return set()
+        names = {k for k in value if not k.isdigit()}
+        return (names - known).union(*map(unknown, value.values()))
+    same(sorted(unknown(report)), [], "the report has no key that the schema lacks")
+
+
 def check_file(folder):
     """Where the file goes, and what is not touched."""
     status, said, _ = run(folder, "full", "%h.%p.%r.%e.%%.%q.json", RANK="3")
@@ -206,6 +240,7 @@ def main():
         check_figures(report)
         check_run(report, folder)
         check_stacks(report)
+        check_documents(report)
 
         report = load(run(folder, "died")[2])
         check_schema(report, "a report of a context that died is valid")
