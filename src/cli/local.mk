@@ -22,6 +22,28 @@ memshim_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 memshim_LDADD = -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
 endif
 
+# The manual pages and the completion, from cmds.def.
+EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in)
+cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 \
+	docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
+cli_rows = $(srcdir)/src/cli/cmds.def
+if BUILD_CLI
+nodist_man1_MANS += $(cli_pages)
+completiondir = $(datadir)/bash-completion/completions
+nodist_completion_DATA = src/cli/completion/memshim
+endif
+CLEANFILES += $(cli_pages) src/cli/completion/memshim
+
+$(cli_pages): src/cli/cmds.awk src/cli/cmds.def docs/man/variables.man
+SUFFIXES = .1.in .1
+.1.in.1:
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && verb=`basename $@ .1 | sed 's/^memshim-*//'` && \
+	$(AWK) -f $(srcdir)/src/cli/cmds.awk -v what=man -v verb="$$verb" -v version='$(PACKAGE_VERSION)' \
+		-v variables=$(srcdir)/docs/man/variables.man $(cli_rows) $< >$@.tmp && mv $@.tmp $@
+src/cli/completion/memshim: src/cli/cmds.awk src/cli/cmds.def
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(AWK) -f $(srcdir)/src/cli/cmds.awk -v what=completion $(cli_rows) >$@.tmp && \
+	mv $@.tmp $@
+
 # The schema as bytes, so that the command needs no file at run time.
 CLEANFILES += src/report/report_schema.c
 src/report/report_schema.c: $(srcdir)/src/report/report.schema.json src/report/$(am__dirstamp)

@@ -1,7 +1,8 @@
 # tests/cli: the memshim command, one file per verb.
 EXTRA_DIST += tests/cli/helpers.bash tests/cli/data/train.json $(ms_cli_tests)
 ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/damaged.bats \
-	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats
+	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats tests/cli/docs.bats \
+	tests/cli/whole.bats
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.
@@ -15,9 +16,19 @@ tests_cli_fake_shim_so_SOURCES = tests/cli/fake_shim.c
 tests_cli_fake_shim_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cli_fake_shim_so_LDFLAGS = $(AM_LDFLAGS) -shared
 
+# A driver program as any other, with the simulator's library for the linker's sake.
+check_PROGRAMS += tests/cli/leaker
+tests_cli_leaker_SOURCES = tests/cli/leaker.c
+tests_cli_leaker_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_cli_leaker_LDADD = libcuda.so.1
+
 if BUILD_CLI
-check_PROGRAMS += tests/cli/test_schema
-TESTS += tests/cli/test_schema
+check_PROGRAMS += tests/cli/test_schema tests/cli/test_text
+TESTS += tests/cli/test_schema tests/cli/test_text
+tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read.h src/report/read.c src/report/text.h \
+	src/report/text.c
+tests_cli_test_text_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_cli_test_text_LDADD = $(JANSSON_LIBS)
 tests_cli_test_schema_SOURCES = tests/cli/test_schema.c tests/tap.h src/report/schema.h src/report/schema.c \
 	src/report/schema_rules.h src/report/schema_rules.c
 nodist_tests_cli_test_schema_SOURCES = src/report/report_schema.c

@@ -1,0 +1,81 @@
+/* test_text.c - how sizes and times are spelled, and that no report makes the reader run away. */
+#include "report/text.h"
+
+#include "tests/tap.h"
+
+static const struct {
+    json_int_t bytes;
+    const char *text;
+} sizes[] =
+    {
+        {0, "0 B"},
+        {1, "1 B"},
+        {1023, "1023 B"},
+        {1024, "1.0 KiB"},
+        {1536, "1.5 KiB"},
+        {1024 * 1024 - 1, "1.0 MiB"},
+        {1024 * 1024, "1.0 MiB"},
+        {1047000, "1022.5 KiB"},
+        {(json_int_t)3 << 29, "1.5 GiB"},
+        {(json_int_t)1 << 50, "1.0 PiB"},
+        {INT64_MAX, "8.0 EiB"},
+        {-2048, "-2.0 KiB"},
+        {INT64_MIN, "-8.0 EiB"},
+},
+  times[] = {
+      {0, "0 ns"},
+      {999, "999 ns"},
+      {1000, "1.0 us"},
+      {999999, "1.0 ms"},
+      {1500000, "1.5 ms"},
+      {3200000000, "3.2 s"},
+      {59990000000, "60.0 s"},
+      {(json_int_t)7500 * 1000000000, "2 h 05 min"},
+};
+
+static struct ms_report parse(const char *text)
+{
+    struct ms_report report = {.root = json_loads(text, 0, NULL)};
+
+    report.stacks = ms_report_array(report.root, "stacks");
+    report.frames = ms_report_array(report.root, "frames");
+    report.modules = ms_report_array(report.root, "modules");
+    report.sites = ms_report_array(report.root, "sites");
+    return report;
+}
+
+int main(void)
+{
+    struct ms_report report =
+        parse("{\"stacks\": [[0, -1], [1, 0], [3, 0], [2, 1], [0, 7], [4, 0], [-1, 0], \"x\", [0, 1]],"
+              " \"frames\": [{\"function\": \"a\"}, {\"function\": \"b\"}],"
+              " \"modules\": [{\"id\": 5, \"path\": \"five\"}, {\"id\": 1, \"path\": \"one\"}]}");
+    json_t *frames[MS_REPORT_DEPTH_MAX];
+    size_t i;
+
+    plan(0);
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        ok(!strcmp(ms_text_size(sizes[i].bytes).text, sizes[i].text), "%lld is %s, said %s",
+           (long long)sizes[i].bytes, sizes[i].text, ms_text_size(sizes[i].bytes).text);
+    for (i = 0; i < sizeof times / sizeof *times; i++)
+        ok(!strcmp(ms_text_duration(times[i].bytes).text, times[i].text), "%lld ns is %s, said %s",
+           (long long)times[i].bytes, times[i].text, ms_text_duration(times[i].bytes).text);
+
+    ok(ms_report_stack(&report, 0, frames, 16) == 0, "stack 0 is no stack");
+    ok(ms_report_stack(&report, 1, frames, MS_REPORT_DEPTH_MAX) == MS_REPORT_DEPTH_MAX,
+       "a stack that is its own parent is cut");
+    ok(ms_report_stack(&report, 2, frames, 16) == 16, "so is a ring of two");
+    ok(ms_report_stack(&report, 4, frames, 16) == 0, "a frame out of range names nothing");
+    ok(ms_report_stack(&report, 5, frames, 16) == 1, "a stack is read as far as it makes sense");
+    ok(ms_report_stack(&report, 6, frames, 16) == 1, "a parent below zero ends it");
+    ok(ms_report_stack(&report, 7, frames, 16) == 0, "a node that is no pair names nothing");
+    ok(ms_report_stack(&report, 99, frames, 16) == 0 && ms_report_stack(&report, -5, frames, 16) == 0,
+       "nor does an id out of range");
+    ok(ms_report_stack(&report, 8, frames, 16) == 1 && !strcmp(ms_report_text(frames[0], "function"), "b"),
+       "a good one is read");
+    ok(!strcmp(ms_report_text(ms_report_module(&report, 1), "path"), "one"), "a row is found by its id");
+    ok(!strcmp(ms_report_text(ms_report_module(&report, 5), "path"), "five"), "wherever it stands");
+    ok(!ms_report_module(&report, 0) && !ms_report_module(&report, -1), "and not by its place");
+    json_decref(report.root);
+    return done();
+}
