@@ -40,7 +40,7 @@ ensure_configured() {
     say "configure in $build"
     rm -f "$build/.configured"
     # shellcheck disable=SC2086
-    (cd "$build" && run_logged configure "$top/configure" -q --prefix="$build/prefix" ${CONFIGURE_ARGS-}) || return 1
+    (cd "$build" && run_logged configure "$top/configure" -q ${CONFIGURE_ARGS-}) || return 1
     printf '%s\n' "$wanted" >"$build/.configured"
 }
 

@@ -1,5 +1,6 @@
 # scripts: what people and continuous integration run; nothing is installed from here
-EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/lib.sh scripts/test scripts/check-format
+EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/lib.sh scripts/test scripts/quickstart \
+	scripts/bench scripts/check-format
 
 ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-scripts
 dist_check_SCRIPTS += $(ms_checks)

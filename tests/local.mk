@@ -26,6 +26,8 @@ include tests/abi/local.mk
 include tests/lookups/local.mk
 include tests/cli/local.mk
 include tests/thirdparty/local.mk
+include tests/programs/local.mk
+include tests/bench/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest

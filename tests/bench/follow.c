@@ -96,7 +96,7 @@ __attribute__((noinline)) static uint64_t descend(int depth, cudaStream_t stream
 /* Something stays allocated, as in any program: nobody gives the last memory back and takes it again with every pair. */
 static void *worker(void *pairs_p)
 {
-    cudaStream_t stream;
+    cudaStream_t stream = NULL;
     void *stays;
 
     if (cudaSetDevice(0) != cudaSuccess ||

@@ -8,13 +8,16 @@ setup_file() {
     [ -x "$TEST_BIN" ] || return 0
     cd "$TEST_TMP"
     status=0
-    "$TEST_BIN" run --sim -o "$TEST_TMP/training.json" -- "$top_builddir/tests/programs/training" 12 \
+    "$TEST_BIN" run -q --sim -o "$TEST_TMP/training.json" -- "$top_builddir/tests/programs/training" 12 \
         >"$TEST_TMP/training.out" 2>"$TEST_TMP/training.err" || status=$?
     echo "$status" >"$TEST_TMP/training.status"
 }
 
 setup() {
     [ -x "$TEST_BIN" ] || skip "the memshim command is not built: no jansson or no elfutils"
+    # Without these every comparison below would be of nothing with nothing.
+    [ -s "$TEST_TMP/training.json" ]
+    grep -q '^live_bytes ' "$TEST_TMP/training.out"
 }
 
 # said NAME: the value that the program printed.
