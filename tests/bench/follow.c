@@ -20,7 +20,7 @@
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/cuda_runtime_fn.h"
 
-enum { MAX_THREADS = 64, CALL_DEPTH = 12, PAIRS_PER_LOOK = 64, BYTES = 4096 };
+enum { MAX_THREADS = 64, CALL_DEPTH = 12, PAIRS_PER_LOOK = 256, BYTES = 4096 };
 
 struct bench {
     const char *name;
@@ -88,6 +88,9 @@ __attribute__((noinline)) static uint64_t descend(int depth, cudaStream_t stream
         for (int i = 0; i < PAIRS_PER_LOOK; i++)
             if (chosen->pair(stream) != 0)
                 die("a call failed");
+        /* Or the host would run ever further ahead of the stream, and its queue would be what is measured. */
+        if (cudaStreamSynchronize(stream) != cudaSuccess)
+            die("the stream failed");
         pairs += PAIRS_PER_LOOK;
     }
     return pairs;
