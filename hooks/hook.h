@@ -61,6 +61,23 @@ enum ms_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
 
 enum ms_api { MS_API_CUDA_DRIVER, MS_API_CUDA_RUNTIME, MS_API_COUNT };
 
+/* The version nodes of the CUDA runtime, each the SONAME of its library. A function of the runtime is exported once at each, and
+ * once for references without a version: so a call reaches the runtime that it was linked with, whatever its return address says
+ * (a tail call shows its caller's caller). libmemshim.map lists the same nodes. */
+#define MS_RUNTIME_NODES(X, ...)                                                                            \
+    X(10_0, "libcudart.so.10.0", __VA_ARGS__) X(10_1, "libcudart.so.10.1", __VA_ARGS__)                     \
+    X(10_2, "libcudart.so.10.2", __VA_ARGS__) X(11_0, "libcudart.so.11.0", __VA_ARGS__)                     \
+    X(12, "libcudart.so.12", __VA_ARGS__) X(13, "libcudart.so.13", __VA_ARGS__)                             \
+    X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
+
+enum ms_node {
+    MS_NODE_NONE,
+#define MS_NODE(tag, name, unused) MS_NODE_##tag,
+    MS_RUNTIME_NODES(MS_NODE, )
+#undef MS_NODE
+    MS_NODE_COUNT
+};
+
 /** Wrappers per row besides the exported symbol: that many real functions of one name can be told apart. */
 #define MS_SLOTS 4
 
@@ -72,7 +89,6 @@ struct ms_row_info {
     uint8_t api;            /* enum ms_api */
     uint8_t class;          /* enum ms_class */
     uint8_t outcome;        /* enum ms_outcome */
-    void *exported;         /* our symbol of this name */
     void *const *wrappers;  /* MS_SLOTS of them */
 };
 

@@ -31,6 +31,7 @@ enum state { UNSTARTED, ACTIVE, INERT };
 
 static _Atomic int state;
 static _Atomic int exit_code = -1;
+static _Atomic bool out_of_sight;    /* something was opened that binds past us */
 static _Atomic uint64_t next_asked; /* rows are counted, the report names the way */
 static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
@@ -202,6 +203,12 @@ static void note_blind(const char *what, const char *which)
         return;
     snprintf(line, sizeof(line), "%s: %s", what, which ? which : "the program itself");
     ms_ledger_blind_spot(line);
+    atomic_store_explicit(&out_of_sight, true, memory_order_relaxed);
+}
+
+bool ms_init_saw_gpu(void)
+{
+    return ms_ledger_touched() || (atomic_load_explicit(&out_of_sight, memory_order_relaxed) && ms_loader_has_vendor());
 }
 
 int ms_enter_dlopen(const char *file, int flags)

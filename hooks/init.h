@@ -16,6 +16,9 @@ bool ms_init_owner(void);
 /** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions that hides calls. */
 void ms_init_note_next(int row);
 
+/** Whether there is anything to report: a recorded call, or a vendor's library loaded where something was out of sight. */
+bool ms_init_saw_gpu(void);
+
 /** Before the report is written: note what is known only at the end. */
 void ms_init_finish(void);
 

@@ -96,7 +96,8 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
     }
     struct ms_library *library = &libraries[i];
     if (i == library_count) {
-        *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash, .api = (uint8_t)api};
+        *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash,
+                                         .soname = elf->soname ? hash_text(elf->soname) : 0, .api = (uint8_t)api};
         if (api == MS_API_CUDA_DRIVER)
             ms_gpu_bind(&library->gpu, find_in_elf, elf);
         library_count++;
@@ -111,6 +112,15 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
 static bool defines_anchors(const struct ms_elf *elf, enum ms_api api)
 {
     return ms_elf_symbol(elf, anchors[api][0]) && ms_elf_symbol(elf, anchors[api][1]);
+}
+
+bool ms_is_vendor_library(const struct ms_elf *elf)
+{
+    for (unsigned api = 0; api < MS_API_COUNT; api++) {
+        if (defines_anchors(elf, api))
+            return true;
+    }
+    return false;
 }
 
 static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -296,6 +306,7 @@ struct chain_search {
     enum ms_api api;
     unsigned index;
     bool after_self;
+    uint64_t soname; /* 0: any */
     uintptr_t found;
 };
 
@@ -345,6 +356,17 @@ static uintptr_t chained_interposer(enum ms_row row)
     return search.found;
 }
 
+static uint64_t node_hash(enum ms_node node)
+{
+    static const char *const names[MS_NODE_COUNT] = {
+#define MS_NODE(tag, name, unused) [MS_NODE_##tag] = name,
+        MS_RUNTIME_NODES(MS_NODE, )
+#undef MS_NODE
+    };
+
+    return node == MS_NODE_NONE ? 0 : hash_text(names[node]);
+}
+
 static int match_first(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct chain_search *search = arg;
@@ -353,15 +375,21 @@ static int match_first(struct dl_phdr_info *info, size_t size, void *arg)
 
     if (ms_is_self(info) || !ms_elf_open(info, &elf) || !defines_anchors(&elf, search->api))
         return 0;
+    if (search->soname && (!elf.soname || hash_text(elf.soname) != search->soname))
+        return 0;
     search->found = ms_elf_symbol(&elf, search->symbol);
     return search->found != 0;
 }
 
-struct ms_target ms_library_bind_lockless(enum ms_row row)
+struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node)
 {
-    struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api};
+    struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api, .soname = node_hash(node)};
 
     dl_iterate_phdr(match_first, &search);
+    if (!search.found && search.soname) {
+        search.soname = 0;
+        dl_iterate_phdr(match_first, &search);
+    }
     return (struct ms_target){(void *)search.found, NULL};
 }
 
@@ -371,6 +399,19 @@ static struct ms_target sole_provider(enum ms_row row)
 
     for (unsigned i = 0; i < MAP_SLOTS; i++) {
         if (map[i].address && map[i].row == row)
+            target = (struct ms_target){(void *)map[i].address, &libraries[map[i].library].gpu};
+    }
+    return target;
+}
+
+/* The library of exactly this version; NULL if it is not loaded. */
+static struct ms_target provider_of_node(enum ms_row row, enum ms_node node)
+{
+    struct ms_target target = {NULL, NULL};
+    uint64_t soname = node_hash(node);
+
+    for (unsigned i = 0; soname && i < MAP_SLOTS; i++) {
+        if (map[i].address && map[i].row == row && libraries[map[i].library].soname == soname)
             target = (struct ms_target){(void *)map[i].address, &libraries[map[i].library].gpu};
     }
     return target;
@@ -403,10 +444,13 @@ static struct ms_target bind_vendor_locked(enum ms_row row, uintptr_t caller, bo
     return (struct ms_target){(void *)provider->symbol, &libraries[provider->library].gpu};
 }
 
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only)
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only)
 {
-    struct ms_target target = bind_vendor_locked(row, caller, dependencies_only);
+    struct ms_target target = provider_of_node(row, node);
     uintptr_t chained = dependencies_only ? 0 : chained_interposer(row);
+
+    if (!target.real)
+        target = bind_vendor_locked(row, caller, dependencies_only);
 
     if (chained)
         target.real = (void *)chained; /* the driver that is asked about contexts stays the vendor's */

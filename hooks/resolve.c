@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/elf.h"
 #include "base/guard.h"
@@ -15,63 +14,6 @@
 #include "hooks/entry.h"
 #include "hooks/init.h"
 #include "hooks/section.h"
-
-void *(*ms_real_dlsym)(void *, const char *);
-void *(*ms_real_dlvsym)(void *, const char *, const char *);
-void *(*ms_real_dlopen)(const char *, int);
-void *(*ms_real_dlmopen)(long, const char *, int);
-int (*ms_real_dlclose)(void *);
-
-static const char *const loader_names[5] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose"};
-
-extern ElfW(Dyn) ms_own_dynamic[] __asm__("_DYNAMIC") __attribute__((visibility("hidden")));
-
-/* The loader's list of objects, found through the main program's headers as debuggers do. A sanitizer in the host asks dlsym
- * before any function that it replaces can be called, dl_iterate_phdr among them: so nothing is called here. */
-static const struct link_map *first_object(void)
-{
-    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR), *dynamic = NULL;
-    unsigned long count = getauxval(AT_PHNUM);
-    uintptr_t bias = 0;
-
-    for (unsigned long i = 0; headers && i < count; i++) {
-        if (headers[i].p_type == PT_PHDR)
-            bias = (uintptr_t)headers - headers[i].p_vaddr;
-        else if (headers[i].p_type == PT_DYNAMIC)
-            dynamic = &headers[i];
-    }
-    if (!dynamic)
-        return NULL;
-    for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(bias + dynamic->p_vaddr); d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_DEBUG && d->d_un.d_ptr)
-            return ((const struct r_debug *)d->d_un.d_ptr)->r_map;
-    }
-    return NULL;
-}
-
-/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
-void ms_resolve_loader(void)
-{
-    uintptr_t found[5] = {0};
-    const struct link_map *object = first_object();
-    struct ms_elf elf;
-
-    while (object && object->l_ld != ms_own_dynamic)
-        object = object->l_next;
-    while (object && (object = object->l_next)) {
-        if (!ms_elf_read(object->l_addr, object->l_ld, &elf))
-            continue;
-        for (unsigned i = 0; i < 5; i++) {
-            if (!found[i])
-                found[i] = ms_elf_symbol(&elf, loader_names[i]);
-        }
-    }
-    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))found[2], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))found[3], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlclose, (int (*)(void *))found[4], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))found[0], __ATOMIC_RELEASE);
-}
 
 /* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
 #define NAME_SLOTS 512
@@ -160,7 +102,7 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
     if (ms_library_row_locked((uintptr_t)pointer, preferred, &row, &target.gpu)) {
         answer = wrap_locked(row, &target, pointer);
     } else if (preferred >= 0) {
-        target.gpu = ms_library_bind_locked(preferred, 0, false).gpu;
+        target.gpu = ms_library_bind_locked(preferred, 0, MS_NODE_NONE, false).gpu;
         answer = wrap_locked(preferred, &target, pointer);
         ms_ledger_divergent();
     }
@@ -204,7 +146,7 @@ static void *look_up(void *handle, const char *name, const char *version, const 
         return found;
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
-    own = ms_library_bind_locked(row, (uintptr_t)caller, true);
+    own = ms_library_bind_locked(row, (uintptr_t)caller, MS_NODE_NONE, true);
     ms_unlock(&ms_resolve_lock);
     if (own.real)
         dlerror(); /* the lookup above left an error that the program would not have seen */
@@ -275,9 +217,9 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
 }
 
-struct ms_target ms_resolve_exported(enum ms_row row, const void *caller)
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node)
 {
-    uint64_t key = (uint64_t)row << 48 ^ (uintptr_t)caller;
+    uint64_t key = (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
     struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
     struct ms_target target = {NULL, NULL};
     struct ms_section section;
@@ -286,12 +228,12 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller)
     if (site_read(site, key, &target))
         return target;
     if (ms_thread.depth > 0) /* a signal handler: this thread may hold the lock already */
-        return ms_library_bind_lockless(row);
+        return ms_library_bind_lockless(row, node);
     active = ms_init_active(); /* first of all, since a fork child has locks to forget */
     ms_section_enter(&section);
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
-    target = ms_library_bind_locked(row, (uintptr_t)caller, false);
+    target = ms_library_bind_locked(row, (uintptr_t)caller, node, false);
     if (target.real)
         site_write_locked(site, key, &target);
     ms_unlock(&ms_resolve_lock);

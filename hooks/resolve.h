@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/elf.h"
 #include "base/lock.h"
 #include "hooks/hook.h"
 #include "gpu/gpu.h"
@@ -17,6 +18,7 @@
 /** A loaded object that defines an interface's anchor symbols: only such an object's functions are ever wrapped. */
 struct ms_library {
     uintptr_t bias;
+    uint64_t soname;    /* a hash */
     uint64_t name_hash; /* of its path: tells apart what was loaded at one address in turn */
     uint8_t api;
     bool present;       /* found by the latest scan */
@@ -38,15 +40,22 @@ unsigned ms_library_count_locked(enum ms_api api);
 /** The real function behind `row`, as the object holding `caller` would have bound it without us: another interposer that was there at
  * the program's start, then the vendor's library among the caller's own dependencies, then, unless `dependencies_only`, in load
  * order. `.real` is NULL when there is none. */
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, bool dependencies_only);
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only);
 /** The first vendor library's function behind `row`, without the lock and without what is remembered: for a thread that may hold it. */
-struct ms_target ms_library_bind_lockless(enum ms_row row);
+struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
+/** Whether an object is a library of one of the interfaces. */
+bool ms_is_vendor_library(const struct ms_elf *elf);
+
+/* loader.c */
+
+/** Whether such a library is loaded in any namespace. For the end of a process: it reads the loader's lists without its lock. */
+bool ms_loader_has_vendor(void);
 
 /* slots.c */
 
@@ -60,7 +69,7 @@ const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot);
 /** The row of an exported name; -1 if it is not one of ours. No lock, no allocation. */
 int ms_row_of_name(const char *name);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
-struct ms_target ms_resolve_exported(enum ms_row row, const void *caller);
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
 /** An object was unloaded: what was remembered of call sites is void. */

@@ -43,14 +43,21 @@
         return ms_status_;                                                                                      \
     }
 
-#define MS_EXPORTED(result, fn, params, forwarded)                                                          \
-    MS_EXPORT result fn params                                                                              \
-    {                                                                                                           \
-        const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);          \
-        const struct ms_target ms_found_ = ms_resolve_exported(MS_ROW_##fn, ms_caller_);                    \
-        const struct ms_target *ms_target_ = &ms_found_;                                                        \
+#define MS_EXPORTED(result, fn, params, forwarded, name, node)                                              \
+    MS_EXPORT result name params;                                                                           \
+    MS_EXPORT result name params                                                                            \
+    {                                                                                                       \
+        const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);      \
+        const struct ms_target ms_found_ = ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);              \
+        const struct ms_target *ms_target_ = &ms_found_;                                                    \
         return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
     }
+
+/* The function under one version node; libmemshim.map hides the name that the compiler sees. */
+#define MS_SYMVER(name, version) __asm__(".symver " name "," version)
+#define MS_EXPORTED_AT(tag, version, result, fn, params, forwarded)                                         \
+    MS_EXPORTED(result, fn, params, forwarded, ms_at_##tag##_##fn, MS_NODE_##tag)                           \
+    MS_SYMVER("ms_at_" #tag "_" #fn, #fn "@" version);
 
 #define MS_WRAPPER(result, fn, params, forwarded, slot)                                                     \
     static result wrapper##slot##_##fn params                                                               \
@@ -67,10 +74,10 @@
     const struct ms_row_info ms_row_##fn = {                                                                \
         .symbol = #fn, .lookup = MS_LOOKUP_NAME look, .version = MS_LOOKUP_VERSION look,                    \
         .per_thread = MS_LOOKUP_PER_THREAD look, .api = family, .class = MS_CLASS_##cls,                        \
-        .outcome = MS_OUTCOME_##outc, .exported = (void *)fn, .wrappers = wrappers_##fn};
+        .outcome = MS_OUTCOME_##outc, .wrappers = wrappers_##fn};
 
 #define MS_ROW(family, result, fn, params, forwarded, cls, outc, look)                                      \
-    MS_EXPORTED(result, fn, params, forwarded)                                                              \
+    MS_EXPORTS(result, fn, params, forwarded)                                                               \
     MS_WRAPPER(result, fn, params, forwarded, 0)                                                            \
     MS_WRAPPER(result, fn, params, forwarded, 1)                                                            \
     MS_WRAPPER(result, fn, params, forwarded, 2)                                                            \

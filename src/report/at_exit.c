@@ -6,7 +6,6 @@
 
 #include "base/guard.h"
 #include "hooks/init.h"
-#include "ledger/ledger.h"
 
 /* A relative MEMSHIM_REPORT means the directory in which the program was started. */
 __attribute__((constructor)) static void remember_directory(void)
@@ -16,7 +15,7 @@ __attribute__((constructor)) static void remember_directory(void)
 
 __attribute__((destructor)) static void write_report(void)
 {
-    if (!ms_init_owner() || !ms_ledger_touched())
+    if (!ms_init_owner() || !ms_init_saw_gpu())
         return;
     ms_guard_enter();
     ms_init_finish();

@@ -1,0 +1,92 @@
+/* loader.c - the loader's functions and its lists of objects, found without calling anybody.
+ *
+ * A sanitizer in the host asks dlsym before any function that it replaces can be called, dl_iterate_phdr among them. So the
+ * lists are read as a debugger reads them, from the main program's headers on. Called from the constructor, from entry points
+ * and at exit; no lock, no allocation. */
+#include "hooks/resolve.h"
+
+#include <sys/auxv.h>
+
+#include "base/elf.h"
+#include "hooks/entry.h"
+
+void *(*ms_real_dlsym)(void *, const char *);
+void *(*ms_real_dlvsym)(void *, const char *, const char *);
+void *(*ms_real_dlopen)(const char *, int);
+void *(*ms_real_dlmopen)(long, const char *, int);
+int (*ms_real_dlclose)(void *);
+
+static const char *const loader_names[5] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose"};
+
+extern ElfW(Dyn) ms_own_dynamic[] __asm__("_DYNAMIC") __attribute__((visibility("hidden")));
+
+static const struct r_debug *loader_state(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR), *dynamic = NULL;
+    unsigned long count = getauxval(AT_PHNUM);
+    uintptr_t bias = 0;
+
+    for (unsigned long i = 0; headers && i < count; i++) {
+        if (headers[i].p_type == PT_PHDR)
+            bias = (uintptr_t)headers - headers[i].p_vaddr;
+        else if (headers[i].p_type == PT_DYNAMIC)
+            dynamic = &headers[i];
+    }
+    if (!dynamic)
+        return NULL;
+    for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(bias + dynamic->p_vaddr); d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_DEBUG && d->d_un.d_ptr)
+            return (const struct r_debug *)d->d_un.d_ptr;
+    }
+    return NULL;
+}
+
+/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
+void ms_resolve_loader(void)
+{
+    uintptr_t found[5] = {0};
+    const struct r_debug *state = loader_state();
+    const struct link_map *object = state ? state->r_map : NULL;
+    struct ms_elf elf;
+
+    while (object && object->l_ld != ms_own_dynamic)
+        object = object->l_next;
+    while (object && (object = object->l_next)) {
+        if (!ms_elf_read(object->l_addr, object->l_ld, &elf))
+            continue;
+        for (unsigned i = 0; i < 5; i++) {
+            if (!found[i])
+                found[i] = ms_elf_symbol(&elf, loader_names[i]);
+        }
+    }
+    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))found[2], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))found[3], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlclose, (int (*)(void *))found[4], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))found[0], __ATOMIC_RELEASE);
+}
+
+/* The state of the next namespace that dlmopen made; C libraries before 2.35 do not link them. */
+static const struct r_debug *next_namespace(const struct r_debug *state)
+{
+#if __GLIBC_PREREQ(2, 35)
+    if (state->r_version >= 2)
+        return (const struct r_debug *)((const struct r_debug_extended *)state)->r_next;
+#endif
+    (void)state;
+    return NULL;
+}
+
+bool ms_loader_has_vendor(void)
+{
+    struct ms_elf elf;
+
+    for (const struct r_debug *state = loader_state(); state; state = next_namespace(state)) {
+        for (const struct link_map *object = state->r_map; object; object = object->l_next) {
+            if (object->l_ld != ms_own_dynamic && ms_elf_read(object->l_addr, object->l_ld, &elf) &&
+                ms_is_vendor_library(&elf))
+                return true;
+        }
+    }
+    return false;
+}
