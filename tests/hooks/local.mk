@@ -66,6 +66,6 @@ tests_hooks_inert_SOURCES = tests/hooks/inert.c
 
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/throw_module.cc tests/hooks/secure.c
 
-ms_hook_tests = tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
+ms_hook_tests = tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)
