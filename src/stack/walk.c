@@ -48,9 +48,13 @@ struct unwinding {
 static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg)
 {
     struct unwinding *state = arg;
-    uintptr_t pc = _Unwind_GetIP(context);
+    int is_interrupted = 0;
+    uintptr_t pc = _Unwind_GetIPInfo(context, &is_interrupted);
     if (pc == 0)
         return _URC_END_OF_STACK;
+    if (is_interrupted) /* a signal's victim stopped at this very instruction, and readers look at the byte
+                           before */
+        pc++;
     if (!state->found) {
         state->found = pc == state->caller;
         if (!state->found && ++state->inner > INNER_MAX)

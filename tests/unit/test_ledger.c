@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/options.h"
@@ -212,6 +214,43 @@ static void test_cut(void)
     ok(ordered, "and in order");
 }
 
+/* exit() may be called by a signal handler that interrupted a holder of these locks. */
+static void test_held_lock(void)
+{
+    start();
+    take(0x1000, 10, 1, 0);
+    ms_account_lock(ms_account_of(0));
+    ms_snapshot_release(&snapshot);
+    is_int(ms_snapshot_take(&snapshot, 10), 0, "a snapshot does not wait for ever for a lock");
+    ok(!snapshot.consistent, "and says that it went without");
+    is_u64(snapshot.block_count, 1, "what is there is copied all the same");
+    ms_account_unlock(ms_account_of(0));
+    look();
+    ok(snapshot.consistent, "the other locks were given back");
+}
+
+/* As the hooks do in a child that finds its parent's record. */
+static void test_fork(void)
+{
+    int status = -1;
+    start();
+    take(0x1000, 10, 1, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        ms_arena_reset();
+        ms_ledger_reset();
+        bool good = !ms_ledger_touched() && !give(0x1000);
+        take(0x1000, 3, 1, 0);
+        look();
+        _exit(good && device(0)->live_bytes == 3 && device(0)->peak_live_bytes == 3 && ms_ledger_check() == 0
+                  ? 0
+                  : 1);
+    }
+    waitpid(child, &status, 0);
+    is_int(status, 0, "a child starts empty");
+    ok(give(0x1000), "its parent goes on");
+}
+
 enum { THREADS = 8, ROUNDS = 20000, SLOTS = 256 };
 static atomic_bool stop;
 static atomic_int bad_results;
@@ -283,6 +322,8 @@ int main(void)
     test_contexts();
     test_odd_events();
     test_cut();
+    test_fork();
+    test_held_lock();
     is_int(errno, 44, "errno is left alone");
     test_threads();
     return done();
