@@ -10,11 +10,11 @@ check_PROGRAMS += tests/cli/self_report
 tests_cli_self_report_SOURCES = tests/cli/self_report.c
 tests_cli_self_report_CFLAGS = $(AM_CFLAGS) -g -O2
 
-# Stands in for libmemshim.so where `memshim run` itself is tested.
+# Stands in for libmemshim.so where `memshim run` itself is tested; never sanitized, since it is loaded into any program.
 check_PROGRAMS += tests/cli/fake_shim.so
 tests_cli_fake_shim_so_SOURCES = tests/cli/fake_shim.c
-tests_cli_fake_shim_so_CFLAGS = $(AM_CFLAGS) -fPIC
-tests_cli_fake_shim_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_cli_fake_shim_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
+tests_cli_fake_shim_so_LDFLAGS = -shared
 
 # A driver program as any other, with the simulator's library for the linker's sake.
 check_PROGRAMS += tests/cli/leaker
