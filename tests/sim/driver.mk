@@ -1,5 +1,6 @@
 # tests/sim: the simulated driver, room by room. Each test is linked against it.
 sim_driver_tests = \
+	tests/sim/driver_code \
 	tests/sim/driver_context \
 	tests/sim/driver_memory \
 	tests/sim/driver_pool \
@@ -22,3 +23,6 @@ tests_sim_driver_stream_LDADD = libcuda.so.1
 tests_sim_driver_pool_SOURCES = tests/sim/driver_pool.c $(sim_driver_sources)
 tests_sim_driver_pool_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_pool_LDADD = libcuda.so.1
+tests_sim_driver_code_SOURCES = tests/sim/driver_code.c $(sim_driver_sources)
+tests_sim_driver_code_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_code_LDADD = libcuda.so.1

@@ -64,14 +64,14 @@ tests_sim_runtime_device_13_SOURCES = tests/sim/runtime_device.c tests/tap.h
 tests_sim_runtime_device_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
 tests_sim_runtime_device_13_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_device_13_LDADD = libcudart.so.13 -ldl
-#TESTS += tests/sim/runtime_device_13
+TESTS += tests/sim/runtime_device_13
 
 check_PROGRAMS += tests/sim/runtime_device_12
 tests_sim_runtime_device_12_SOURCES = tests/sim/runtime_device.c tests/tap.h
 tests_sim_runtime_device_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_device_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_device_12_LDADD = libcudart.so.12 -ldl
-#TESTS += tests/sim/runtime_device_12
+TESTS += tests/sim/runtime_device_12
 
 dist_check_SCRIPTS += tests/sim/runtime_vendor.sh
 EXTRA_DIST += tests/sim/vendor/plain.c tests/sim/vendor/kernel.cu

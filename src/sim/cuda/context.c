@@ -77,7 +77,6 @@ void sim_context_close(struct CUctx_st *ctx)
     sim_queue_close_all(ctx);
     sim_queue_put(ctx->legacy);
     ctx->legacy = NULL;
-    sim_module_drop_context(ctx);
     sim_ipc_drop_context(ctx);
     sim_host_drop_context(ctx);
     sim_heap_drop_context(ctx);

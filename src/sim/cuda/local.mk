@@ -4,6 +4,7 @@ libcuda_so_1_SOURCES = \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
 	src/sim/cuda/sim.h \
+	src/sim/cuda/code.h \
 	src/sim/cuda/pool.h \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/exports.def \
@@ -21,13 +22,18 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/device.c \
 	src/sim/cuda/event.c \
 	src/sim/cuda/fault.c \
+	src/sim/cuda/function.c \
 	src/sim/cuda/heap.c \
 	src/sim/cuda/host.c \
 	src/sim/cuda/hostfn.c \
+	src/sim/cuda/image.c \
 	src/sim/cuda/init.c \
+	src/sim/cuda/launch.c \
+	src/sim/cuda/library.c \
 	src/sim/cuda/lookup.c \
 	src/sim/cuda/memory.c \
 	src/sim/cuda/memset.c \
+	src/sim/cuda/module.c \
 	src/sim/cuda/object.c \
 	src/sim/cuda/peer.c \
 	src/sim/cuda/pool.c \

@@ -1,8 +1,8 @@
 /*
  * The simulated driver's inner contract: what each room offers the others. No file outside src/sim/cuda includes it.
  *
- * Locks, in the order in which they may be taken: contexts (context.c), memory (range.c, a read-write lock), queues
- * (queue.c), objects (object.c). None is held while a host function runs or while a queue is waited for.
+ * Locks, in the order in which they may be taken: contexts (context.c), code (module.c), memory (range.c, a read-write
+ * lock), queues (queue.c), objects (object.c). None is held while a host function runs or while a queue is waited for.
  * Exported functions never call each other: a preloaded library may stand in front of any of them.
  */
 #ifndef MEMSIM_CUDA_SIM_H
@@ -111,7 +111,8 @@ uint64_t sim_now_ns(void);
 /* --- object.c: handles that can be told from garbage ----------------------------------------------------------- */
 
 enum sim_kind {
-    SIM_CONTEXT = 1, SIM_STREAM, SIM_EVENT, SIM_ARRAY, SIM_MIPMAP, SIM_POOL, SIM_MODULE, SIM_FUNCTION, SIM_EXTERNAL,
+    SIM_CONTEXT = 1, SIM_STREAM, SIM_EVENT, SIM_ARRAY, SIM_MIPMAP, SIM_POOL, SIM_MODULE, SIM_LIBRARY,
+    SIM_FUNCTION, SIM_KERNEL, SIM_EXTERNAL,
 };
 
 struct sim_object {
@@ -380,11 +381,10 @@ CUresult sim_pool_drop_import(struct sim_block *block, struct sim_queue *queue);
 CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue);
 bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write);
 
-/* --- host.c, ipc.c, module.c: what dies with a context --------------------------------------------------------- */
+/* --- host.c, ipc.c: what dies with a context --------------------------------------------------------- */
 
 void sim_host_drop_context(struct CUctx_st *ctx);
 void sim_ipc_drop_context(struct CUctx_st *ctx);
-void sim_module_drop_context(struct CUctx_st *ctx);
 
 /* --- array.c, managed and external memory ---------------------------------------------------------------------- */
 

@@ -1,0 +1,84 @@
+/*
+ * Code as far as the simulator knows it, between image.c (which names an image has), module.c (modules,
+ * libraries and their variables), function.c (functions and kernels) and launch.c. Lists are under the code
+ * lock, which comes before the memory lock; handles are objects.
+ */
+#ifndef MEMSIM_CUDA_CODE_H
+#define MEMSIM_CUDA_CODE_H
+
+#include "sim.h"
+
+struct sim_name {
+    struct sim_name *next;
+    bool entry;   /* a kernel, or else a variable */
+    size_t bytes; /* of a variable */
+    char text[];
+};
+
+struct sim_image {
+    struct sim_name *names;
+    bool complete; /* false: part of it is compressed, and any name may be in there */
+};
+
+CUresult sim_image_read(const void *data, struct sim_image *image);
+CUresult sim_image_file(const char *path, char **data_p);
+void sim_image_free(struct sim_image *image);
+const struct sim_name *sim_image_find(const struct sim_image *image, const char *name, bool entry);
+
+/* A function of a module, or a kernel of a library: the same thing with and without a context. */
+struct sim_function {
+    struct sim_object object;
+    struct sim_function *next;
+    struct CUmod_st *module;  /* NULL in a kernel */
+    struct CUlib_st *library; /* NULL in a function of a plain module */
+    int dynamic_bytes, carveout;
+    char name[];
+};
+
+struct sim_variable {
+    struct sim_variable *next;
+    CUdeviceptr address;
+    size_t bytes;
+    char name[];
+};
+
+struct CUmod_st {
+    struct sim_object object;
+    unsigned long long
+        ctx_id;            /* a module dies with its context: nothing is done then, it is no longer found */
+    struct CUmod_st *next; /* of its library */
+    struct CUlib_st *library; /* NULL if it was loaded by itself */
+    struct sim_image own;
+    struct sim_function *functions;
+    struct sim_variable *variables;
+};
+
+struct CUlib_st {
+    struct sim_object object;
+    struct sim_image image;
+    struct sim_function *kernels;
+    struct CUmod_st *modules; /* one per context that asked */
+};
+
+void sim_code_lock(void);
+void sim_code_unlock(void);
+
+/** The live function or kernel behind a handle, referenced; functions only in their own context. */
+CUresult sim_function_get(CUfunction handle, struct CUctx_st *ctx, struct sim_function **function_p);
+/** The function or kernel of this name in a list, made if the image has it. With the code lock held. */
+CUresult sim_function_of(struct sim_function **list, const struct sim_image *image, const char *name,
+                         enum sim_kind kind, struct sim_function **function_p);
+/** Ends all functions of a list. With the code lock held. */
+void sim_function_retire(struct sim_function *list);
+/** Makes every entry an image names. With the code lock held. Returns how many there are. */
+unsigned sim_function_all(struct sim_function **list, const struct sim_image *image, enum sim_kind kind);
+/** The address and size of a module's variable, made on first use. With the code lock held. */
+CUresult sim_variable_find(struct CUmod_st *module, struct CUctx_st *ctx, const char *name,
+                           CUdeviceptr *address_p, size_t *bytes_p);
+/** Ends a module whose work is over: its functions, its variables, its handle. With the code lock held. */
+void sim_module_end(struct CUmod_st *module);
+void sim_module_dispose(void *object);
+/** A library's module in a context, made on first use. With the code lock held. */
+CUresult sim_library_module(struct CUlib_st *library, struct CUctx_st *ctx, struct CUmod_st **module_p);
+
+#endif
