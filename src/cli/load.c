@@ -9,24 +9,30 @@
 #include "cli/cli.h"
 #include "report/symbols.h"
 
-static void note_module(void *arg, const char *line)
+static void count_module(void *arg, const char *line)
 {
-    (void)arg;
-    ms_cli_note("%s", line);
+    (void)line;
+    ++*(unsigned *)arg;
 }
 
 int ms_cli_load(const char *path, struct ms_report *report_p)
 {
     struct ms_symbol_places places = {NULL, NULL};
     struct ms_symbols_result result;
+    unsigned unusable = 0;
     char error[4608];
 
     if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
         ms_cli_error("%s", error);
         return -1;
     }
-    if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
-        ms_symbols_resolve(report_p, &places, note_module, NULL, &result);
+    if (ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
+        return 0;
+    ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
+    if (unusable)
+        ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
+                    "symbolize says which",
+                    path, unusable, unusable == 1 ? " is" : "s are");
     return 0;
 }
 

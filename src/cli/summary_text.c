@@ -81,6 +81,25 @@ static void print_devices(FILE *out, const struct ms_report *report)
     }
 }
 
+/* Host memory, and what belongs to others: it counts towards no device. */
+static void print_other_memory(FILE *out, const struct ms_report *report)
+{
+    json_t *rows = ms_report_array(report->root, "memory"), *row;
+    size_t i;
+
+    if (!json_array_size(rows))
+        return;
+    ms_text_heading(out, "Memory of no device");
+    fprintf(out, "  %10s %10s %8s  %s\n", "peak", "live", "blocks", "kind");
+    json_array_foreach (rows, i, row) {
+        fprintf(out, "  %10s %10s %8" JSON_INTEGER_FORMAT "  ",
+                ms_text_size(ms_report_int(row, "peak_live_bytes")).text,
+                ms_text_size(ms_report_int(row, "live_bytes")).text, ms_report_int(row, "live_count"));
+        ms_text_put(out, ms_report_text(row, "kind"));
+        fputc('\n', out);
+    }
+}
+
 static void print_site(FILE *out, const struct ms_report *report, const json_t *site)
 {
     json_int_t device = ms_report_int(site, "device"), count = ms_report_int(site, "total_count");
@@ -230,6 +249,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
         fputc('\n', out);
     print_run(out, path, report);
     print_devices(out, report);
+    print_other_memory(out, report);
     print_sites(out, report, top);
     print_apis(out, report);
     print_oom(out, report);

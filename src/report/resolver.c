@@ -23,6 +23,12 @@
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length_p, int *status_p);
 #endif
 
+/* A stretch of code and the compilation unit it came from. */
+struct range {
+    Dwarf_Addr start, end;
+    Dwarf_Die *unit;
+};
+
 struct ms_resolver {
     Dwfl *dwfl;
     Dwfl_Module *module;
@@ -31,6 +37,9 @@ struct ms_resolver {
     Dwfl_Callbacks callbacks;
     char **owned; /* strings handed out */
     size_t owned_count;
+    struct range *ranges; /* sorted; made when first needed */
+    size_t range_count;
+    bool ranges_made;
 };
 
 static const char *keep(struct ms_resolver *resolver, char *text)
@@ -159,22 +168,78 @@ void ms_resolver_close(struct ms_resolver *resolver)
     for (i = 0; i < resolver->owned_count; i++)
         free(resolver->owned[i]);
     free(resolver->owned);
+    free(resolver->ranges);
     free(resolver->debug_path);
     free(resolver);
 }
 
-/* The compilation unit of an address. Compilers other than gcc leave out the index that libdwfl looks in
- * first. */
-static Dwarf_Die *find_unit(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias_p)
+static bool add_range(struct ms_resolver *resolver, const struct range *range)
 {
-    Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias_p);
+    struct range *grown;
+    size_t count = resolver->range_count;
 
-    if (unit)
+    if (!(count & (count - 1))) { /* full: capacities are powers of two */
+        grown = realloc(resolver->ranges, (count ? 2 * count : 1) * sizeof(*grown));
+        if (!grown)
+            return false;
+        resolver->ranges = grown;
+    }
+    resolver->ranges[resolver->range_count++] = *range;
+    return true;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void make_ranges(struct ms_resolver *resolver)
+{
+    Dwarf_Addr bias, base;
+    Dwarf_Die *unit = NULL;
+    struct range range;
+
+    resolver->ranges_made = true;
+    while ((unit = dwfl_module_nextcu(resolver->module, unit, &bias))) {
+        ptrdiff_t offset = 0;
+
+        range.unit = unit;
+        while ((offset = dwarf_ranges(unit, offset, &base, &range.start, &range.end)) > 0)
+            if (range.start < range.end && !add_range(resolver, &range))
+                return;
+    }
+    qsort(resolver->ranges, resolver->range_count, sizeof(range), compare_ranges);
+}
+
+static Dwarf_Die *find_in_ranges(struct ms_resolver *resolver, Dwarf_Addr pc)
+{
+    size_t low = 0, high;
+
+    if (!resolver->ranges_made)
+        make_ranges(resolver);
+    high = resolver->range_count;
+    while (low < high) { /* the first that starts behind pc */
+        size_t middle = low + (high - low) / 2;
+
+        if (resolver->ranges[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && pc < resolver->ranges[low - 1].end ? resolver->ranges[low - 1].unit : NULL;
+}
+
+/* The compilation unit of an address. Compilers other than gcc leave out the index that libdwfl looks in
+ * first, and to ask every unit for every address takes minutes in a large library. */
+static Dwarf_Die *find_unit(struct ms_resolver *resolver, Dwarf_Addr address, Dwarf_Addr *bias_p)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(resolver->module, address, bias_p);
+
+    if (unit || !dwfl_module_getdwarf(resolver->module, bias_p))
         return unit;
-    while ((unit = dwfl_module_nextcu(module, unit, bias_p)))
-        if (dwarf_haspc(unit, address - *bias_p) > 0)
-            break;
-    return unit;
+    return find_in_ranges(resolver, address - *bias_p);
 }
 
 static const char *function_name(struct ms_resolver *resolver, Dwarf_Die *die)
@@ -278,7 +343,7 @@ size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_l
     GElf_Addr address = pc + resolver->elf_bias;
     struct ms_location at = {0};
     Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = find_unit(resolver->module, address, &bias);
+    Dwarf_Die *unit = find_unit(resolver, address, &bias);
     Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, address - bias) : NULL;
     size_t count = 0;
 

@@ -120,3 +120,24 @@ END
     python3 -c 'import json; r = json.load(open("out.txt")); assert r["run"]["status"] == 3 and r["run"]["reports"] == 0'
     [ -z "$(ls -d memshim-doctor.* 2>/dev/null)" ]
 }
+
+@test "a damaged file is no reason to fail" {
+    echo 'int main(void) { return 0; }' >main.c
+    ${TEST_CC:-cc} -o plain main.c
+    python3 - "$TEST_BIN" <<'END'
+import os, random, subprocess, sys
+random.seed(7)
+whole = open("plain", "rb").read()
+for number in range(150):
+    data = bytearray(whole)
+    if number % 3 == 0:
+        data = data[:random.randrange(len(data))]
+    for _ in range(random.choice((1, 8, 64))):
+        if data:
+            data[random.randrange(min(len(data), 16384))] = random.randrange(256)
+    open("hurt", "wb").write(data)
+    os.chmod("hurt", 0o755)
+    done = subprocess.run([sys.argv[1], "doctor", "--static-only", "--json", "--", "./hurt"], capture_output=True, timeout=20)
+    assert done.returncode in (0, 1), (number, done)
+END
+}

@@ -59,3 +59,12 @@ END
     [ "$status" -eq 0 ]
     grep -q make_weights out.txt
 }
+
+@test "modules that are not here are counted in one line, however many" {
+    "$top_builddir/tests/cli/self_report" 2>/dev/null | sed 's|"path": "[^"]*|"path": "/no/such/program|' >self.json
+    try leaks self.json
+    [ "$status" -eq 0 ]
+    one_line "$err"
+    [[ $err == *"self.json: 1 module is not here"* ]]
+    [[ $out == *"    program+0x"* ]]
+}

@@ -137,3 +137,20 @@ END
     try symbolize -f -o named.json self.json
     [ "$status" -eq 0 ]
 }
+
+@test "debug information without an index of addresses, and of other compilers, tells the same" {
+    source=$top_srcdir/tests/cli/self_report.c
+    for compiler in gcc clang; do
+        command -v "$compiler" >/dev/null || continue
+        for flags in "-gdwarf-4" "-gdwarf-5" "-gdwarf-5 -fdebug-types-section" "-g -ffunction-sections" "-g -no-pie"; do
+            # shellcheck disable=SC2086
+            "$compiler" -D_GNU_SOURCE -O2 $flags -o program "$source" 2>/dev/null || continue
+            objcopy --remove-section=.debug_aranges program 2>/dev/null || true
+            ./program >self.json 2>expected.txt
+            try symbolize -f -o named.json self.json
+            frames named.json | diff expected.txt -
+            echo "$compiler $flags" >>tried.txt
+        done
+    done
+    [ "$(wc -l <tried.txt)" -ge 4 ]
+}
