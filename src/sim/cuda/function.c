@@ -19,6 +19,7 @@
 #define ARCHITECTURE     90
 #define SHARED_SEGMENT   128
 #define CLUSTER_PORTABLE 8
+#define MULTIPROCESSORS  132
 
 CUresult sim_function_of(struct sim_function **list, const struct sim_image *image, const char *name,
                          enum sim_kind kind, struct sim_function **function_p)
@@ -388,7 +389,7 @@ static CUresult potential(int *grid_p, int *threads_p, CUfunction handle, CUoccu
         }
     }
     sim_object_put(function);
-    *grid_p = best * 132;
+    *grid_p = best * MULTIPROCESSORS;
     *threads_p = best_threads;
     return CUDA_SUCCESS;
 }
@@ -425,6 +426,29 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock)(size_t *bytes_p, CUfunction han
     *bytes_p = free_bytes < (size_t)function->dynamic_bytes ? free_bytes : (size_t)function->dynamic_bytes;
     sim_object_put(function);
     return CUDA_SUCCESS;
+}
+
+/* A cluster needs its blocks at once; the multiprocessors are the only thing that limits them here. */
+SIM_API(cuOccupancyMaxActiveClusters)(int *clusters_p, CUfunction handle, const CUlaunchConfig *config)
+{
+    SIM_ENTER(cuOccupancyMaxActiveClusters);
+    unsigned size = 1;
+    int blocks = 0;
+
+    if (!clusters_p || !config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            size = config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
+                   config->attrs[i].value.clusterDim.z;
+    if (!size || size > CLUSTER_PORTABLE)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    CUresult status =
+        occupancy(&blocks, handle, (int)(config->blockDimX * config->blockDimY * config->blockDimZ),
+                  config->sharedMemBytes);
+    if (status == CUDA_SUCCESS)
+        *clusters_p = blocks * MULTIPROCESSORS / (int)size;
+    return status;
 }
 
 SIM_API(cuOccupancyMaxPotentialClusterSize)(int *size_p, CUfunction handle, const CUlaunchConfig *config)

@@ -90,27 +90,63 @@ static cudaError_t launch_cooperative(int half, const void *func, struct dim3 gr
 
 _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch attributes have one layout");
 
+static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config)
+{
+    CUlaunchConfig result = {0};
+
+    result.gridDimX = config->gridDim.x;
+    result.gridDimY = config->gridDim.y;
+    result.gridDimZ = config->gridDim.z;
+    result.blockDimX = config->blockDim.x;
+    result.blockDimY = config->blockDim.y;
+    result.blockDimZ = config->blockDim.z;
+    result.sharedMemBytes = (unsigned)config->dynamicSmemBytes;
+    result.hStream = config->stream;
+    result.attrs = (CUlaunchAttribute *)config->attrs;
+    result.numAttrs = config->numAttrs;
+    return result;
+}
+
 static cudaError_t launch_configured(int half, const cudaLaunchConfig_t *config, const void *func,
                                      void **arguments)
 {
-    CUlaunchConfig driver_config = {0};
+    CUlaunchConfig driver;
     CUkernel kernel;
 
     SIM_TRY(sim_context());
     SIM_CHECK(config, cudaErrorInvalidValue);
     SIM_TRY(sim_kernel(func, &kernel));
     SIM_CHECK(!is_empty(config->gridDim) && !is_empty(config->blockDim), cudaErrorInvalidConfiguration);
-    driver_config.gridDimX = config->gridDim.x;
-    driver_config.gridDimY = config->gridDim.y;
-    driver_config.gridDimZ = config->gridDim.z;
-    driver_config.blockDimX = config->blockDim.x;
-    driver_config.blockDimY = config->blockDim.y;
-    driver_config.blockDimZ = config->blockDim.z;
-    driver_config.sharedMemBytes = (unsigned)config->dynamicSmemBytes;
-    driver_config.hStream = config->stream;
-    driver_config.attrs = (CUlaunchAttribute *)config->attrs;
-    driver_config.numAttrs = config->numAttrs;
-    SIM_TRY(SIM_DRV_OF(half, cuLaunchKernelEx, &driver_config, (CUfunction)kernel, arguments, NULL));
+    driver = driver_config(config);
+    SIM_TRY(SIM_DRV_OF(half, cuLaunchKernelEx, &driver, (CUfunction)kernel, arguments, NULL));
+    return cudaSuccess;
+}
+
+SIM_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *func,
+                                                         const cudaLaunchConfig_t *config)
+{
+    CUlaunchConfig driver;
+    CUkernel kernel;
+
+    SIM_TRY(sim_context());
+    SIM_CHECK(size && config, cudaErrorInvalidValue);
+    SIM_TRY(sim_kernel(func, &kernel));
+    driver = driver_config(config);
+    SIM_TRY(SIM_DRV(cuOccupancyMaxPotentialClusterSize, size, (CUfunction)kernel, &driver));
+    return cudaSuccess;
+}
+
+SIM_API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *func,
+                                                   const cudaLaunchConfig_t *config)
+{
+    CUlaunchConfig driver;
+    CUkernel kernel;
+
+    SIM_TRY(sim_context());
+    SIM_CHECK(clusters && config, cudaErrorInvalidValue);
+    SIM_TRY(sim_kernel(func, &kernel));
+    driver = driver_config(config);
+    SIM_TRY(SIM_DRV(cuOccupancyMaxActiveClusters, clusters, (CUfunction)kernel, &driver));
     return cudaSuccess;
 }
 
