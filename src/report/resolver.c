@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -255,6 +256,42 @@ static const char *function_name(struct ms_resolver *resolver, Dwarf_Die *die)
     return readable_name(resolver, name);
 }
 
+/* Takes "x/.." and "." out of an absolute path, in place. */
+static void tidy(char *path)
+{
+    char *from = path, *to = path;
+
+    while (*from) {
+        size_t length = strcspn(from + 1, "/") + 1; /* of "/name" */
+
+        if (length == 3 && !strncmp(from, "/..", 3)) {
+            while (to > path && *--to != '/')
+                ;
+        } else if (length > 1 && !(length == 2 && from[1] == '.')) {
+            memmove(to, from, length);
+            to += length;
+        }
+        from += length;
+    }
+    *to = '\0';
+}
+
+/* The shorter spelling if it is the same file; behind a symbolic link "x/.." leads elsewhere. */
+static const char *tidied(struct ms_resolver *resolver, const char *path)
+{
+    char *shorter = path && strstr(path, "/.") ? strdup(path) : NULL;
+    struct stat st, other;
+
+    if (!shorter)
+        return path;
+    tidy(shorter);
+    if (stat(path, &st) == 0 && stat(shorter, &other) == 0 && st.st_ino == other.st_ino &&
+        st.st_dev == other.st_dev)
+        return keep(resolver, shorter);
+    free(shorter);
+    return path;
+}
+
 /* A source path as the compiler was given it, made absolute by the directory it ran in. */
 static const char *source_path(struct ms_resolver *resolver, Dwarf_Die *unit, const char *path)
 {
@@ -268,7 +305,7 @@ static const char *source_path(struct ms_resolver *resolver, Dwarf_Die *unit, co
         directory = dwarf_formstring(&attribute);
     if (!directory || asprintf(&joined, "%s/%s", directory, path) < 0)
         return path;
-    return keep(resolver, joined);
+    return tidied(resolver, keep(resolver, joined));
 }
 
 static bool unsigned_attribute(Dwarf_Die *die, unsigned name, Dwarf_Word *value_p)

@@ -58,3 +58,9 @@ complete_words() {
     [ "$(complete_words memshim summary rep)" = report.json ]
     [ "$(complete_words memshim help val)" = validate ]
 }
+
+@test "the contract knows every verb" {
+    for verb in $(verbs); do
+        [ "$verb" = help ] || grep -q "\`$verb\b" "$top_srcdir/docs/contract.md"
+    done
+}

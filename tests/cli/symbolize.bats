@@ -154,3 +154,21 @@ END
     done
     [ "$(wc -l <tried.txt)" -ge 4 ]
 }
+
+@test "a source path is shown without detours where they lead nowhere else" {
+    need gcc
+    mkdir -p src real/build
+    cp "$top_srcdir/tests/cli/self_report.c" src/
+    ln -s real/build build
+    mkdir build2
+    (cd build2 && gcc -D_GNU_SOURCE -g -O1 -o ../straight ../src/./self_report.c)
+    ./straight >self.json 2>/dev/null
+    try symbolize -o named.json self.json
+    grep -q "\"file\":\"$PWD/src/self_report.c\"" named.json
+    mkdir real/src
+    cp src/self_report.c real/src/
+    (cd build && gcc -D_GNU_SOURCE -g -O1 -o "$TEST_TMP/linked" -fdebug-prefix-map="$TEST_TMP/real/build=$TEST_TMP/build" ../src/self_report.c)
+    ./linked >self.json 2>/dev/null
+    try symbolize -f -o named.json self.json
+    grep -q "\"file\":\"$PWD/build/../src/self_report.c\"" named.json
+}
