@@ -4,7 +4,8 @@ sim_driver_tests = \
 	tests/sim/driver_context \
 	tests/sim/driver_memory \
 	tests/sim/driver_pool \
-	tests/sim/driver_stream
+	tests/sim/driver_stream \
+	tests/sim/driver_vmm
 
 check_PROGRAMS += $(sim_driver_tests)
 TESTS += $(sim_driver_tests)
@@ -26,3 +27,6 @@ tests_sim_driver_pool_LDADD = libcuda.so.1
 tests_sim_driver_code_SOURCES = tests/sim/driver_code.c $(sim_driver_sources)
 tests_sim_driver_code_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_code_LDADD = libcuda.so.1
+tests_sim_driver_vmm_SOURCES = tests/sim/driver_vmm.c $(sim_driver_sources)
+tests_sim_driver_vmm_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_vmm_LDADD = libcuda.so.1

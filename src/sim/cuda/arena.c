@@ -209,19 +209,38 @@ bool sim_arena_valid_fd(const struct sim_arena *arena)
     return arena->fd >= 0 && !fstat(arena->fd, &st) && st.st_ino == arena->inode;
 }
 
-/**
- * A descriptor of our own for a file that another process gave us, if it is one of the simulator's and of that kind:
- * its name begins with it. -1 if not.
- */
-int sim_memfd_reopen(int fd, const char *kind)
+/* The name that a descriptor's file was given when it was made, if the simulator made it. */
+static bool read_name(int fd, char *name, size_t name_bytes)
 {
-    char path[64], target[256], wanted[64];
+    static const char prefix[] = "/memfd:memsim.";
+    char path[64], target[256];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int length = snprintf(wanted, sizeof wanted, "/memfd:memsim.%s", kind);
-    ssize_t got = readlink(path, target, sizeof target - 1);
-    if (got < length || strncmp(target, wanted, (size_t)length))
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length < 0 ? 0 : length] = '\0';
+    const char *rest = target + sizeof prefix - 1;
+    if (strncmp(target, prefix, sizeof prefix - 1) || strlen(rest) >= name_bytes)
+        return false;
+    strcpy(name, rest);
+    return true;
+}
+
+/** A descriptor of our own for a file that another process gave us, if its name begins with kind; else -1. */
+int sim_memfd_reopen(int fd, const char *kind)
+{
+    char name[64];
+
+    if (!read_name(fd, name, sizeof name) || strncmp(name, kind, strlen(kind)))
         return -1;
     int own = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
     return own >= 0 ? own : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+/** The number at the end of the file's name: the ordinal of its device; -1 if there is none. */
+int sim_memfd_number(int fd)
+{
+    char name[64];
+    int number;
+
+    return read_name(fd, name, sizeof name) && sscanf(name, "%*[a-z].%d", &number) == 1 ? number : -1;
 }

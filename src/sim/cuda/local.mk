@@ -46,7 +46,10 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/status.c \
 	src/sim/cuda/stream.c \
 	src/sim/cuda/stubs.c \
-	src/sim/cuda/thread.c
+	src/sim/cuda/thread.c \
+	src/sim/cuda/vmm.c \
+	src/sim/cuda/vmm.h \
+	src/sim/cuda/vmmshare.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
 libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)

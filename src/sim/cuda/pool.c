@@ -3,6 +3,7 @@
  * at once by that stream, by others when the stream has got there, or, where the pool allows it, by a stream that is made
  * to wait. Lock: memory, for writing, unless said otherwise.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "pool.h"
@@ -229,13 +230,15 @@ static void dispose_pool(void *object)
 static CUresult open_arena(struct CUmemPoolHandle_st *pool, bool plain, int fd)
 {
     size_t wide = sim_heap_round(sim_config.memory_bytes) * 4;
+    char name[32];
 
+    snprintf(name, sizeof name, "memsim.pool.%d", pool->props.location.id);
     if (plain && !pool->props.handleTypes)
         return sim_heap_arena(pool->device, &pool->arena);
     pool->arena = &pool->own;
     pool->imported = fd >= 0;
     return fd >= 0 ? sim_arena_adopt(&pool->own, fd)
-                   : sim_arena_open(&pool->own, pool->props.handleTypes ? "memsim.pool" : NULL, wide);
+                   : sim_arena_open(&pool->own, pool->props.handleTypes ? name : NULL, wide);
 }
 
 /** A pool with checked properties, not yet a valid handle. Takes the memory lock. */

@@ -52,9 +52,11 @@ SIM_API(cuMemPoolImportFromShareableHandle)(CUmemoryPool *pool_p, void *handle, 
 
     if (!pool_p || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
-    int fd = sim_memfd_reopen((int)(intptr_t)handle, "pool");
+    int fd = sim_memfd_reopen((int)(intptr_t)handle, "pool.");
     if (fd < 0)
         return CUDA_ERROR_INVALID_VALUE;
+    if (sim_device(sim_memfd_number(fd)))
+        props.location.id = sim_memfd_number(fd);
     struct CUmemPoolHandle_st *pool = sim_pool_new_over(&props, fd, &status);
     if (!pool)
         return status;

@@ -169,6 +169,7 @@ void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_valid_fd(const struct sim_arena *arena);
 int sim_memfd_reopen(int fd, const char *kind);
+int sim_memfd_number(int fd);
 CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
 
 /* --- device.c -------------------------------------------------------------------------------------------------- */
