@@ -2,7 +2,12 @@
 sim_driver_tests = \
 	tests/sim/driver_code \
 	tests/sim/driver_context \
+	tests/sim/driver_copy \
+	tests/sim/driver_fault \
+	tests/sim/driver_ipc \
+	tests/sim/driver_lookup \
 	tests/sim/driver_memory \
+	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
 	tests/sim/driver_stream \
 	tests/sim/driver_vmm
@@ -30,3 +35,18 @@ tests_sim_driver_code_LDADD = libcuda.so.1
 tests_sim_driver_vmm_SOURCES = tests/sim/driver_vmm.c $(sim_driver_sources)
 tests_sim_driver_vmm_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_vmm_LDADD = libcuda.so.1
+tests_sim_driver_ipc_SOURCES = tests/sim/driver_ipc.c $(sim_driver_sources)
+tests_sim_driver_ipc_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_ipc_LDADD = libcuda.so.1
+tests_sim_driver_pointer_SOURCES = tests/sim/driver_pointer.c $(sim_driver_sources)
+tests_sim_driver_pointer_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_pointer_LDADD = libcuda.so.1
+tests_sim_driver_copy_SOURCES = tests/sim/driver_copy.c $(sim_driver_sources)
+tests_sim_driver_copy_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_copy_LDADD = libcuda.so.1
+tests_sim_driver_lookup_SOURCES = tests/sim/driver_lookup.c $(sim_driver_sources)
+tests_sim_driver_lookup_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_lookup_LDADD = libcuda.so.1 -ldl
+tests_sim_driver_fault_SOURCES = tests/sim/driver_fault.c $(sim_driver_sources)
+tests_sim_driver_fault_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_fault_LDADD = libcuda.so.1

@@ -3,24 +3,21 @@ sim_PROGRAMS += libcuda.so.1
 libcuda_so_1_SOURCES = \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
-	src/sim/cuda/sim.h \
-	src/sim/cuda/code.h \
-	src/sim/cuda/pool.h \
-	src/sim/cuda/attributes.def \
-	src/sim/cuda/exports.def \
-	src/sim/cuda/lookup.def \
-	src/sim/cuda/status.def \
 	src/sim/cuda/arena.c \
 	src/sim/cuda/array.c \
+	src/sim/cuda/attributes.def \
 	src/sim/cuda/block.c \
 	src/sim/cuda/capture.c \
+	src/sim/cuda/code.h \
 	src/sim/cuda/config.c \
 	src/sim/cuda/context.c \
 	src/sim/cuda/copy.c \
 	src/sim/cuda/copylinear.c \
+	src/sim/cuda/copyshape.c \
 	src/sim/cuda/ctxinfo.c \
 	src/sim/cuda/device.c \
 	src/sim/cuda/event.c \
+	src/sim/cuda/exports.def \
 	src/sim/cuda/fault.c \
 	src/sim/cuda/function.c \
 	src/sim/cuda/heap.c \
@@ -28,22 +25,28 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/hostfn.c \
 	src/sim/cuda/image.c \
 	src/sim/cuda/init.c \
+	src/sim/cuda/ipc.c \
 	src/sim/cuda/launch.c \
 	src/sim/cuda/library.c \
 	src/sim/cuda/lookup.c \
+	src/sim/cuda/lookup.def \
+	src/sim/cuda/managed.c \
 	src/sim/cuda/memory.c \
 	src/sim/cuda/memset.c \
 	src/sim/cuda/module.c \
 	src/sim/cuda/object.c \
 	src/sim/cuda/peer.c \
+	src/sim/cuda/pointer.c \
 	src/sim/cuda/pool.c \
+	src/sim/cuda/pool.h \
 	src/sim/cuda/poolapi.c \
 	src/sim/cuda/poolshare.c \
-	src/sim/cuda/rest.c \
 	src/sim/cuda/primary.c \
 	src/sim/cuda/queue.c \
 	src/sim/cuda/range.c \
+	src/sim/cuda/sim.h \
 	src/sim/cuda/status.c \
+	src/sim/cuda/status.def \
 	src/sim/cuda/stream.c \
 	src/sim/cuda/stubs.c \
 	src/sim/cuda/thread.c \

@@ -42,8 +42,7 @@ static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base(address);
     bool ours = block && (block->kind == SIM_BLOCK_DEVICE || block->kind == SIM_BLOCK_MANAGED ||
-                          block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_EXTERNAL ||
-                          block->kind == SIM_BLOCK_IMPORTED);
+                          block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_IMPORTED);
     if (ours)
         block->claimed = true;
     sim_memory_unlock();
@@ -69,8 +68,6 @@ CUresult sim_heap_release(CUdeviceptr address)
         return sim_pool_drop_import(block, ctx->legacy);
     if (block->kind == SIM_BLOCK_MANAGED)
         return sim_managed_free(block);
-    if (block->kind == SIM_BLOCK_EXTERNAL)
-        return sim_external_unmap(block);
     sim_memory_write_lock();
     sim_heap_free(block);
     sim_memory_unlock();

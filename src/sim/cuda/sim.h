@@ -112,7 +112,7 @@ uint64_t sim_now_ns(void);
 
 enum sim_kind {
     SIM_CONTEXT = 1, SIM_STREAM, SIM_EVENT, SIM_ARRAY, SIM_MIPMAP, SIM_POOL, SIM_MODULE, SIM_LIBRARY,
-    SIM_FUNCTION, SIM_KERNEL, SIM_EXTERNAL,
+    SIM_FUNCTION, SIM_KERNEL,
 };
 
 struct sim_object {
@@ -305,7 +305,7 @@ CUresult sim_stream_enqueue(CUstream stream, bool per_thread, struct sim_op *op)
 
 enum sim_block_kind {
     SIM_BLOCK_DEVICE = 1, SIM_BLOCK_POOL, SIM_BLOCK_MANAGED, SIM_BLOCK_HOST, SIM_BLOCK_REGISTERED, SIM_BLOCK_MAPPED,
-    SIM_BLOCK_IPC, SIM_BLOCK_IMPORTED, SIM_BLOCK_EXTERNAL,
+    SIM_BLOCK_IPC, SIM_BLOCK_IMPORTED,
 };
 
 #define SIM_ACCESS_HOST (1u << 31)
@@ -387,12 +387,11 @@ bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool w
 void sim_host_drop_context(struct CUctx_st *ctx);
 void sim_ipc_drop_context(struct CUctx_st *ctx);
 
-/* --- array.c, managed and external memory ---------------------------------------------------------------------- */
+/* --- array.c, managed memory ---------------------------------------------------------------------- */
 
 CUresult sim_array_memory(CUarray handle, CUdeviceptr *address_p, size_t *bytes_p);
 CUresult sim_array_shape(CUarray handle, size_t *row_bytes_p, size_t *plane_bytes_p);
 CUresult sim_managed_free(struct sim_block *block);
-CUresult sim_external_unmap(struct sim_block *block);
 unsigned long long sim_next_id(void);
 
 #endif

@@ -1,0 +1,113 @@
+/* The simulated driver: faults and costs that the environment asks for, and bad values in it. */
+#include <sys/wait.h>
+
+#include "driver.h"
+
+static void faults(void)
+{
+    CUdeviceptr p[4];
+    CUcontext own;
+
+    answers(cuMemAlloc_v2(&p[0], 16), CUDA_SUCCESS);
+    answers(cuMemAlloc_v2(&p[1], 16), CUDA_ERROR_OUT_OF_MEMORY);
+    answers(cuMemAlloc_v2(&p[1], 16), CUDA_SUCCESS);
+    answers(cuMemFree_v2(p[0]), CUDA_SUCCESS);
+    answers(cuMemFree_v2(p[1]), CUDA_ERROR_UNKNOWN);
+    answers(cuMemFree_v2(p[1]), CUDA_ERROR_UNKNOWN);
+    must(cuCtxCreate_v2(&own, 0, 0));
+    must(cuMemAllocAsync(&p[2], 64, NULL));
+    must(cuMemsetD8_v2(p[2], 0, 64));
+    answers(cuCtxSynchronize(), CUDA_SUCCESS);
+    must(cuMemsetD8_v2(p[2], 0, 64));
+    answers(cuCtxSynchronize(), CUDA_ERROR_ECC_UNCORRECTABLE);
+    answers(cuMemAllocAsync(&p[2], 64, NULL), CUDA_ERROR_ECC_UNCORRECTABLE);
+    must(cuCtxDestroy_v2(own));
+    answers(cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
+static void costs(void)
+{
+    CUmodule module;
+    CUfunction function;
+    CUevent start, end;
+    float ms = 0;
+
+    must(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n\tret;\n}\n"));
+    must(cuModuleGetFunction(&function, module, "k"));
+    must(cuEventCreate(&start, 0));
+    must(cuEventCreate(&end, 0));
+    must(cuEventRecord(start, NULL));
+    double before = now_ms();
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    ok(now_ms() - before < 25, "a launch returns at once");
+    must(cuEventRecord(end, NULL));
+    must(cuEventSynchronize(end));
+    must(cuEventElapsedTime(&ms, start, end));
+    ok(ms >= 30 && ms < 5000, "a kernel takes its time: %.1f ms", ms);
+    before = now_ms();
+    must(cuCtxGetCurrent(&(CUcontext){NULL}));
+    ok(now_ms() - before >= 5, "a call takes its time");
+    must(cuModuleUnload(module));
+}
+
+/* Runs this program with one variable set; returns what it wrote to stderr. */
+static void complaint(const char *self, const char *name, const char *value, const char *wanted)
+{
+    char text[1024] = "";
+    int pipes[2], status = -1;
+
+    if (pipe(pipes))
+        bail("pipe: %s", strerror(errno));
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        dup2(pipes[1], 2);
+        setenv(name, value, 1);
+        execl(self, self, "plain", (char *)NULL);
+        _exit(127);
+    }
+    close(pipes[1]);
+    for (size_t length = 0; length < sizeof text - 1;) {
+        ssize_t got = read(pipes[0], text + length, sizeof text - 1 - length);
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    close(pipes[0]);
+    waitpid(child, &status, 0);
+    is_int(status, 0, "%s=%s is survived", name, value);
+    char *newline = strchr(text, '\n');
+    if (wanted)
+        ok(strstr(text, name) && strstr(text, wanted) && newline && !newline[1], "and named in one line");
+    else
+        ok(!*text, "and nothing is said");
+}
+
+int main(int argc, char **argv)
+{
+    CUdeviceptr p;
+
+    if (argc > 1) {
+        begin();
+        must(cuMemAlloc_v2(&p, 16));
+        return cuMemFree_v2(p);
+    }
+    plan(0);
+    complaint(argv[0], "MEMSIM_DEVICES", "many", "a number from 0 to 16");
+    complaint(argv[0], "MEMSIM_DEVICES", "17", "a number from 0 to 16");
+    complaint(argv[0], "MEMSIM_MEMORY", "8Q", "a size");
+    complaint(argv[0], "MEMSIM_GRANULARITY", "3M", "a power of two");
+    complaint(argv[0], "MEMSIM_GRANULARITY", "64K", NULL);
+    complaint(argv[0], "MEMSIM_FAIL", "cuMemAloc@1=2", "name@n=status");
+    complaint(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@0=2", "name@n=status");
+    complaint(argv[0], "MEMSIM_FAIL", "cudaMalloc@1=2", NULL);
+    complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2", "name=ns");
+    complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2=10,kernel=5", NULL);
+    complaint(argv[0], "MEMSIM_SEED", "-1", "a number");
+    setenv("MEMSIM_FAIL", "cuMemAlloc_v2@2=2,cuMemFree_v2@2+=999,memset@2=214", 1);
+    setenv("MEMSIM_COST", "kernel=40000000,cuCtxGetCurrent=6000000", 1);
+    begin();
+    faults();
+    costs();
+    return done();
+}
