@@ -113,14 +113,30 @@ static int set_variables(const struct run_options *options, char **pattern_p)
     return MS_EXIT_OK;
 }
 
+/* A report that cannot be written is better known before a long run than after it. */
+static int check_directory(const char *pattern)
+{
+    char *directory = strndup(pattern, (size_t)(strrchr(pattern, '/') - pattern) + 1);
+    char *path = directory ? ms_outcome_fixed_path(directory) : NULL;
+    int status = MS_EXIT_OK;
+
+    if (path && access(path, W_OK | X_OK) < 0) {
+        ms_cli_error("no report can be written in %s: %s", path, strerror(errno));
+        status = MS_EXIT_USAGE;
+    }
+    free(directory);
+    free(path);
+    return status;
+}
+
 /* An old report under the name would be taken for this run's if the program wrote none. */
 static int clear_way(const char *pattern, bool force)
 {
     char *path = pattern ? ms_outcome_fixed_path(pattern) : NULL;
     struct stat st;
-    int status = MS_EXIT_OK;
+    int status = pattern ? check_directory(pattern) : MS_EXIT_OK;
 
-    if (path && lstat(path, &st) == 0) {
+    if (!status && path && lstat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode)) {
             ms_cli_error("%s exists and is no regular file; a report cannot go there", path);
             status = MS_EXIT_USAGE;
@@ -160,6 +176,21 @@ static const char *shown_path(const char *path)
     return path;
 }
 
+/* A path as a shell takes it for one word. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./%+:@,-=";
+
+    if (!word[strspn(word, plain)]) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    fputc('\'', out);
+}
+
 static void print_found(const struct ms_outcome *outcome)
 {
     const struct ms_report *report = &outcome->found[0].report;
@@ -180,7 +211,9 @@ static void print_found(const struct ms_outcome *outcome)
     else
         ms_cli_note("report: %s, and %zu more, the next one %s", path, outcome->count - 1,
                     shown_path(outcome->found[1].path));
-    ms_cli_note("next: memshim %s %s", blocks ? "leaks" : "summary", path);
+    fprintf(stderr, "memshim: next: memshim %s ", blocks ? "leaks" : "summary");
+    print_word(stderr, path);
+    fputc('\n', stderr);
 }
 
 static void print_none(const struct ms_child *child, const char *program)

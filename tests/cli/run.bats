@@ -261,3 +261,29 @@ END
     [ "$status" -eq 6 ]
     [[ $err == *"./static is statically linked"* ]]
 }
+
+@test "a directory that no report can be written in is known before the run" {
+    try run -o nowhere/report.json -- touch started
+    refused 2 "nowhere/" "No such file"
+    MEMSHIM_REPORT=nowhere/report.json try run -- touch started
+    [ "$status" -eq 2 ]
+    [ ! -e started ]
+    mkdir dir
+    FAKE_GPU=1 try run -o 'dir/%p.json' -- true
+    [ "$(ls dir | wc -l)" -eq 1 ]
+}
+
+@test "names that a shell or a pattern would take apart" {
+    directory="$PWD/it's %p [x]*"
+    mkdir "$directory"
+    cd "$directory"
+    FAKE_GPU=7 try run -o 'a *[b]?.json' -- true
+    [ -f 'a *[b]?.json' ]
+    eval "$(sed -n 's/^memshim: next: memshim /"$TEST_BIN" /p' err.txt)" >page.txt
+    grep -q '^7 B leaked' page.txt
+    FAKE_GPU=7 try run -o 'a *[b]?.json' -- true
+    refused 2 "exists"
+    FAKE_GPU=8 try run -- true
+    [ "$(ls memshim.*.json | wc -l)" -eq 1 ]
+    [[ $err == *"leaked 8 B"* ]]
+}
