@@ -22,28 +22,28 @@ tests_sim_runtime_memory_13_SOURCES = tests/sim/runtime_memory.c tests/tap.h
 tests_sim_runtime_memory_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
 tests_sim_runtime_memory_13_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_memory_13_LDADD = libcudart.so.13 -ldl
-#TESTS += tests/sim/runtime_memory_13
+TESTS += tests/sim/runtime_memory_13
 
 check_PROGRAMS += tests/sim/runtime_memory_12
 tests_sim_runtime_memory_12_SOURCES = tests/sim/runtime_memory.c tests/tap.h
 tests_sim_runtime_memory_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_memory_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_memory_12_LDADD = libcudart.so.12 -ldl
-#TESTS += tests/sim/runtime_memory_12
+TESTS += tests/sim/runtime_memory_12
 
 check_PROGRAMS += tests/sim/runtime_copy_13
 tests_sim_runtime_copy_13_SOURCES = tests/sim/runtime_copy.c tests/tap.h
 tests_sim_runtime_copy_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
 tests_sim_runtime_copy_13_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_copy_13_LDADD = libcudart.so.13 -ldl
-#TESTS += tests/sim/runtime_copy_13
+TESTS += tests/sim/runtime_copy_13
 
 check_PROGRAMS += tests/sim/runtime_copy_12
 tests_sim_runtime_copy_12_SOURCES = tests/sim/runtime_copy.c tests/tap.h
 tests_sim_runtime_copy_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_copy_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_copy_12_LDADD = libcudart.so.12 -ldl
-#TESTS += tests/sim/runtime_copy_12
+TESTS += tests/sim/runtime_copy_12
 
 check_PROGRAMS += tests/sim/runtime_stream_13
 tests_sim_runtime_stream_13_SOURCES = tests/sim/runtime_stream.c tests/tap.h
@@ -73,6 +73,20 @@ tests_sim_runtime_device_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_device_12_LDADD = libcudart.so.12 -ldl
 TESTS += tests/sim/runtime_device_12
 
+check_PROGRAMS += tests/sim/runtime_share_13
+tests_sim_runtime_share_13_SOURCES = tests/sim/runtime_share.c tests/tap.h
+tests_sim_runtime_share_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_share_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_share_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_share_13
+
+check_PROGRAMS += tests/sim/runtime_share_12
+tests_sim_runtime_share_12_SOURCES = tests/sim/runtime_share.c tests/tap.h
+tests_sim_runtime_share_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_share_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_share_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_share_12
+
 dist_check_SCRIPTS += tests/sim/runtime_vendor.sh
 EXTRA_DIST += tests/sim/vendor/plain.c tests/sim/vendor/kernel.cu
-#TESTS += tests/sim/runtime_vendor.sh
+TESTS += tests/sim/runtime_vendor.sh
