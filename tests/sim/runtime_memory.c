@@ -77,6 +77,9 @@ static void test_host(void)
     void *p = NULL, *device = NULL;
     struct cudaPointerAttributes attributes;
 
+    is_int(cudaMallocHost(&p, 5000), cudaErrorMemoryAllocation, "a fault in cuMemHostAlloc reaches cudaMallocHost");
+    is_ptr(p, NULL, "which leaves the pointer alone");
+    is_int(cudaGetLastError(), cudaErrorMemoryAllocation, "and remembers it");
     is_int(cudaMallocHost(&p, 5000), cudaSuccess, "cudaMallocHost");
     memset(p, 1, 5000);
     is_int(cudaPointerGetAttributes(&attributes, p), cudaSuccess, "its attributes");
@@ -243,6 +246,7 @@ static void test_pools(void)
 
 int main(void)
 {
+    setenv("MEMSIM_FAIL", "cuMemHostAlloc@1=2", 1);
     plan(0);
     is_int(cudaFree(NULL), cudaSuccess, "the idiom that creates the context");
     test_device();

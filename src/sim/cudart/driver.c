@@ -6,6 +6,8 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cudart/runtime.h"
@@ -51,6 +53,21 @@ static void fill_table(void)
 #undef DRIVER
 }
 
+/* Costs and faults belong to the driver's functions, under which every call of this library ends: say so to whoever asks
+ * for one of ours, instead of doing nothing. */
+static void check_environment(const char *variable)
+{
+    const char *value = secure_getenv(variable);
+    char *copy = value ? strdup(value) : NULL, *rest = copy, *item;
+
+    while (rest && (item = strsep(&rest, ",")) != NULL) {
+        if (strncmp(item, "cuda", 4) == 0)
+            fprintf(stderr, "memsim: %s=%s: expected the name of a driver function, like cuMemAlloc_v2; ignored\n",
+                    variable, item);
+    }
+    free(copy);
+}
+
 static void open_driver(void)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW);
@@ -60,6 +77,8 @@ static void open_driver(void)
 
     if (!handle)
         return;
+    check_environment("MEMSIM_COST");
+    check_environment("MEMSIM_FAIL");
     lookup = (lookup_fn)dlsym(handle, "cuGetProcAddress_v2");
     if (!lookup)
         return;
