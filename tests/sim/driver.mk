@@ -10,6 +10,7 @@ sim_driver_tests = \
 	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
 	tests/sim/driver_stream \
+	tests/sim/driver_stress \
 	tests/sim/driver_vmm
 
 check_PROGRAMS += $(sim_driver_tests)
@@ -50,3 +51,9 @@ tests_sim_driver_lookup_LDADD = libcuda.so.1 -ldl
 tests_sim_driver_fault_SOURCES = tests/sim/driver_fault.c $(sim_driver_sources)
 tests_sim_driver_fault_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_fault_LDADD = libcuda.so.1
+tests_sim_driver_stress_SOURCES = tests/sim/driver_stress.c $(sim_driver_sources)
+tests_sim_driver_stress_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_stress_LDADD = libcuda.so.1
+
+TESTS += tests/sim/driver_tables.sh
+dist_check_SCRIPTS += tests/sim/driver_tables.sh

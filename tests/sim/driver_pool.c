@@ -258,12 +258,15 @@ static void use_after_free(void)
 {
     CUcontext own;
     CUdeviceptr p;
+    atomic_int go = 0;
 
     must(cuCtxCreate_v2(&own, 0, 0));
     must(cuMemAllocAsync(&p, 4096, NULL));
+    must(cuLaunchHostFunc(NULL, hold, &go));
     must(cuMemFreeAsync(p, NULL));
     /* the driver cannot see that it is wrong when it is called: only the device will */
     must(cuMemsetD8Async(p, 1, 16, NULL));
+    atomic_store(&go, 1);
     answers(cuStreamSynchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
     answers(cuMemAllocAsync(&p, 16, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
     must(cuCtxDestroy_v2(own));

@@ -130,12 +130,12 @@ void sim_ticket_free(struct sim_ticket *tickets, size_t count)
     free(tickets);
 }
 
-static void free_op(struct sim_op *op)
+/* Lets go of all that the work holds. Before it counts as over: who waited for it may look. */
+static void strip_op(struct sim_op *op)
 {
     sim_ticket_free(op->tickets, op->ticket_count);
     if (op->dispose)
         op->dispose(op);
-    free(op);
 }
 
 static bool add_ticket(struct sim_ticket **tickets, size_t *count, struct sim_queue *queue, uint64_t seq)
@@ -197,15 +197,14 @@ static void serve_one(struct sim_queue *queue)
             op->status = status;
         }
     }
+    strip_op(op);
     pthread_mutex_lock(&lock);
     queue->head = op->next;
     if (!queue->head)
         queue->tail = NULL;
     queue->completed = op->seq;
     pthread_cond_broadcast(&queue->done);
-    pthread_mutex_unlock(&lock);
-    free_op(op);
-    pthread_mutex_lock(&lock);
+    free(op);
 }
 
 static void *serve(void *argument)

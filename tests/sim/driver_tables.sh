@@ -1,0 +1,59 @@
+#!/bin/sh
+# The simulated driver's tables against the vendor's, where a toolkit is present; and what the library needs.
+# shellcheck disable=SC2154 # run-test exports the directories
+set -u
+
+sim=$top_builddir/libcuda.so.1
+tables=$top_srcdir/src/sim/cuda
+number=0
+failed=0
+
+result() { # STATUS NAME
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $number - $2"
+    else
+        echo "not ok $number - $2"
+        failed=1
+    fi
+}
+
+skipped() {
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP no CUDA toolkit"
+}
+
+echo 1..5
+LC_ALL=C
+export LC_ALL
+sed -n 's/^X(\(.*\))$/\1/p' "$tables/exports.def" >"$TEST_TMP/listed"
+nm -D --defined-only "$sim" | awk '{ print $3 }' | grep '^cu' | sort >"$TEST_TMP/exported"
+diff "$TEST_TMP/listed" "$TEST_TMP/exported"
+result $? "the library exports what is listed"
+
+if [ -n "$TEST_SANITIZE" ]; then
+    number=$((number + 2))
+    echo "ok 2 - needs libc alone # SKIP sanitized build"
+    echo "ok 3 - no version nodes # SKIP sanitized build"
+else
+    needed=$(readelf -d "$sim" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+    [ "$needed" = libc.so.6 ]
+    result $? "the library needs libc alone"
+    ! readelf -V "$sim" | grep -q 'Version definition section'
+    result $? "the library has no version nodes"
+fi
+
+stub=$TEST_CUDA_HOME/lib64/stubs/libcuda.so
+if [ -n "$TEST_CUDA_HOME" ] && [ -f "$stub" ]; then
+    nm -D --defined-only "$stub" | awk '{ print $3 }' | sort | diff "$TEST_TMP/listed" -
+    result $? "the list is that of the vendor's library"
+else
+    skipped "the list is that of the vendor's library"
+fi
+if [ -n "$TEST_CUDA_HOME" ] && [ -f "$TEST_CUDA_HOME/include/cudaTypedefs.h" ]; then
+    "$top_srcdir/scripts/gen-lookup" "$TEST_CUDA_HOME/include" "$tables/exports.def" | diff "$tables/lookup.def" -
+    result $? "the lookup table is that of the vendor's typedefs"
+else
+    skipped "the lookup table is that of the vendor's typedefs"
+fi
+exit $failed
