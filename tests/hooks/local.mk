@@ -64,8 +64,27 @@ tests_hooks_json_host_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 tests_hooks_json_host_LDADD = tests/hooks/plain/libcuda.so.1
 tests_hooks_inert_SOURCES = tests/hooks/inert.c
 
-EXTRA_DIST += tests/hooks/lib.sh tests/hooks/throw_module.cc tests/hooks/secure.c
+# Every class of allocation, with the vendor's headers and libraries where there are any.
+check_PROGRAMS += tests/hooks/every_class
+tests_hooks_every_class_SOURCES = tests/hooks/every_class.c tests/hooks/every_class_twin.c tests/hooks/every_class.h
+tests_hooks_every_class_LDFLAGS = $(AM_LDFLAGS) -pthread
+if HAVE_CUDA_TOOLKIT
+tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS) -DWITH_VENDOR_HEADERS -isystem $(CUDA_HOME)/include
+endif
+tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 
-ms_hook_tests = tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
+# Every call refused in turn.
+check_PROGRAMS += tests/hooks/refused
+tests_hooks_refused_SOURCES = tests/hooks/refused.c
+tests_hooks_refused_LDADD = libcudart.so.13 libcuda.so.1
+
+check_PROGRAMS += tests/hooks/ipc_pair
+tests_hooks_ipc_pair_SOURCES = tests/hooks/ipc_pair.c
+tests_hooks_ipc_pair_LDADD = libcudart.so.13
+
+EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
+
+ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
+	tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)

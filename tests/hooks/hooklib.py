@@ -1,0 +1,47 @@
+"""What the Python tests of the hooks share: TAP, and the environment that puts memshim before a program."""
+import os
+import subprocess
+
+TMP = os.environ["TEST_TMP"]
+BUILD = os.environ["top_builddir"]
+HERE = os.path.join(BUILD, "tests", "hooks")
+MEMSHIM = os.environ["TEST_BIN"]
+number = 0
+
+
+def plan(count):
+    print("1..%d" % count)
+
+
+def fact(passed, name, details=()):
+    """One fact; the details are shown if it does not hold."""
+    global number
+    number += 1
+    print("%s %d - %s" % ("ok" if passed else "not ok", number, name))
+    if not passed:
+        for line in list(details)[:30]:
+            print("#   %s" % (line,))
+
+
+def skip(name, reason):
+    global number
+    number += 1
+    print("ok %d - %s # SKIP %s" % (number, name, reason))
+
+
+def preload():
+    """What LD_PRELOAD holds: a library built with a sanitizer needs the sanitizer's own before it."""
+    for word, library in (("address", "libasan.so"), ("thread", "libtsan.so"), ("undefined", "libubsan.so")):
+        if word in os.environ["TEST_SANITIZE"]:
+            path = subprocess.run(os.environ["TEST_CC"].split() + ["-print-file-name=" + library], capture_output=True,
+                                  text=True, check=True).stdout.strip()
+            return path + ":" + os.environ["TEST_LIB"]
+    return os.environ["TEST_LIB"]
+
+
+def native_environment(**more):
+    return dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **more)
+
+
+def shim_environment(report, **more):
+    return native_environment(LD_PRELOAD=preload(), MEMSHIM_MODE="track", MEMSHIM_REPORT=report, **more)

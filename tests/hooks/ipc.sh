@@ -1,0 +1,19 @@
+# Memory of one process in another: seen once in each, and counted as the device's in the one that allocated it.
+# shellcheck shell=sh source=tests/hooks/lib.sh
+. "$top_srcdir/tests/hooks/lib.sh"
+
+plan 5
+REPORT=$TEST_TMP/%p.json
+both "two processes share memory" "$here/ipc_pair"
+said "the importer reads what was written" '^value 42$'
+set -- "$TEST_TMP"/[0-9]*.json
+check "each process wrote a report" $(($# != 2))
+for file in "$@"; do
+    if grep -q cudaIpcOpenMemHandle "$file"; then cp "$file" "$TEST_TMP/importer.json"; else cp "$file" "$TEST_TMP/exporter.json"; fi
+done
+report=$TEST_TMP/exporter.json
+report "the exporter's holds one allocation of 3 MiB" \
+    'live == 3 << 20 and apis["cudaMalloc"]["calls"] == 1 and apis["cudaIpcGetMemHandle"]["calls"] == 1 if "cudaIpcGetMemHandle" in apis else live == 3 << 20'
+report=$TEST_TMP/importer.json
+report "the importer's one import that is still open, and no memory of its own" \
+    'live == 0 and [(b["kind"], b["api"], b["bytes"]) for s in r["segments"] for b in s["blocks"]] == [("imported", "cudaIpcOpenMemHandle", 3 << 20)] and apis["cudaIpcCloseMemHandle"]["failures"] == 1'
