@@ -6,6 +6,7 @@ sim_driver_tests = \
 	tests/sim/driver_fault \
 	tests/sim/driver_ipc \
 	tests/sim/driver_lookup \
+	tests/sim/driver_memop \
 	tests/sim/driver_memory \
 	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
@@ -57,3 +58,6 @@ tests_sim_driver_stress_LDADD = libcuda.so.1
 
 TESTS += tests/sim/driver_tables.sh
 dist_check_SCRIPTS += tests/sim/driver_tables.sh
+tests_sim_driver_memop_SOURCES = tests/sim/driver_memop.c $(sim_driver_sources)
+tests_sim_driver_memop_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_memop_LDADD = libcuda.so.1

@@ -31,6 +31,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/lookup.c \
 	src/sim/cuda/lookup.def \
 	src/sim/cuda/managed.c \
+	src/sim/cuda/memop.c \
 	src/sim/cuda/memory.c \
 	src/sim/cuda/memset.c \
 	src/sim/cuda/module.c \
@@ -40,6 +41,8 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/pool.c \
 	src/sim/cuda/pool.h \
 	src/sim/cuda/poolapi.c \
+	src/sim/cuda/poolattr.c \
+	src/sim/cuda/poolmake.c \
 	src/sim/cuda/poolshare.c \
 	src/sim/cuda/primary.c \
 	src/sim/cuda/queue.c \
@@ -52,6 +55,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/thread.c \
 	src/sim/cuda/vmm.c \
 	src/sim/cuda/vmm.h \
+	src/sim/cuda/vmmmap.c \
 	src/sim/cuda/vmmshare.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.

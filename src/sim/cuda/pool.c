@@ -3,7 +3,6 @@
  * at once by that stream, by others when the stream has got there, or, where the pool allows it, by a stream that is made
  * to wait. Lock: memory, for writing, unless said otherwise.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "pool.h"
@@ -11,7 +10,7 @@
 #define UNIT          512UL
 #define SEGMENT_BYTES (32 * SIM_MIB)
 
-static struct CUmemPoolHandle_st *pools;
+struct CUmemPoolHandle_st *sim_pools;
 
 struct pool_free_op {
     struct sim_op op;
@@ -161,7 +160,8 @@ static bool segment_is_free(const struct pool_segment *segment)
     return segment->parts->state == PART_FREE && !segment->parts->next;
 }
 
-static void drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link)
+/** Gives a segment back, whatever is in it. */
+void sim_pool_drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link)
 {
     struct pool_segment *segment = *link;
 
@@ -181,7 +181,7 @@ void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep)
     for (struct pool_segment **link = &pool->segments; *link;) {
         bool spare = pool->reserved >= keep && pool->reserved - keep >= (*link)->bytes;
         if (spare && segment_is_free(*link))
-            drop_segment(pool, link);
+            sim_pool_drop_segment(pool, link);
         else
             link = &(*link)->next;
     }
@@ -191,7 +191,7 @@ void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep)
 void sim_pool_settle(struct sim_device *device)
 {
     sim_memory_write_lock();
-    for (struct CUmemPoolHandle_st *pool = pools; pool; pool = pool->next)
+    for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
         if (pool->device == device && pool->reserved > pool->threshold)
             sim_pool_trim(pool, pool->threshold);
     sim_memory_unlock();
@@ -202,98 +202,13 @@ bool sim_pool_squeeze(struct sim_device *device, size_t bytes)
 {
     size_t before = device->used_bytes;
 
-    for (struct CUmemPoolHandle_st *pool = pools; pool; pool = pool->next) {
+    for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next) {
         if (pool->device == device)
             sim_pool_trim(pool, 0);
         if (before - device->used_bytes >= bytes)
             return true;
     }
     return false;
-}
-
-static void dispose_pool(void *object)
-{
-    struct CUmemPoolHandle_st *pool = object, **link = &pools;
-
-    sim_memory_write_lock();
-    while (*link && *link != pool)
-        link = &(*link)->next;
-    if (*link)
-        *link = pool->next;
-    while (pool->segments)
-        drop_segment(pool, &pool->segments); /* every allocation held the pool: all is free */
-    if (pool->own.base)
-        sim_arena_close(&pool->own);
-    sim_memory_unlock();
-}
-
-static CUresult open_arena(struct CUmemPoolHandle_st *pool, bool plain, int fd)
-{
-    size_t wide = sim_heap_round(sim_config.memory_bytes) * 4;
-    char name[32];
-
-    snprintf(name, sizeof name, "memsim.pool.%d", pool->props.location.id);
-    if (plain && !pool->props.handleTypes)
-        return sim_heap_arena(pool->device, &pool->arena);
-    pool->arena = &pool->own;
-    pool->imported = fd >= 0;
-    return fd >= 0 ? sim_arena_adopt(&pool->own, fd)
-                   : sim_arena_open(&pool->own, pool->props.handleTypes ? name : NULL, wide);
-}
-
-/** A pool with checked properties, not yet a valid handle. Takes the memory lock. */
-struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p)
-{
-    return sim_pool_new_over(props, -1, status_p);
-}
-
-/** The same over the file of another process's pool, whose descriptor it takes. */
-struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p)
-{
-    struct CUmemPoolHandle_st *pool = sim_object_new(sizeof *pool, SIM_POOL, dispose_pool);
-
-    *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!pool)
-        return NULL;
-    pool->props = *props;
-    pool->own.fd = -1;
-    pool->follow_events = pool->opportunistic = pool->internal = 1;
-    bool plain = props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    pool->device = plain ? sim_device(props->location.id) : NULL;
-    pool->readable = pool->writable = plain ? 1U << props->location.id : ~0U;
-    sim_memory_write_lock();
-    *status_p = open_arena(pool, plain, fd);
-    if (*status_p == CUDA_SUCCESS) {
-        pool->next = pools;
-        pools = pool;
-    }
-    sim_memory_unlock();
-    if (*status_p == CUDA_SUCCESS)
-        return pool;
-    free(pool);
-    return NULL;
-}
-
-struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device)
-{
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-    CUmemPoolProps props = {
-        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-    };
-    CUresult status;
-
-    pthread_mutex_lock(&making);
-    if (!device->default_pool) {
-        struct CUmemPoolHandle_st *pool = sim_pool_new(&props, &status);
-        if (pool) {
-            pool->is_default = true;
-            sim_object_publish(pool);
-            device->default_pool = pool;
-        }
-    }
-    pthread_mutex_unlock(&making);
-    return device->default_pool;
 }
 
 /* A part for the allocation; one that another stream still has to free comes with that stream's ticket. */
@@ -401,7 +316,7 @@ CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue)
 
 static struct pool_part *part_at(CUdeviceptr address, struct CUmemPoolHandle_st **pool_p)
 {
-    for (struct CUmemPoolHandle_st *pool = pools; pool; pool = pool->next) {
+    for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next) {
         size_t offset = (size_t)(address - (uintptr_t)pool->arena->base);
         for (struct pool_segment *segment = pool->segments; segment; segment = segment->next) {
             struct pool_part *part = segment->parts;

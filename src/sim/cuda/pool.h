@@ -39,11 +39,14 @@ struct CUmemPoolHandle_st {
     size_t reserved, reserved_high, used, used_high;
 };
 
+extern struct CUmemPoolHandle_st *sim_pools; /* all of them */
+
 /** The device's default pool, made on first use; NULL if memory ran out. Takes the memory lock. */
 struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device);
 struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p);
 struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p);
 CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p);
+void sim_pool_drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link);
 void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);
 void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);
 

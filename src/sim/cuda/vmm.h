@@ -1,5 +1,5 @@
 /*
- * Physical memory handles, between vmm.c (making, mapping) and vmmshare.c (other processes). Under the memory lock.
+ * Physical memory handles, between vmm.c (making), vmmmap.c (mapping) and vmmshare.c (other processes). Under the memory lock.
  */
 #ifndef MEMSIM_CUDA_VMM_H
 #define MEMSIM_CUDA_VMM_H
@@ -19,6 +19,7 @@ struct sim_phys {
 };
 
 struct sim_phys *sim_phys_find(CUmemGenericAllocationHandle number);
+void sim_phys_settle(struct sim_phys *phys);
 void sim_phys_enter(struct sim_phys *phys);
 CUresult sim_phys_check(const CUmemAllocationProp *prop);
 
