@@ -58,10 +58,10 @@ report() {
 }
 
 @test "every planted leak is named with its function, interface, bytes and blocks, and nothing else leaked" {
-    report '"\n".join(sorted("leak %s %s %d bytes in %d block%s" % (
-        next(f["function"] for f in frames(r, s["stack"]) if f.get("file", "").endswith("training.c")),
-        s["api"], l["bytes"], l["count"], "s" * (l["count"] > 1))
-        for l in r["leaks"] for s in [site(r, l["site"])]))' >"$TEST_TMP/leaks"
+    # A compiler that unrolls a loop makes several places of one.
+    report '"\n".join("leak %s %s %d bytes in %d block%s" % (*where, bytes, count, "s" * (count > 1))
+        for where, leaks in grouped(((innermost(r, l, "training.c"), site(r, l["site"])["api"]), l) for l in r["leaks"])
+        for bytes, count in [(sum(l["bytes"] for l in leaks), sum(l["count"] for l in leaks))])' >"$TEST_TMP/leaks"
     grep '^leak ' "$TEST_TMP/training.out" | sort | diff - "$TEST_TMP/leaks"
 }
 
