@@ -78,7 +78,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes >= (size_t)1 << 40)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *p = next_address += (bytes + 511) & ~(size_t)511;
+    *p = atomic_fetch_add(&next_address, (bytes + 511) & ~(size_t)511);
     live++;
     return CUDA_SUCCESS;
 }
