@@ -83,10 +83,50 @@ static void complaint(const char *self, const char *name, const char *value, con
         ok(!*text, "and nothing is said");
 }
 
+/* What a small and a larger block take of a device whose granularity is 64 KiB; run in a process of its own. */
+static int granules(void)
+{
+    CUdeviceptr p, q;
+    size_t left, total, granule = 0;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+    begin();
+    must(cuMemAlloc_v2(&p, 100));
+    must(cuMemGetInfo_v2(&left, &total));
+    if (total - left != 64 << 10)
+        return 1;
+    must(cuMemAlloc_v2(&q, 100 << 10));
+    must(cuMemGetInfo_v2(&left, &total));
+    if (total - left != 192 << 10)
+        return 2;
+    must(cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    return granule == 64 << 10 ? 0 : 3;
+}
+
+/* Runs this program again in one of its roles, with one variable set; returns its exit status. */
+static int role(const char *self, const char *name, const char *value, const char *what)
+{
+    int status = -1;
+
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        setenv(name, value, 1);
+        execl(self, self, what, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 int main(int argc, char **argv)
 {
     CUdeviceptr p;
 
+    if (argc > 1 && !strcmp(argv[1], "granules"))
+        return granules();
+    if (argc > 1 && !strcmp(argv[1], "none"))
+        return cuInit(0);
     if (argc > 1) {
         begin();
         must(cuMemAlloc_v2(&p, 16));
@@ -104,6 +144,8 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2", "name=ns");
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2=10,kernel=5", NULL);
     complaint(argv[0], "MEMSIM_SEED", "-1", "a number");
+    is_int(role(argv[0], "MEMSIM_GRANULARITY", "64K", "granules"), 0, "a finer granularity is kept");
+    is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE, "without a device nothing starts");
     setenv("MEMSIM_FAIL", "cuMemAlloc_v2@2=2,cuMemFree_v2@2+=999,memset@2=214", 1);
     setenv("MEMSIM_COST", "kernel=40000000,cuCtxGetCurrent=6000000", 1);
     begin();

@@ -59,20 +59,23 @@ CUresult sim_context_open(struct CUctx_st *ctx)
     ctx->cache = CU_FUNC_CACHE_PREFER_NONE;
     atomic_store(&ctx->error, 0);
     atomic_store(&ctx->peers, 0);
-    __atomic_store_n(&ctx->alive, true, __ATOMIC_RELEASE);
+    atomic_store(&ctx->alive, true);
     return CUDA_SUCCESS;
 }
 
-/** Ends a context's life: waits for its work, then takes its streams and memory away. No lock is held meanwhile. */
+/** Begins the end of a context: from here on nobody can use it. True for the one who owes sim_context_close. */
+bool sim_context_doom(struct CUctx_st *ctx)
+{
+    bool mine = ctx && atomic_exchange(&ctx->alive, false);
+
+    if (mine)
+        ctx->closing = true;
+    return mine;
+}
+
+/** Ends a doomed context: waits for its work, then takes its streams and memory away. No lock is held meanwhile. */
 void sim_context_close(struct CUctx_st *ctx)
 {
-    sim_context_lock();
-    bool mine = ctx->alive;
-    __atomic_store_n(&ctx->alive, false, __ATOMIC_RELEASE);
-    ctx->closing = ctx->closing || mine;
-    sim_context_unlock();
-    if (!mine)
-        return;
     sim_context_drain(ctx);
     sim_queue_close_all(ctx);
     sim_queue_put(ctx->legacy);
@@ -111,7 +114,7 @@ CUresult sim_context_peek(struct CUctx_st **ctx_p)
     if (!thread->depth || !thread->stack[thread->depth - 1])
         return CUDA_ERROR_INVALID_CONTEXT;
     struct CUctx_st *ctx = thread->stack[thread->depth - 1];
-    if (!__atomic_load_n(&ctx->alive, __ATOMIC_ACQUIRE))
+    if (!atomic_load(&ctx->alive))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *ctx_p = ctx;
     return CUDA_SUCCESS;
@@ -186,7 +189,11 @@ static CUresult destroy(CUcontext handle)
         sim_object_put(ctx);
         return status;
     }
-    sim_context_close(ctx);
+    sim_context_lock();
+    bool mine = sim_context_doom(ctx);
+    sim_context_unlock();
+    if (mine)
+        sim_context_close(ctx);
     if (thread->depth && thread->stack[thread->depth - 1] == ctx)
         pop(NULL);
     sim_object_put(ctx); /* the handle's */

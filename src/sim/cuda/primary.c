@@ -36,7 +36,6 @@ static CUresult retain(CUcontext *ctx_p, CUdevice ordinal)
 static CUresult release(CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);
-    struct CUctx_st *ctx = NULL;
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -45,11 +44,10 @@ static CUresult release(CUdevice ordinal)
         sim_context_unlock();
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (!--device->primary_refs)
-        ctx = device->primary;
+    bool last = !--device->primary_refs && sim_context_doom(device->primary);
     sim_context_unlock();
-    if (ctx && ctx->alive)
-        sim_context_close(ctx);
+    if (last)
+        sim_context_close(device->primary);
     return CUDA_SUCCESS;
 }
 
@@ -61,10 +59,10 @@ static CUresult reset(CUdevice ordinal)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     sim_context_lock();
-    struct CUctx_st *ctx = device->primary && device->primary->alive ? device->primary : NULL;
+    bool mine = sim_context_doom(device->primary);
     sim_context_unlock();
-    if (ctx)
-        sim_context_close(ctx);
+    if (mine)
+        sim_context_close(device->primary);
     return CUDA_SUCCESS;
 }
 

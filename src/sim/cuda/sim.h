@@ -201,7 +201,9 @@ struct CUctx_st {
     unsigned long long id; /* of this life: a primary context that is activated again has a new one */
     unsigned flags;
     unsigned api_version;
-    bool primary, alive, closing;
+    bool primary;
+    atomic_bool alive;
+    bool closing; /* under the contexts' lock */
     atomic_int error; /* sticky */
     atomic_uint peers; /* bit per device */
     size_t limits[SIM_LIMITS];
@@ -233,6 +235,7 @@ CUresult sim_context_current(struct CUctx_st **ctx_p);
 CUresult sim_context_peek(struct CUctx_st **ctx_p);
 CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version, struct CUctx_st **ctx_p);
 CUresult sim_context_open(struct CUctx_st *ctx);
+bool sim_context_doom(struct CUctx_st *ctx);
 void sim_context_close(struct CUctx_st *ctx);
 CUresult sim_context_error(struct CUctx_st *ctx);
 void sim_context_fail(struct CUctx_st *ctx, CUresult status);

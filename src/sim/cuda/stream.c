@@ -106,7 +106,7 @@ static CUresult find_queue(CUstream handle, bool per_thread, struct sim_queue **
         return CUDA_ERROR_INVALID_HANDLE;
     *queue_p = sim_queue_ref(stream->queue);
     sim_object_put(stream);
-    if (__atomic_load_n(&(*queue_p)->ctx->alive, __ATOMIC_ACQUIRE))
+    if (atomic_load(&(*queue_p)->ctx->alive))
         return CUDA_SUCCESS;
     sim_queue_put(*queue_p);
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
