@@ -70,6 +70,8 @@ tests_hooks_every_class_SOURCES = tests/hooks/every_class.c tests/hooks/every_cl
 tests_hooks_every_class_LDFLAGS = $(AM_LDFLAGS) -pthread
 if HAVE_CUDA_TOOLKIT
 tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS) -DWITH_VENDOR_HEADERS -isystem $(CUDA_HOME)/include
+else
+tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 
