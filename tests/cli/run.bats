@@ -242,7 +242,7 @@ END
 }
 
 @test "a stopped program stops the command, and goes on with it" {
-    command -v script >/dev/null || skip "script is not installed"
+    need_terminal
     cat >session <<END
 set -m
 "$TEST_BIN" run -q -- sh -c 'echo one; kill -STOP \$\$; echo two; exit 4' >>said.txt

@@ -49,7 +49,7 @@ END
 @test "no colour on a pipe, and none on a terminal under NO_COLOR" {
     try summary "$data/train.json"
     absent grep -q "$(printf '\033')" out.txt
-    command -v script >/dev/null || skip "script is not installed"
+    need_terminal
     NO_COLOR=1 TERM=xterm script -qec "'$TEST_BIN' summary '$data/train.json'" /dev/null >tty.txt
     absent grep -q "$(printf '\033')" tty.txt
     env -u NO_COLOR TERM=xterm script -qec "'$TEST_BIN' summary '$data/train.json'" /dev/null >tty.txt

@@ -26,6 +26,12 @@ need() {
     done
 }
 
+# need_terminal: skips the test where no terminal can be made for a program.
+need_terminal() {
+    need script
+    script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be made here"
+}
+
 # need_plain: skips under sanitizers, which do not stand being loaded into a program built without them.
 need_plain() {
     [ -z "$TEST_SANITIZE" ] || skip "a sanitizer's library cannot be preloaded into $1"
