@@ -256,6 +256,8 @@ void ms_call_begin(struct ms_call *call)
     }
     /* Cancellation stays deferred over the vendor's function: a thread that died in it would leave this frame linked. */
     ms_section_enter(&call->section);
+    if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
+        ms_ledger_touch();
     if (!ms_thread.outermost) {
         ms_thread.outermost = call;
         if (classes[class].takes_stack)

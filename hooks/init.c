@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
+#include "base/store.h"
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
 #include "hooks/resolve.h"
@@ -132,6 +133,7 @@ static void start_locked(void)
 /* The parent's threads do not exist here, so their locks are nobody's; its tables are not ours to touch. */
 static void start_over(void)
 {
+    ms_store_reset();
     ms_log_reset();
     ms_arena_reset();
     ms_objects_reset();

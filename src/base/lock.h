@@ -14,6 +14,7 @@
 
 enum ms_lock_rank {
     MS_RANK_RESOLVE = 1,
+    MS_RANK_JOURNAL,
     MS_RANK_DEVICE,
     MS_RANK_OBJECT,
     MS_RANK_BLOCKS,
@@ -23,6 +24,7 @@ enum ms_lock_rank {
     MS_RANK_TIMELINE,
     MS_RANK_ARENA,
     MS_RANK_LOG,
+    MS_RANK_STORE,
     MS_RANK_COUNT
 };
 

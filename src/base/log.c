@@ -1,7 +1,7 @@
 /* log.c - one line, one write.
  *
  * Floor 0. Fixed buffers on the stack; the write is the bare system call, because write() is a cancellation
- * point. The kept diagnostics are static and guarded by the innermost lock of all. */
+ * point. The kept diagnostics are a table of the record. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,16 +17,17 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/store.h"
 
-enum { LINE_BYTES = 1024, KEPT_LINES = 64, KEPT_BYTES = 512 };
+enum { LINE_BYTES = 1024, KEPT_BYTES = MS_TABLE_DIAGNOSTICS_ROW_BYTES };
+
+typedef char kept_line[KEPT_BYTES];
 
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
 static _Atomic int threshold = MS_LOG_WARN;
 
 static struct ms_lock kept_lock = MS_LOCK_INIT(MS_RANK_LOG);
-static char kept[KEPT_LINES][KEPT_BYTES];
-static _Atomic unsigned kept_count;
 
 void ms_log_set_level(enum ms_log_level level)
 {
@@ -100,12 +101,14 @@ static bool keep(const char *area, const char *text)
     snprintf(line, sizeof line, "%s: %.*s", area, KEPT_BYTES - 32, text);
     bool fresh = true;
     ms_lock(&kept_lock);
-    unsigned count = atomic_load_explicit(&kept_count, memory_order_relaxed);
+    unsigned count = (unsigned)ms_table_rows(MS_TABLE_DIAGNOSTICS);
     for (unsigned i = 0; i < count && fresh; i++)
-        fresh = strcmp(kept[i], line) != 0;
-    if (fresh && count < KEPT_LINES) {
-        memcpy(kept[count], line, sizeof line);
-        atomic_store_explicit(&kept_count, count + 1, memory_order_release);
+        fresh = strcmp(MS_ROWS(DIAGNOSTICS, kept_line)[i], line) != 0;
+    if (fresh && ms_table_reserve(MS_TABLE_DIAGNOSTICS, count + 1)) {
+        ms_store_hold();
+        memcpy(MS_ROWS(DIAGNOSTICS, kept_line)[count], line, sizeof line);
+        ms_table_publish(MS_TABLE_DIAGNOSTICS, count + 1);
+        ms_store_release();
     }
     ms_unlock(&kept_lock);
     return fresh;
@@ -127,11 +130,10 @@ void ms_diagnostic(enum ms_log_level level, const char *area, const char *format
 
 const char *ms_diagnostic_line(unsigned i)
 {
-    return i < atomic_load_explicit(&kept_count, memory_order_acquire) ? kept[i] : NULL;
+    return i < ms_table_rows(MS_TABLE_DIAGNOSTICS) ? MS_ROWS(DIAGNOSTICS, kept_line)[i] : NULL;
 }
 
 void ms_log_reset(void)
 {
-    atomic_store_explicit(&kept_count, 0, memory_order_relaxed);
     ms_lock_reset(&kept_lock);
 }

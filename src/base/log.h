@@ -24,7 +24,7 @@ void ms_diagnostic(enum ms_log_level level, const char *area, const char *format
 /** The i-th kept line, or NULL past the last. Stable once returned. */
 const char *ms_diagnostic_line(unsigned i);
 
-/** In a fork child: forget the kept lines and who held their lock. */
+/** In a fork child, where nobody holds the lock; the kept lines go with the store. */
 void ms_log_reset(void);
 
 #endif

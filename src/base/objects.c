@@ -15,11 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/lock.h"
 #include "base/objects.h"
+#include "base/store.h"
 
-enum { ROWS_PER_CHUNK = 64, CHUNKS_MAX = 1024, GONE_MAX = 4096, COPY_START = 256 };
+enum { GONE_MAX = 4096, COPY_START = 256 };
+_Static_assert(sizeof(struct ms_object) == MS_TABLE_OBJECTS_ROW_BYTES, "a row of the ledger");
 
 /* What the loader counts: objects ever added and removed. */
 struct stamp {
@@ -34,9 +35,6 @@ struct copy {
 };
 
 static struct ms_lock merge_lock = MS_LOCK_INIT(MS_RANK_MODULE);
-static struct ms_object *_Atomic chunks[CHUNKS_MAX];
-static _Atomic uint32_t row_count;
-static _Atomic uint32_t dropped;
 static struct stamp merged; /* under merge_lock */
 
 /* Rows that were ever unloaded, so that the usual process (none) pays one load for it. */
@@ -51,8 +49,7 @@ static char executable[MS_OBJECT_PATH_BYTES];
 
 static struct ms_object *row_at(uint32_t index)
 {
-    struct ms_object *chunk = atomic_load_explicit(&chunks[index / ROWS_PER_CHUNK], memory_order_acquire);
-    return &chunk[index % ROWS_PER_CHUNK];
+    return &MS_ROWS(OBJECTS, struct ms_object)[index];
 }
 
 /* Keeps the end of a path that is too long: the file's name says more than the root. */
@@ -216,26 +213,29 @@ static struct ms_object *find_same(const struct ms_object *object, uint32_t coun
 
 static void append(const struct ms_object *object)
 {
-    uint32_t count = atomic_load_explicit(&row_count, memory_order_relaxed);
-    struct ms_object *chunk = NULL;
-    if (count < ROWS_PER_CHUNK * CHUNKS_MAX) {
-        chunk = atomic_load_explicit(&chunks[count / ROWS_PER_CHUNK], memory_order_relaxed);
-        if (!chunk && (chunk = ms_arena_alloc(ROWS_PER_CHUNK * sizeof *chunk)) != NULL)
-            atomic_store_explicit(&chunks[count / ROWS_PER_CHUNK], chunk, memory_order_release);
-    }
-    if (!chunk) {
-        atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+    uint32_t count = ms_object_count();
+    if (!ms_table_reserve(MS_TABLE_OBJECTS, count + 1)) {
+        ms_table_drop(MS_TABLE_OBJECTS);
         return;
     }
-    struct ms_object *row = &chunk[count % ROWS_PER_CHUNK];
+    ms_store_hold();
+    struct ms_object *row = row_at(count);
     memcpy(row, object, sizeof *row);
     row->generation = next_generation(object, count);
-    atomic_store_explicit(&row_count, count + 1, memory_order_release);
+    ms_table_publish(MS_TABLE_OBJECTS, count + 1);
+    ms_store_release();
+}
+
+static void set_gone(struct ms_object *row, bool gone)
+{
+    ms_store_hold();
+    atomic_store_explicit(&row->gone, gone, memory_order_relaxed);
+    ms_store_release();
 }
 
 static void mark_gone(struct ms_object *row, uint32_t index)
 {
-    atomic_store_explicit(&row->gone, true, memory_order_relaxed);
+    set_gone(row, true);
     uint32_t count = atomic_load_explicit(&gone_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         if (atomic_load_explicit(&gone_rows[i], memory_order_relaxed) == index)
@@ -249,7 +249,7 @@ static void mark_gone(struct ms_object *row, uint32_t index)
 
 static void merge(const struct copy *copy)
 {
-    uint32_t before = atomic_load_explicit(&row_count, memory_order_relaxed);
+    uint32_t before = ms_object_count();
     for (uint32_t i = 0; i < before; i++) {
         struct ms_object *row = row_at(i);
         size_t j = 0;
@@ -263,7 +263,7 @@ static void merge(const struct copy *copy)
     for (size_t j = 0; j < copy->count; j++) {
         struct ms_object *row = find_same(&copy->rows[j], before);
         if (row)
-            atomic_store_explicit(&row->gone, false, memory_order_relaxed);
+            set_gone(row, false);
         else
             append(&copy->rows[j]);
     }
@@ -370,21 +370,17 @@ const struct ms_object *ms_object(uint32_t index)
 
 uint32_t ms_object_count(void)
 {
-    return atomic_load_explicit(&row_count, memory_order_acquire);
+    return (uint32_t)ms_table_rows(MS_TABLE_OBJECTS);
 }
 
 uint32_t ms_objects_dropped(void)
 {
-    return atomic_load_explicit(&dropped, memory_order_relaxed);
+    return (uint32_t)ms_table_dropped(MS_TABLE_OBJECTS);
 }
 
 void ms_objects_reset(void)
 {
-    atomic_store_explicit(&row_count, 0, memory_order_relaxed);
     atomic_store_explicit(&gone_count, 0, memory_order_relaxed);
-    atomic_store_explicit(&dropped, 0, memory_order_relaxed);
-    for (unsigned i = 0; i < CHUNKS_MAX; i++)
-        atomic_store_explicit(&chunks[i], NULL, memory_order_relaxed);
     merged = (struct stamp){0, 0};
     atomic_store_explicit(&adds_seen, 0, memory_order_relaxed);
     atomic_store_explicit(&subs_seen, 0, memory_order_relaxed);

@@ -59,7 +59,7 @@ uint32_t ms_object_count(void);
 /** Objects that could not be listed for want of room. */
 uint32_t ms_objects_dropped(void);
 
-/** Forget everything, in a fork child. */
+/** Forget everything, in a fork child; the rows go with the store. */
 void ms_objects_reset(void);
 
 #endif

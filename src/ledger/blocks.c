@@ -1,34 +1,39 @@
-/* blocks.c - the live blocks: a hash map in shards, each with its own lock.
+/* blocks.c - the live blocks: a table of slots, found through a hash map in shards.
  *
- * Floor 2. A shard's index (open addressing, linear probing, no tombstones: a removal moves its successors
- * up) holds numbers of slots; the slots are chunks that double in size, with a free list, so that nothing is
- * copied as it grows.
+ * Floor 2. Slots are rows of the record; each shard takes some at a time and keeps those that were freed. A
+ * shard's index (open addressing, linear probing, no tombstones: a removal moves its successors up) holds the
+ * number of a slot and half of its key's hash, so that probing touches no other slot. The index is this
+ * process's own: who reads the file goes through the slots.
  *
  * Invariants: a shard's index holds exactly its `count` live slots, at most three quarters full; a block's
- * account was told of it under the shard's lock. */
+ * account has counted it for as long as its slot says that it is live (a process may end at any instruction:
+ * whatever the slots say is then in the totals). */
 #include "config.h"
 
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
-#include "ledger/internal.h"
+#include "ledger/process.h"
 
-enum { CHUNK_START = 16, CHUNKS_MAX = 22, INDEX_START = 32, SHARD_BITS = 6 };
+enum { SLOTS_AT_ONCE = 16, INDEX_START = 32, SHARD_BITS = 6 };
 _Static_assert(1 << SHARD_BITS == MS_SHARDS, "a shard's number is the top bits of the hash");
+
+struct entry {
+    uint32_t slot; /* + 1; 0 is empty */
+    uint32_t hash; /* the lower half, which places it */
+};
 
 struct MS_CACHELINE shard {
     struct ms_lock lock;
-    uint32_t count;     /* live blocks */
-    uint32_t used;      /* slots ever given out */
-    uint32_t free_list; /* slot + 1, linked through `site` of the free slots */
+    uint32_t count;            /* live blocks */
+    uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
+    uint32_t free_list;        /* slot + 1, linked through `site` of the free slots */
     uint32_t mask;
-    uint32_t *index; /* slot + 1; 0 is empty */
-    struct ms_block *chunks[CHUNKS_MAX];
+    struct entry *index;
 };
 
 static struct shard shards[MS_SHARDS] = {[0 ... MS_SHARDS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_BLOCKS)}};
-static _Atomic uint64_t dropped, replaced;
 
 static uint64_t hash(unsigned space, uint64_t key)
 {
@@ -41,20 +46,25 @@ static struct shard *shard_of(uint64_t h)
     return &shards[h >> (64 - SHARD_BITS)];
 }
 
-/* Chunk k holds CHUNK_START << k slots, from CHUNK_START * (2^k - 1) on. */
-static struct ms_block *slot_at(const struct shard *shard, uint32_t slot)
+static struct ms_slot *slot_at(uint32_t slot)
 {
-    unsigned k = 31 - (unsigned)__builtin_clz(slot / CHUNK_START + 1);
-    return &shard->chunks[k][slot - CHUNK_START * ((1u << k) - 1)];
+    return &MS_ROWS(BLOCKS, struct ms_slot)[slot];
+}
+
+static unsigned space_of(const struct ms_slot *slot)
+{
+    return slot->tags >> 4 & 3;
 }
 
 /* Place in the index of the block with this key, or of the empty place where it would go. */
 static uint32_t probe(const struct shard *shard, uint64_t h, unsigned space, uint64_t key)
 {
     uint32_t place = (uint32_t)h & shard->mask;
-    for (; shard->index[place]; place = (place + 1) & shard->mask) {
-        const struct ms_block *block = slot_at(shard, shard->index[place] - 1);
-        if (block->key == key && block->space == space)
+    for (; shard->index[place].slot; place = (place + 1) & shard->mask) {
+        if (shard->index[place].hash != (uint32_t)h)
+            continue;
+        const struct ms_slot *slot = slot_at(shard->index[place].slot - 1);
+        if (slot->key == key && space_of(slot) == space)
             break;
     }
     return place;
@@ -65,15 +75,14 @@ static bool make_room(struct shard *shard)
     if (shard->index && shard->count < shard->mask / 4 * 3)
         return true;
     uint32_t places = shard->index ? (shard->mask + 1) * 2 : INDEX_START;
-    uint32_t *index = ms_arena_alloc(places * sizeof *index);
+    struct entry *index = ms_arena_alloc(places * sizeof *index);
     if (!index)
         return false;
     for (uint32_t i = 0; shard->index && i <= shard->mask; i++) {
-        if (!shard->index[i])
+        if (!shard->index[i].slot)
             continue;
-        const struct ms_block *block = slot_at(shard, shard->index[i] - 1);
-        uint32_t place = (uint32_t)hash(block->space, block->key) & (places - 1);
-        while (index[place])
+        uint32_t place = shard->index[i].hash & (places - 1);
+        while (index[place].slot)
             place = (place + 1) & (places - 1);
         index[place] = shard->index[i];
     }
@@ -87,56 +96,113 @@ static uint32_t take_slot(struct shard *shard)
 {
     if (shard->free_list) {
         uint32_t slot = shard->free_list;
-        shard->free_list = slot_at(shard, slot - 1)->site;
+        shard->free_list = slot_at(slot - 1)->site;
         return slot;
     }
-    unsigned k = 31 - (unsigned)__builtin_clz(shard->used / CHUNK_START + 1);
-    if (k >= CHUNKS_MAX)
-        return 0;
-    if (!shard->chunks[k] &&
-        (shard->chunks[k] = ms_arena_alloc(((size_t)CHUNK_START << k) * sizeof(struct ms_block))) == NULL)
-        return 0;
-    return ++shard->used;
+    if (shard->fresh == shard->fresh_end) {
+        uint64_t first;
+        if (!ms_table_take(MS_TABLE_BLOCKS, SLOTS_AT_ONCE, &first))
+            return 0;
+        shard->fresh = (uint32_t)first;
+        shard->fresh_end = shard->fresh + SLOTS_AT_ONCE;
+    }
+    return ++shard->fresh;
+}
+
+static void set_state(struct ms_slot *slot, unsigned state)
+{
+    uint32_t old = atomic_load_explicit(&slot->state, memory_order_relaxed);
+    uint32_t uses = old / MS_SLOT_STATES + (state == MS_SLOT_CHANGING);
+    atomic_store_explicit(&slot->state, uses * MS_SLOT_STATES + state, memory_order_release);
+}
+
+/* Everything but the site and the state, which comes last. */
+static void fill_slot(struct ms_slot *slot, const struct ms_block *block)
+{
+    set_state(slot, MS_SLOT_CHANGING);
+    atomic_thread_fence(memory_order_release);
+    slot->key = block->key;
+    slot->bytes = block->bytes;
+    slot->requested = block->requested;
+    slot->context = block->context;
+    slot->stream = block->stream;
+    slot->born_ns = block->born_ns;
+    slot->thread = block->thread;
+    slot->api = block->api;
+    slot->device =
+        ms_account_number(block->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : (int8_t)block->device;
+    slot->tags = ms_slot_tags(block->kind, block->space, block->outlives_context);
+}
+
+void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
+{
+    const struct ms_site *site = ms_site_at(slot->site);
+    *block_p = (struct ms_block){
+        .key = slot->key,
+        .bytes = slot->bytes,
+        .requested = slot->requested,
+        .context = slot->context,
+        .stream = slot->stream,
+        .born_ns = slot->born_ns,
+        .stack = site ? site->stack : 0,
+        .site = slot->site,
+        .thread = slot->thread,
+        .device = slot->device,
+        .api = slot->api,
+        .space = (uint8_t)space_of(slot),
+        .kind = slot->tags & 15,
+        .outlives_context = slot->tags >> 6 & 1,
+    };
 }
 
 /* Empties a place and closes the gap: whatever could not be at its home because of it moves up. */
 static void remove_place(struct shard *shard, uint32_t place)
 {
-    uint32_t slot = shard->index[place];
-    slot_at(shard, slot - 1)->site = shard->free_list;
-    shard->free_list = slot;
+    struct ms_slot *slot = slot_at(shard->index[place].slot - 1);
+    set_state(slot, MS_SLOT_FREE);
+    slot->site = shard->free_list;
+    shard->free_list = shard->index[place].slot;
     shard->count--;
     uint32_t gap = place;
-    for (uint32_t next = (gap + 1) & shard->mask; shard->index[next]; next = (next + 1) & shard->mask) {
-        const struct ms_block *block = slot_at(shard, shard->index[next] - 1);
-        uint32_t home = (uint32_t)hash(block->space, block->key) & shard->mask;
+    for (uint32_t next = (gap + 1) & shard->mask; shard->index[next].slot; next = (next + 1) & shard->mask) {
+        uint32_t home = shard->index[next].hash & shard->mask;
         if (((next - home) & shard->mask) < ((next - gap) & shard->mask))
             continue;
         shard->index[gap] = shard->index[next];
         gap = next;
     }
-    shard->index[gap] = 0;
+    shard->index[gap].slot = 0;
 }
 
-/* Under the shard's lock; `block` is complete. False if there was no room. */
-static bool insert(struct shard *shard, uint64_t h, const struct ms_block *block)
+/* Takes out the block at `place`, which ended as `end` says. */
+static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end, uint64_t now_ns,
+                      struct ms_block *block_p)
+{
+    ms_slot_read(slot_at(shard->index[place].slot - 1), block_p);
+    block_p->freed_ns = now_ns;
+    remove_place(shard, place);
+    ms_account_remove(block_p, end, now_ns);
+}
+
+/* A slot for `block`, filled but not live. Under the shard's lock. NULL if there was no room. */
+static struct ms_slot *insert(struct shard *shard, uint64_t h, const struct ms_block *block)
 {
     if (!make_room(shard))
-        return false;
+        return NULL;
     uint32_t place = probe(shard, h, block->space, block->key);
-    if (shard->index[place]) { /* its free was never seen */
-        ms_account_remove(slot_at(shard, shard->index[place] - 1), MS_BLOCK_UNSEEN, block->born_ns);
-        remove_place(shard, place);
-        atomic_fetch_add_explicit(&replaced, 1, memory_order_relaxed);
+    if (shard->index[place].slot) { /* its free was never seen */
+        struct ms_block old;
+        end_block(shard, place, MS_BLOCK_UNSEEN, block->born_ns, &old);
+        atomic_fetch_add_explicit(&ms_process()->replaced_blocks, 1, memory_order_relaxed);
         place = probe(shard, h, block->space, block->key);
     }
     uint32_t slot = take_slot(shard);
     if (!slot)
-        return false;
-    *slot_at(shard, slot - 1) = *block;
-    shard->index[place] = slot;
+        return NULL;
+    fill_slot(slot_at(slot - 1), block);
+    shard->index[place] = (struct entry){slot, (uint32_t)h};
     shard->count++;
-    return true;
+    return slot_at(slot - 1);
 }
 
 void ms_ledger_alloc(const struct ms_block *new_block)
@@ -147,12 +213,12 @@ void ms_ledger_alloc(const struct ms_block *new_block)
     ms_events_touch();
     block.born_ns = ms_ledger_now();
     ms_lock(&shard->lock);
-    block.site = 0;
-    if (insert(shard, h, &block)) {
-        struct ms_block *slot = slot_at(shard, shard->index[probe(shard, h, block.space, block.key)] - 1);
+    struct ms_slot *slot = insert(shard, h, &block);
+    if (slot) {
         slot->site = ms_account_add(&block);
+        set_state(slot, MS_SLOT_LIVE);
     } else {
-        atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+        ms_table_drop(MS_TABLE_BLOCKS);
     }
     ms_unlock(&shard->lock);
 }
@@ -165,11 +231,8 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     bool found = false;
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
-    if (shard->index && shard->index[place]) {
-        *block_p = *slot_at(shard, shard->index[place] - 1);
-        block_p->freed_ns = now_ns;
-        remove_place(shard, place);
-        ms_account_remove(block_p, MS_BLOCK_FREED, now_ns);
+    if (shard->index && shard->index[place].slot) {
+        end_block(shard, place, MS_BLOCK_FREED, now_ns, block_p);
         found = true;
     }
     ms_unlock(&shard->lock);
@@ -186,10 +249,14 @@ void ms_ledger_free_abort(const struct ms_block *block)
     uint64_t h = hash(block->space, block->key);
     struct shard *shard = shard_of(h);
     ms_lock(&shard->lock);
-    if (insert(shard, h, block))
+    struct ms_slot *slot = insert(shard, h, block);
+    if (slot) {
+        slot->site = block->site;
         ms_account_restore(block);
-    else
-        atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+        set_state(slot, MS_SLOT_LIVE);
+    } else {
+        ms_table_drop(MS_TABLE_BLOCKS);
+    }
     ms_unlock(&shard->lock);
 }
 
@@ -200,36 +267,34 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
     bool found = false;
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
-    if (shard->index && shard->index[place]) {
-        *block_p = *slot_at(shard, shard->index[place] - 1);
+    if (shard->index && shard->index[place].slot) {
+        ms_slot_read(slot_at(shard->index[place].slot - 1), block_p);
         found = true;
     }
     ms_unlock(&shard->lock);
     return found;
 }
 
-static bool dies_with(const struct ms_block *block, uint64_t context)
+static bool dies_with(const struct ms_slot *slot, uint64_t context)
 {
-    return block->context == context && !block->outlives_context;
+    return slot->context == context && !(slot->tags >> 6 & 1);
 }
 
-/* Slots are visited by number, for removing one moves places of the index. */
 static void context_died_in(struct shard *shard, uint64_t context, struct ms_context_died *death)
 {
     for (uint32_t place = 0; shard->index && place <= shard->mask;) {
-        uint32_t slot = shard->index[place];
-        struct ms_block *block = slot ? slot_at(shard, slot - 1) : NULL;
-        if (!block || !dies_with(block, context)) {
+        struct ms_block block;
+        uint32_t slot = shard->index[place].slot;
+        if (!slot || !dies_with(slot_at(slot - 1), context)) {
             place++;
             continue;
         }
-        if (ms_kind_is_device(block->kind)) {
-            death->bytes += block->bytes;
+        end_block(shard, place, MS_BLOCK_DIED, death->t_ns, &block); /* what moved into this place is next */
+        if (ms_kind_is_device(block.kind)) {
+            death->bytes += block.bytes;
             death->count++;
-            death->device = block->device;
+            death->device = block.device;
         }
-        ms_account_remove(block, MS_BLOCK_DIED, death->t_ns);
-        remove_place(shard, place); /* what moved into this place is next */
     }
 }
 
@@ -271,42 +336,47 @@ void ms_blocks_unlock_all(void)
     }
 }
 
+static void count_block(void *arg, const struct ms_block *block)
+{
+    (void)block;
+    ++*(uint64_t *)arg;
+}
+
 uint64_t ms_blocks_count(void)
 {
     uint64_t count = 0;
-    for (unsigned i = 0; i < MS_SHARDS; i++)
-        count += shards[i].count;
+    ms_blocks_each(count_block, &count);
     return count;
 }
 
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg)
 {
-    for (unsigned i = 0; i < MS_SHARDS; i++) {
-        const struct shard *shard = &shards[i];
-        for (uint32_t place = 0; shard->index && place <= shard->mask; place++) {
-            if (shard->index[place])
-                visit(arg, slot_at(shard, shard->index[place] - 1));
-        }
+    uint64_t slots = ms_table_rows(MS_TABLE_BLOCKS);
+    for (uint64_t i = 0; i < slots; i++) {
+        const struct ms_slot *slot = slot_at((uint32_t)i);
+        struct ms_block block;
+        if (atomic_load_explicit(&slot->state, memory_order_acquire) % MS_SLOT_STATES != MS_SLOT_LIVE)
+            continue;
+        ms_slot_read(slot, &block);
+        visit(arg, &block);
     }
 }
 
 uint64_t ms_blocks_dropped(void)
 {
-    return atomic_load_explicit(&dropped, memory_order_relaxed);
+    return ms_table_dropped(MS_TABLE_BLOCKS);
 }
 
 uint64_t ms_blocks_replaced(void)
 {
-    return atomic_load_explicit(&replaced, memory_order_relaxed);
+    return atomic_load_explicit(&ms_process()->replaced_blocks, memory_order_relaxed);
 }
 
 void ms_blocks_reset(void)
 {
     memset((void *)shards, 0, sizeof shards);
-    for (unsigned i = 0; i < MS_SHARDS; i++)
+    for (unsigned i = 0; i < MS_SHARDS; i++) {
         shards[i].lock.rank = MS_RANK_BLOCKS;
-    for (unsigned i = 0; i < MS_SHARDS; i++)
         ms_lock_reset(&shards[i].lock);
-    atomic_store_explicit(&dropped, 0, memory_order_relaxed);
-    atomic_store_explicit(&replaced, 0, memory_order_relaxed);
+    }
 }

@@ -1,7 +1,8 @@
 /* events.c - what is counted besides blocks: calls, routes, out-of-memory, deaths of contexts, blind spots,
  * devices.
  *
- * Floor 2. Counters are atomics; the rare lists are rings under one lock. */
+ * Floor 2. Counters are atomics in rows of the record; the rare lists are rings under one lock. What may be
+ * counted before the file is there is written under ms_store_hold(). */
 #include "config.h"
 
 #include <errno.h>
@@ -9,29 +10,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
 #include "base/compiler.h"
 #include "base/options.h"
-#include "ledger/internal.h"
-
-static const struct ms_api_info *apis;
-static unsigned api_total;
-static struct ms_api_count *_Atomic api_counts; /* NULL until init, or without memory */
+#include "ledger/process.h"
 
 static _Atomic uint64_t started_ns;
+static uint64_t frozen_ns;
 static atomic_bool touched;
-static _Atomic uint64_t routes[MS_ROUTE_COUNT];
-static _Atomic uint64_t divergent, unseen_frees;
+static _Atomic unsigned api_total;
 
 static struct ms_lock list_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static struct ms_oom ooms[MS_OOM_MAX];
-static struct ms_context_died deaths[MS_CONTEXTS_DIED_MAX];
-static uint64_t oom_count, death_count; /* ever */
-static char blind_spots[MS_BLIND_SPOTS_MAX][MS_BLIND_SPOT_BYTES];
-static _Atomic unsigned blind_spot_count;
-static struct ms_device_info devices[MS_DEVICES_MAX];
-static _Atomic uint64_t devices_known; /* one bit each */
-_Static_assert(MS_DEVICES_MAX <= 64, "devices_known has a bit for each device");
+typedef char blind_spot[MS_BLIND_SPOT_BYTES];
 
 static uint64_t monotonic_ns(void)
 {
@@ -42,6 +31,8 @@ static uint64_t monotonic_ns(void)
 
 uint64_t ms_ledger_now(void)
 {
+    if (MS_UNLIKELY(frozen_ns))
+        return frozen_ns;
     uint64_t now = monotonic_ns(), start = atomic_load_explicit(&started_ns, memory_order_relaxed);
     if (MS_UNLIKELY(start == 0)) {
         /* The first to ask starts the clock: a constructor may have allocated before ms_ledger_init. */
@@ -51,15 +42,35 @@ uint64_t ms_ledger_now(void)
     return now > start ? now - start : 0;
 }
 
-void ms_ledger_init(const struct ms_api_info *api_infos, unsigned count)
+uint64_t ms_events_started_ns(void)
+{
+    return atomic_load_explicit(&started_ns, memory_order_relaxed);
+}
+
+void ms_events_freeze(uint64_t now_ns)
+{
+    frozen_ns = now_ns ? now_ns : 1;
+}
+
+void ms_ledger_init(const struct ms_api_info *apis, unsigned count)
 {
     ms_ledger_now();
-    apis = api_infos;
-    api_total = count;
     if (!atomic_load_explicit(&touched, memory_order_relaxed) && ms_option_int(MS_OPT_TIMELINE) > 0)
         ms_timeline_configure((unsigned)ms_option_int(MS_OPT_TIMELINE));
-    atomic_store_explicit(&api_counts, ms_arena_alloc(count * sizeof(struct ms_api_count)),
-                          memory_order_release);
+    ms_process_open();
+    ms_accounts_open();
+    if (!ms_table_reserve(MS_TABLE_APIS, count))
+        return;
+    ms_store_hold();
+    for (unsigned i = 0; i < count; i++) {
+        struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[i];
+        snprintf(row->name, sizeof row->name, "%s", apis[i].name);
+        snprintf(row->family, sizeof row->family, "%s", apis[i].family);
+        row->served = apis[i].served;
+    }
+    ms_table_publish(MS_TABLE_APIS, count);
+    ms_store_release();
+    atomic_store_explicit(&api_total, count, memory_order_release);
 }
 
 void ms_events_touch(void)
@@ -75,121 +86,163 @@ bool ms_ledger_touched(void)
 
 void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes)
 {
-    struct ms_api_count *counts = atomic_load_explicit(&api_counts, memory_order_acquire);
     ms_events_touch();
-    if (!counts || api >= api_total)
+    if (api >= atomic_load_explicit(&api_total, memory_order_acquire))
         return;
-    atomic_fetch_add_explicit(&counts[api].calls, 1, memory_order_relaxed);
+    struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[api];
+    atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
     if (succeeded && bytes)
-        atomic_fetch_add_explicit(&counts[api].bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
     if (!succeeded)
-        atomic_fetch_add_explicit(&counts[api].failures, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&row->failures, 1, memory_order_relaxed);
 }
 
-const struct ms_api_info *ms_events_apis(unsigned *count_p)
+const struct ms_api_row *ms_events_api(unsigned api)
 {
-    *count_p = api_total;
-    return apis;
+    return api < ms_table_rows(MS_TABLE_APIS) ? &MS_ROWS(APIS, struct ms_api_row)[api] : NULL;
 }
 
-const struct ms_api_count *ms_events_api_count(unsigned api)
+const char *ms_events_api_name(unsigned api)
 {
-    struct ms_api_count *counts = atomic_load_explicit(&api_counts, memory_order_acquire);
-    return counts ? &counts[api] : NULL;
+    const struct ms_api_row *row = ms_events_api(api);
+    return row ? row->name : "unknown";
+}
+
+/* The row of the n-th ever in a ring of `size`, marked as being written; NULL without memory. */
+static void *ring_row(enum ms_table table, void *rows, uint64_t number, uint64_t size, size_t row_bytes)
+{
+    uint64_t place = number % size;
+    if (!ms_table_reserve(table, place + 1))
+        return NULL;
+    if (ms_table_rows(table) < place + 1)
+        ms_table_publish(table, place + 1);
+    return (char *)rows + place * row_bytes;
+}
+
+static void top_sites(struct ms_oom *oom, int device)
+{
+    const struct ms_account *account = ms_account_of(device);
+    ms_account_lock(account);
+    oom->live_bytes = account->device.live_bytes;
+    ms_account_unlock(account);
+    oom->top_count = ms_account_top_sites(device, oom->top_sites, oom->top_bytes);
 }
 
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack)
 {
     struct ms_oom oom = {.t_ns = ms_ledger_now(), .requested = requested, .stack = stack, .api = api};
-    const struct ms_account *account = ms_account_of(device);
+    struct ms_process *process = ms_process();
     ms_events_touch();
     oom.device = (int16_t)device;
-    ms_account_lock(account);
-    oom.live_bytes = account->device.live_bytes;
-    ms_account_unlock(account);
-    oom.top_count = ms_account_top_sites(device, oom.top_sites, oom.top_bytes);
+    top_sites(&oom, device);
+    if (!ms_table_reserve(MS_TABLE_OOMS, 1))
+        return;
     ms_lock(&list_lock);
-    ooms[oom_count++ % MS_OOM_MAX] = oom;
+    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);
+    struct ms_oom *row =
+        ring_row(MS_TABLE_OOMS, MS_ROWS(OOMS, struct ms_oom), number, MS_OOM_MAX, sizeof *row);
+    if (row) {
+        atomic_store_explicit(&row->number, 0, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release);
+        memcpy((char *)row + sizeof row->number, (char *)&oom + sizeof oom.number,
+               sizeof oom - sizeof oom.number);
+        atomic_store_explicit(&row->number, number + 1, memory_order_release);
+        atomic_store_explicit(&process->oom_count, number + 1, memory_order_release);
+    }
     ms_unlock(&list_lock);
 }
 
 void ms_events_context_died(const struct ms_context_died *death)
 {
+    struct ms_process *process = ms_process();
+    if (!ms_table_reserve(MS_TABLE_DEATHS, 1))
+        return;
     ms_lock(&list_lock);
-    deaths[death_count++ % MS_CONTEXTS_DIED_MAX] = *death;
+    uint64_t number = atomic_load_explicit(&process->death_count, memory_order_relaxed);
+    struct ms_context_died *row = ring_row(MS_TABLE_DEATHS, MS_ROWS(DEATHS, struct ms_context_died), number,
+                                           MS_CONTEXTS_DIED_MAX, sizeof *row);
+    if (row) {
+        atomic_store_explicit(&row->number, 0, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release);
+        memcpy((char *)row + sizeof row->number, (const char *)death + sizeof death->number,
+               sizeof *death - sizeof death->number);
+        atomic_store_explicit(&row->number, number + 1, memory_order_release);
+        atomic_store_explicit(&process->death_count, number + 1, memory_order_release);
+    }
     ms_unlock(&list_lock);
 }
 
-/* Ring of `size` with `total` ever put in: the place of the i-th that is left, or -1. */
-static int ring_place(unsigned i, uint64_t total, unsigned size, uint64_t *lost_p)
+/* Ring of `size` with `total` ever put in: the number of the i-th that is left; false past the last. */
+static bool ring_number(unsigned i, uint64_t total, unsigned size, uint64_t *number_p, uint64_t *lost_p)
 {
-    uint64_t lost = total > size ? total - size : 0;
-    *lost_p = lost;
-    return i < total - lost ? (int)((lost + i) % size) : -1;
+    *lost_p = total > size ? total - size : 0;
+    *number_p = *lost_p + i;
+    return *number_p < total;
 }
 
 bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
 {
+    uint64_t number;
     ms_lock(&list_lock);
-    int place = ring_place(i, oom_count, MS_OOM_MAX, lost_p);
-    if (place >= 0)
-        *oom_p = ooms[place];
+    bool found = ring_number(i, atomic_load(&ms_process()->oom_count), MS_OOM_MAX, &number, lost_p) &&
+                 number % MS_OOM_MAX < ms_table_rows(MS_TABLE_OOMS);
+    if (found)
+        memcpy((void *)oom_p, &MS_ROWS(OOMS, struct ms_oom)[number % MS_OOM_MAX], sizeof *oom_p);
     ms_unlock(&list_lock);
-    return place >= 0;
+    return found;
 }
 
 bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
 {
+    uint64_t number;
     ms_lock(&list_lock);
-    int place = ring_place(i, death_count, MS_CONTEXTS_DIED_MAX, lost_p);
-    if (place >= 0)
-        *death_p = deaths[place];
+    bool found =
+        ring_number(i, atomic_load(&ms_process()->death_count), MS_CONTEXTS_DIED_MAX, &number, lost_p) &&
+        number % MS_CONTEXTS_DIED_MAX < ms_table_rows(MS_TABLE_DEATHS);
+    if (found)
+        memcpy((void *)death_p, &MS_ROWS(DEATHS, struct ms_context_died)[number % MS_CONTEXTS_DIED_MAX],
+               sizeof *death_p);
     ms_unlock(&list_lock);
-    return place >= 0;
+    return found;
+}
+
+/* Rare, and perhaps before there is a file. */
+static void count_rarely(_Atomic uint64_t *counter)
+{
+    ms_store_hold();
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    ms_store_release();
 }
 
 void ms_ledger_route(enum ms_route route)
 {
-    atomic_fetch_add_explicit(&routes[route], 1, memory_order_relaxed);
+    count_rarely(&ms_process()->routes[route]);
 }
 
 void ms_ledger_divergent(void)
 {
-    atomic_fetch_add_explicit(&divergent, 1, memory_order_relaxed);
+    count_rarely(&ms_process()->divergent);
 }
 
 void ms_ledger_unseen_free(void)
 {
-    atomic_fetch_add_explicit(&unseen_frees, 1, memory_order_relaxed);
-}
-
-uint64_t ms_events_route(enum ms_route route)
-{
-    return atomic_load_explicit(&routes[route], memory_order_relaxed);
-}
-
-uint64_t ms_events_divergent(void)
-{
-    return atomic_load_explicit(&divergent, memory_order_relaxed);
-}
-
-uint64_t ms_events_unseen_frees(void)
-{
-    return atomic_load_explicit(&unseen_frees, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ms_process()->unseen_frees, 1, memory_order_relaxed);
 }
 
 void ms_ledger_blind_spot(const char *line)
 {
     int saved_errno = errno;
-    char text[MS_BLIND_SPOT_BYTES];
+    blind_spot text = "";
     snprintf(text, sizeof text, "%s", line);
     ms_lock(&list_lock);
-    unsigned count = atomic_load_explicit(&blind_spot_count, memory_order_relaxed), i = 0;
-    while (i < count && strcmp(blind_spots[i], text) != 0)
+    unsigned count = (unsigned)ms_table_rows(MS_TABLE_BLIND_SPOTS), i = 0;
+    while (i < count && strcmp(MS_ROWS(BLIND_SPOTS, blind_spot)[i], text) != 0)
         i++;
-    if (i == count && count < MS_BLIND_SPOTS_MAX) {
-        memcpy(blind_spots[count], text, sizeof text);
-        atomic_store_explicit(&blind_spot_count, count + 1, memory_order_release);
+    if (i == count && ms_table_reserve(MS_TABLE_BLIND_SPOTS, count + 1)) {
+        ms_store_hold();
+        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);
+        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);
+        ms_store_release();
     }
     ms_unlock(&list_lock);
     errno = saved_errno;
@@ -197,7 +250,7 @@ void ms_ledger_blind_spot(const char *line)
 
 const char *ms_events_blind_spot(unsigned i)
 {
-    return i < atomic_load_explicit(&blind_spot_count, memory_order_acquire) ? blind_spots[i] : NULL;
+    return i < ms_table_rows(MS_TABLE_BLIND_SPOTS) ? MS_ROWS(BLIND_SPOTS, blind_spot)[i] : NULL;
 }
 
 void ms_ledger_device(int device, const struct ms_device_info *info)
@@ -205,25 +258,30 @@ void ms_ledger_device(int device, const struct ms_device_info *info)
     if (device < 0 || device >= MS_DEVICES_MAX || ms_ledger_device_known(device))
         return;
     ms_lock(&list_lock);
-    if (!ms_ledger_device_known(device)) {
-        devices[device] = *info;
-        devices[device].name[sizeof devices[device].name - 1] = '\0';
-        atomic_fetch_or_explicit(&devices_known, UINT64_C(1) << device, memory_order_release);
+    if (!ms_ledger_device_known(device) && ms_table_reserve(MS_TABLE_DEVICES, (uint64_t)device + 1)) {
+        ms_store_hold();
+        struct ms_device_row *row = &MS_ROWS(DEVICES, struct ms_device_row)[device];
+        row->info = *info;
+        row->info.name[sizeof row->info.name - 1] = '\0';
+        atomic_store_explicit(&row->known, 1, memory_order_release);
+        if (ms_table_rows(MS_TABLE_DEVICES) < (uint64_t)device + 1)
+            ms_table_publish(MS_TABLE_DEVICES, (uint64_t)device + 1);
+        ms_store_release();
     }
     ms_unlock(&list_lock);
 }
 
 bool ms_ledger_device_known(int device)
 {
-    return device >= 0 && device < MS_DEVICES_MAX &&
-           (atomic_load_explicit(&devices_known, memory_order_acquire) >> device & 1);
+    return device >= 0 && (uint64_t)device < ms_table_rows(MS_TABLE_DEVICES) &&
+           atomic_load_explicit(&MS_ROWS(DEVICES, struct ms_device_row)[device].known, memory_order_acquire);
 }
 
 bool ms_events_device(int device, struct ms_device_info *info_p)
 {
     if (!ms_ledger_device_known(device))
         return false;
-    *info_p = devices[device];
+    *info_p = MS_ROWS(DEVICES, struct ms_device_row)[device].info;
     return true;
 }
 
@@ -231,13 +289,7 @@ void ms_events_reset(void)
 {
     atomic_store_explicit(&started_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&touched, false, memory_order_relaxed);
-    atomic_store_explicit(&api_counts, NULL, memory_order_relaxed);
-    for (unsigned i = 0; i < MS_ROUTE_COUNT; i++)
-        atomic_store_explicit(&routes[i], 0, memory_order_relaxed);
-    atomic_store_explicit(&divergent, 0, memory_order_relaxed);
-    atomic_store_explicit(&unseen_frees, 0, memory_order_relaxed);
-    atomic_store_explicit(&blind_spot_count, 0, memory_order_relaxed);
-    atomic_store_explicit(&devices_known, 0, memory_order_relaxed);
-    oom_count = death_count = 0;
+    atomic_store_explicit(&api_total, 0, memory_order_relaxed);
+    frozen_ns = 0;
     ms_lock_reset(&list_lock);
 }

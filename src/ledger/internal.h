@@ -1,31 +1,53 @@
-/* internal.h - what the files of the ledger know of each other; nobody else includes it.
+/* internal.h - what the files of the ledger know of each other; nobody else includes it but the report.
  *
- * Floor 2. Locks: a block's shard (MS_RANK_BLOCKS) is held around every change of a block and of the totals
- * it counts in, so that whoever holds all shards sees sums that add up; inside it the lock of the device's
- * account (MS_RANK_SITE). */
+ * Floor 2. The structures are rows of the tables in base/store.h, and so of the file: docs/ledger-format.md.
+ * Locks: a block's shard (MS_RANK_BLOCKS) is held around every change of a block and of the totals it counts
+ * in, so that whoever holds all shards sees sums that add up; inside it the lock of the device's account
+ * (MS_RANK_SITE). */
 #ifndef MS_LEDGER_INTERNAL_H
 #define MS_LEDGER_INTERNAL_H
 
 #include <stdatomic.h>
 
+#include "base/compiler.h"
 #include "base/lock.h"
+#include "base/store.h"
 #include "ledger/ledger.h"
 
 enum {
     MS_SHARDS = 64,
     MS_ACCOUNTS = MS_DEVICES_MAX + 1, /* one per device, and one for memory of none */
-    MS_SITES_MAX = 1 << 17,
+    MS_SITES_MAX = MS_TABLE_SITES_ROWS,
     MS_SIZE_CLASSES = 48,
-    MS_OOM_MAX = 64,
+    MS_SPANS = 16,
+    MS_OOM_MAX = MS_TABLE_OOMS_ROWS,
     MS_OOM_TOP_SITES = 5,
-    MS_BLIND_SPOTS_MAX = 64,
-    MS_BLIND_SPOT_BYTES = 256,
-    MS_CONTEXTS_DIED_MAX = 64,
+    MS_BLIND_SPOT_BYTES = MS_TABLE_BLIND_SPOTS_ROW_BYTES,
+    MS_CONTEXTS_DIED_MAX = MS_TABLE_DEATHS_ROWS,
 };
 
 struct ms_amount {
     uint64_t live_bytes, live_count, peak_live_bytes, total_bytes, total_count;
 };
+
+/* A block as it lies in the table. It is live if `state` says so, which is written last; the rest of `state`
+ * counts the uses of the slot, so that a reader sees that one was used again. */
+struct ms_slot {
+    uint64_t key, bytes, requested, context, stream, born_ns;
+    uint32_t site; /* of a free slot: the next one, + 1 */
+    uint32_t thread;
+    uint16_t api;
+    int8_t device;
+    uint8_t tags; /* kind, space, outlives_context: ms_slot_tags */
+    _Atomic uint32_t state;
+};
+_Static_assert(sizeof(struct ms_slot) == MS_TABLE_BLOCKS_ROW_BYTES, "a row of the ledger");
+enum { MS_SLOT_FREE, MS_SLOT_CHANGING, MS_SLOT_LIVE, MS_SLOT_STATES = 4 };
+
+static inline uint8_t ms_slot_tags(unsigned kind, unsigned space, bool outlives_context)
+{
+    return (uint8_t)(kind | space << 4 | (unsigned)outlives_context << 6);
+}
 
 /* Everything allocated by one api on one device from one stack.
  *
@@ -38,6 +60,9 @@ struct ms_site {
     int16_t device;
     uint16_t api;
     uint8_t kind;
+    uint8_t span_shift,
+        span_last;          /* marks[0 .. span_last - 1] are known; a span is 1 << span_shift ns long */
+    _Atomic uint32_t state; /* 1 once the above is whole */
     uint64_t total_bytes, total_count, free_count;
     uint64_t live_bytes, live_count;
     uint64_t max_bytes; /* the most it ever held */
@@ -47,20 +72,25 @@ struct ms_site {
     uint64_t lifetime_ns_sum;            /* of those that were freed */
     uint64_t first_ns, last_ns;          /* of its allocations */
     uint32_t size_hist[MS_SIZE_CLASSES]; /* [k]: 2^k <= bytes < 2^(k+1); 0 counts in [0] */
+    uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
 };
+_Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 
 /* One device's totals, under its lock. */
-struct ms_account {
+struct MS_CACHELINE ms_account {
     struct ms_amount device; /* the kinds that take the device's own memory, together */
     struct ms_amount kinds[MS_KIND_COUNT];
     uint64_t peak_ns, peaks; /* when the peak was, how often it rose */
-    uint32_t *site_index;    /* hash table of site numbers, this device's alone */
-    uint32_t site_slots, site_count;
-    struct ms_timeline *timeline;
+    uint64_t last_ns;        /* of the latest change */
 };
+_Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row of the ledger");
 
 /* sites.c: accounts and sites. A block's site is UINT32_MAX where the table was full. */
+/** The tables have memory from now on; without it accounts are kept aside. */
+void ms_accounts_open(void);
 struct ms_account *ms_account_of(int device);
+/** 0 .. MS_ACCOUNTS - 1; the last one is that of no device. */
+unsigned ms_account_number(int device);
 void ms_account_lock(const struct ms_account *account);
 bool ms_account_lock_within(const struct ms_account *account, unsigned timeout_ms);
 void ms_account_unlock(const struct ms_account *account);
@@ -73,9 +103,12 @@ void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint
 /** The opposite, after a refused free: as if it had never been begun. Under its shard. */
 void ms_account_restore(const struct ms_block *block);
 uint32_t ms_site_count(void);
+/** NULL for a site that does not exist, or is not whole yet. */
 struct ms_site *ms_site_at(uint32_t site);
 /** at_peak_bytes as of now. Under the account's lock. */
 uint64_t ms_site_at_peak(const struct ms_account *account, const struct ms_site *site);
+/** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
+void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live);
 uint64_t ms_sites_dropped(void);
 /** Amounts of one kind over all devices; only for kinds that are not device memory. */
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
@@ -90,16 +123,24 @@ bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
 /** Under all shards. */
 uint64_t ms_blocks_count(void);
+void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
 uint64_t ms_blocks_dropped(void);
 uint64_t ms_blocks_replaced(void);
 void ms_blocks_reset(void);
 
 /* timeline.c: the most that was live in each stretch of time, under the account's lock. */
+struct ms_timeline {
+    uint32_t shift, last;
+    uint64_t values[];
+};
+enum { MS_TIMELINE_CHANGING = 128 }; /* in `shift`: values are on their way */
 /** The number of stretches kept; before the first note. */
 void ms_timeline_configure(unsigned buckets);
-/** The live bytes became `live` at `now_ns`, having been `before` until then. */
-void ms_timeline_note(struct ms_timeline **timeline_p, uint64_t now_ns, uint64_t before, uint64_t live);
+/** The timeline of an account; made if `create`. NULL if there is none, or no memory. */
+struct ms_timeline *ms_timeline_of(unsigned account, bool create);
+/** The live bytes became `live` at `now_ns`, having been `before` until then. NULL takes no notes. */
+void ms_timeline_note(struct ms_timeline *timeline, uint64_t now_ns, uint64_t before, uint64_t live);
 /** How long one stretch is by now, as a power of two of nanoseconds; 0 if there is none. */
 unsigned ms_timeline_shift(const struct ms_timeline *timeline);
 /** Copies the stretches up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since
@@ -107,13 +148,18 @@ unsigned ms_timeline_shift(const struct ms_timeline *timeline);
 unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
                           uint64_t *values, unsigned max);
 unsigned ms_timeline_buckets(void);
+void ms_timeline_reset(void);
 
 /* events.c: what is counted besides blocks. */
-struct ms_api_count {
+struct MS_CACHELINE ms_api_row {
     _Atomic uint64_t calls, bytes, failures;
-} __attribute__((aligned(64)));
+    uint64_t served; /* 1: may be served from the pool */
+    char name[48], family[16];
+};
+_Static_assert(sizeof(struct ms_api_row) == MS_TABLE_APIS_ROW_BYTES, "a row of the ledger");
 
-struct ms_oom {
+struct MS_CACHELINE ms_oom {
+    _Atomic uint64_t number; /* the n-th ever has n + 1; 0 while it is written */
     uint64_t t_ns, requested, live_bytes;
     ms_stack_id stack;
     int16_t device;
@@ -122,26 +168,37 @@ struct ms_oom {
     uint32_t top_sites[MS_OOM_TOP_SITES];
     uint64_t top_bytes[MS_OOM_TOP_SITES];
 };
+_Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 
 /* A context that died with blocks in it. */
-struct ms_context_died {
+struct MS_CACHELINE ms_context_died {
+    _Atomic uint64_t number; /* as above */
     uint64_t context, t_ns, bytes, count;
-    int device;
+    int32_t device;
 };
+_Static_assert(sizeof(struct ms_context_died) == MS_TABLE_DEATHS_ROW_BYTES, "a row of the ledger");
 
-const struct ms_api_info *ms_events_apis(unsigned *count_p);
-const struct ms_api_count *ms_events_api_count(unsigned api);
+struct MS_CACHELINE ms_device_row {
+    struct ms_device_info info;
+    _Atomic uint64_t known;
+};
+_Static_assert(sizeof(struct ms_device_row) == MS_TABLE_DEVICES_ROW_BYTES, "a row of the ledger");
+
+/** NULL past the last. */
+const struct ms_api_row *ms_events_api(unsigned api);
+const char *ms_events_api_name(unsigned api);
 void ms_events_touch(void);
 void ms_events_context_died(const struct ms_context_died *death);
 /** The i-th by age, false past the last; `*lost_p` were overwritten. */
 bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p);
 bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p);
 const char *ms_events_blind_spot(unsigned i);
-uint64_t ms_events_route(enum ms_route route);
-uint64_t ms_events_divergent(void);
-uint64_t ms_events_unseen_frees(void);
 bool ms_events_device(int device, struct ms_device_info *info_p);
 /** The start of time anew. */
 void ms_events_reset(void);
+/** In a reader: time stands still. */
+void ms_events_freeze(uint64_t now_ns);
+/** When time began, CLOCK_MONOTONIC. */
+uint64_t ms_events_started_ns(void);
 
 #endif

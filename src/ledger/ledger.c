@@ -9,17 +9,16 @@
 
 #include "base/log.h"
 #include "ledger/check.h"
-#include "ledger/internal.h"
+#include "ledger/journal.h"
 
 void ms_ledger_reset(void)
 {
-    unsigned count;
-    const struct ms_api_info *apis = ms_events_apis(&count);
     ms_blocks_reset();
     ms_accounts_reset();
+    ms_timeline_reset();
     ms_events_reset();
-    if (apis)
-        ms_ledger_init(apis, count);
+    ms_process_reset();
+    ms_journal_reset();
 }
 
 /* What the live blocks add up to. */
@@ -34,16 +33,11 @@ static void add_amount(struct ms_amount *amount, uint64_t bytes, uint64_t count)
     amount->live_count += count;
 }
 
-static unsigned account_number(int device)
-{
-    return (unsigned)(ms_account_of(device) - ms_account_of(0));
-}
-
 static void add_block(void *arg, const struct ms_block *block)
 {
     struct sums *sums = arg;
     if (ms_kind_is_device(block->kind))
-        add_amount(&sums->devices[account_number(block->device)], block->bytes, 1);
+        add_amount(&sums->devices[ms_account_number(block->device)], block->bytes, 1);
     add_amount(&sums->kinds[block->kind], block->bytes, 1);
     if (block->site < MS_SITES_MAX)
         add_amount(&sums->sites[block->site], block->bytes, 1);
@@ -91,7 +85,7 @@ static unsigned check_sites(const struct sums *sums)
             continue;
         wrong += differs(&sums->sites[i], site->live_bytes, site->live_count, "site", i);
         if (ms_kind_is_device(site->kind))
-            at_peak[account_number(site->device)] += ms_site_at_peak(ms_account_of(site->device), site);
+            at_peak[ms_account_number(site->device)] += ms_site_at_peak(ms_account_of(site->device), site);
     }
     for (unsigned i = 0; i < MS_ACCOUNTS && !ms_sites_dropped(); i++) {
         const struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;

@@ -2,8 +2,8 @@
  * reads.
  *
  * Floor 2. Every function here may be called from any thread inside a hook: no malloc, no vendor call, errno
- * untouched, short locks only. Storage is anonymous memory in this version; the calls stay the same when it
- * becomes a mapped file. */
+ * untouched, short locks only. What they record lies in the tables of base/store.h, and so in the ledger's
+ * file. */
 #ifndef MS_LEDGER_LEDGER_H
 #define MS_LEDGER_LEDGER_H
 
@@ -115,9 +115,12 @@ void ms_ledger_divergent(void);
 /** Something that cannot be seen, one line; each distinct line is kept once (at most 64). */
 void ms_ledger_blind_spot(const char *line);
 
+/** Something is about to be recorded: the first time, the record gets its file (MEMSHIM_DIR). With no lock
+ * held. */
+void ms_ledger_touch(void);
 /** Whether anything was ever recorded: a process that never touched a GPU writes no report. */
 bool ms_ledger_touched(void);
-/** Forget everything, in a fork child that starts empty. */
+/** Forget everything, in a fork child that starts empty: after ms_store_reset(), before ms_ledger_init(). */
 void ms_ledger_reset(void);
 
 #endif

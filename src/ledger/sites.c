@@ -1,7 +1,7 @@
 /* sites.c - accounts (one per device) and sites (one per stack, device, api and kind).
  *
  * Floor 2. Everything of a device is under the lock of its account, its sites included, for a site has one
- * device. The table of sites is append-only, from the arena.
+ * device. The tables are rows of the record, append-only; the indices are this process's own.
  *
  * Invariants (ms_ledger_check): the live blocks of a site add up to its live_bytes and live_count; the sites
  * of a device of device-memory kinds add up to the account's; peak >= live. */
@@ -11,63 +11,76 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
-#include "ledger/internal.h"
+#include "ledger/process.h"
 
-enum {
-    SITES_PER_CHUNK = 256,
-    SITE_CHUNKS_MAX = MS_SITES_MAX / SITES_PER_CHUNK,
-    INDEX_START = 64,
-    NO_ACCOUNT = MS_DEVICES_MAX
-};
+enum { INDEX_START = 64, SPAN_SHIFT_START = 20 };
 
-static struct ms_account accounts[MS_ACCOUNTS];
-static struct ms_lock locks[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = MS_LOCK_INIT(MS_RANK_SITE)};
-static struct ms_site *_Atomic chunks[SITE_CHUNKS_MAX];
-static _Atomic uint32_t site_count; /* given out; a site past the arena's end has no chunk */
-static _Atomic uint64_t sites_dropped;
+/* What a process needs to find the sites of a device. */
+static struct own {
+    struct ms_lock lock;
+    uint32_t slots, count;
+    uint32_t *index; /* hash table of site numbers + 1 */
+    struct ms_timeline *timeline;
+} own[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_SITE)}};
 
-/* What is not device memory, over all devices, because a sum's peak is not the sum of peaks. */
-static struct {
-    _Atomic uint64_t live_bytes, live_count, peak_live_bytes, total_bytes, total_count;
-} kinds[MS_KIND_COUNT];
+static struct ms_account aside[MS_ACCOUNTS]; /* where there is no memory for the table */
+static struct ms_account *_Atomic accounts = aside;
+
+void ms_accounts_open(void)
+{
+    if (atomic_load_explicit(&accounts, memory_order_relaxed) != aside ||
+        !ms_table_reserve(MS_TABLE_ACCOUNTS, MS_ACCOUNTS))
+        return;
+    ms_table_publish(MS_TABLE_ACCOUNTS, MS_ACCOUNTS);
+    atomic_store_explicit(&accounts, MS_ROWS(ACCOUNTS, struct ms_account), memory_order_release);
+}
+
+unsigned ms_account_number(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX ? (unsigned)device : MS_DEVICES_MAX;
+}
 
 struct ms_account *ms_account_of(int device)
 {
-    return &accounts[device >= 0 && device < MS_DEVICES_MAX ? device : NO_ACCOUNT];
+    return atomic_load_explicit(&accounts, memory_order_acquire) + ms_account_number(device);
+}
+
+static struct own *own_of(const struct ms_account *account)
+{
+    return &own[account - atomic_load_explicit(&accounts, memory_order_relaxed)];
 }
 
 void ms_account_lock(const struct ms_account *account)
 {
-    ms_lock(&locks[account - accounts]);
+    ms_lock(&own_of(account)->lock);
 }
 
 bool ms_account_lock_within(const struct ms_account *account, unsigned timeout_ms)
 {
-    return ms_lock_within(&locks[account - accounts], timeout_ms);
+    return ms_lock_within(&own_of(account)->lock, timeout_ms);
 }
 
 void ms_account_unlock(const struct ms_account *account)
 {
-    ms_unlock(&locks[account - accounts]);
+    ms_unlock(&own_of(account)->lock);
 }
 
 struct ms_site *ms_site_at(uint32_t site)
 {
-    if (site >= MS_SITES_MAX)
+    if (site >= ms_table_rows(MS_TABLE_SITES))
         return NULL;
-    struct ms_site *chunk = atomic_load_explicit(&chunks[site / SITES_PER_CHUNK], memory_order_acquire);
-    return chunk ? &chunk[site % SITES_PER_CHUNK] : NULL;
+    struct ms_site *row = &MS_ROWS(SITES, struct ms_site)[site];
+    return atomic_load_explicit(&row->state, memory_order_acquire) ? row : NULL;
 }
 
 uint32_t ms_site_count(void)
 {
-    uint32_t count = atomic_load_explicit(&site_count, memory_order_acquire);
-    return count < MS_SITES_MAX ? count : MS_SITES_MAX;
+    return (uint32_t)ms_table_rows(MS_TABLE_SITES);
 }
 
 uint64_t ms_sites_dropped(void)
 {
-    return atomic_load_explicit(&sites_dropped, memory_order_relaxed);
+    return ms_table_dropped(MS_TABLE_SITES);
 }
 
 static uint32_t hash(ms_stack_id stack, unsigned api, unsigned kind)
@@ -82,79 +95,84 @@ static bool is_site_of(const struct ms_site *site, const struct ms_block *block)
 }
 
 /* Makes the index hold one more at half load. Slots hold site + 1; 0 is empty. */
-static bool make_room(struct ms_account *account)
+static bool make_room(struct own *mine)
 {
-    if (account->site_count < account->site_slots / 2)
+    if (mine->count < mine->slots / 2)
         return true;
-    uint32_t slots = account->site_slots ? account->site_slots * 2 : INDEX_START;
+    uint32_t slots = mine->slots ? mine->slots * 2 : INDEX_START;
     uint32_t *index = ms_arena_alloc(slots * sizeof *index);
     if (!index)
         return false;
-    for (uint32_t i = 0; i < account->site_slots; i++) {
-        if (!account->site_index[i])
+    for (uint32_t i = 0; i < mine->slots; i++) {
+        if (!mine->index[i])
             continue;
-        const struct ms_site *site = ms_site_at(account->site_index[i] - 1);
+        const struct ms_site *site = ms_site_at(mine->index[i] - 1);
         uint32_t slot = hash(site->stack, site->api, site->kind) & (slots - 1);
         while (index[slot])
             slot = (slot + 1) & (slots - 1);
-        index[slot] = account->site_index[i];
+        index[slot] = mine->index[i];
     }
-    account->site_index = index;
-    account->site_slots = slots;
+    mine->index = index;
+    mine->slots = slots;
     return true;
-}
-
-/* The chunk of a site that was just given out; two devices may race for the first site of a chunk. */
-static struct ms_site *chunk_for(uint32_t site)
-{
-    struct ms_site *_Atomic *place = &chunks[site / SITES_PER_CHUNK];
-    struct ms_site *chunk = atomic_load_explicit(place, memory_order_acquire);
-    if (chunk)
-        return chunk;
-    struct ms_site *fresh = ms_arena_alloc(SITES_PER_CHUNK * sizeof *fresh);
-    if (!fresh)
-        return NULL;
-    return atomic_compare_exchange_strong(place, &chunk, fresh) ? fresh : chunk;
 }
 
 static uint32_t new_site(const struct ms_block *block)
 {
-    uint32_t number = atomic_load_explicit(&site_count, memory_order_relaxed);
-    do {
-        if (number >= MS_SITES_MAX)
-            return UINT32_MAX;
-    } while (!atomic_compare_exchange_weak(&site_count, &number, number + 1));
-    struct ms_site *chunk = chunk_for(number);
-    if (!chunk)
+    uint64_t number;
+    if (!ms_table_take(MS_TABLE_SITES, 1, &number))
         return UINT32_MAX;
-    struct ms_site *site = &chunk[number % SITES_PER_CHUNK];
+    struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
     site->stack = block->stack;
     site->device = block->device;
     site->api = block->api;
     site->kind = block->kind;
     site->first_ns = block->born_ns;
-    return number;
+    site->span_shift = SPAN_SHIFT_START;
+    atomic_store_explicit(&site->state, 1, memory_order_release);
+    return (uint32_t)number;
 }
 
-static uint32_t find_site(struct ms_account *account, const struct ms_block *block)
+static uint32_t find_site(struct own *mine, const struct ms_block *block)
 {
-    if (!make_room(account))
+    if (!make_room(mine))
         return UINT32_MAX;
-    uint32_t mask = account->site_slots - 1;
+    uint32_t mask = mine->slots - 1;
     uint32_t slot = hash(block->stack, block->api, block->kind) & mask;
-    for (; account->site_index[slot]; slot = (slot + 1) & mask) {
-        uint32_t number = account->site_index[slot] - 1;
+    for (; mine->index[slot]; slot = (slot + 1) & mask) {
+        uint32_t number = mine->index[slot] - 1;
         if (is_site_of(ms_site_at(number), block))
             return number;
     }
     uint32_t number = new_site(block);
     if (number == UINT32_MAX) {
-        atomic_fetch_add_explicit(&sites_dropped, 1, memory_order_relaxed);
+        ms_table_drop(MS_TABLE_SITES);
         return number;
     }
-    account->site_index[slot] = number + 1;
-    account->site_count++;
+    mine->index[slot] = number + 1;
+    mine->count++;
     return number;
+}
+
+/* Two spans become one, until `now_ns` is in one of them. A mark is of the end of its span, and the last span
+ * has not ended. */
+static void widen_spans(struct ms_site *site, uint64_t now_ns)
+{
+    while (now_ns >> site->span_shift >= MS_SPANS) {
+        for (unsigned i = 0; i < site->span_last / 2; i++)
+            site->marks[i] = site->marks[2 * i + 1];
+        site->span_last /= 2;
+        site->span_shift++;
+    }
+}
+
+void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live)
+{
+    if (MS_LIKELY(now_ns >> site->span_shift <= site->span_last))
+        return;
+    widen_spans(site, now_ns);
+    while (site->span_last < now_ns >> site->span_shift)
+        site->marks[site->span_last++] = live;
 }
 
 /* What the vendor was asked for beyond what the program asked for. */
@@ -185,27 +203,30 @@ static void lower_amount(struct ms_amount *amount, uint64_t bytes)
 
 static void raise_kind(unsigned kind, uint64_t bytes)
 {
-    uint64_t live = atomic_fetch_add_explicit(&kinds[kind].live_bytes, bytes, memory_order_relaxed) + bytes;
-    uint64_t peak = atomic_load_explicit(&kinds[kind].peak_live_bytes, memory_order_relaxed);
-    while (live > peak && !atomic_compare_exchange_weak_explicit(&kinds[kind].peak_live_bytes, &peak, live,
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    uint64_t live = atomic_fetch_add_explicit(&amount->live_bytes, bytes, memory_order_relaxed) + bytes;
+    uint64_t peak = atomic_load_explicit(&amount->peak_live_bytes, memory_order_relaxed);
+    while (live > peak && !atomic_compare_exchange_weak_explicit(&amount->peak_live_bytes, &peak, live,
                                                                  memory_order_relaxed, memory_order_relaxed))
         ;
-    atomic_fetch_add_explicit(&kinds[kind].live_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&amount->live_count, 1, memory_order_relaxed);
 }
 
 static void lower_kind(unsigned kind, uint64_t bytes)
 {
-    atomic_fetch_sub_explicit(&kinds[kind].live_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&kinds[kind].live_count, 1, memory_order_relaxed);
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    atomic_fetch_sub_explicit(&amount->live_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&amount->live_count, 1, memory_order_relaxed);
 }
 
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p)
 {
-    amount_p->live_bytes = atomic_load_explicit(&kinds[kind].live_bytes, memory_order_relaxed);
-    amount_p->live_count = atomic_load_explicit(&kinds[kind].live_count, memory_order_relaxed);
-    amount_p->peak_live_bytes = atomic_load_explicit(&kinds[kind].peak_live_bytes, memory_order_relaxed);
-    amount_p->total_bytes = atomic_load_explicit(&kinds[kind].total_bytes, memory_order_relaxed);
-    amount_p->total_count = atomic_load_explicit(&kinds[kind].total_count, memory_order_relaxed);
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    amount_p->live_bytes = atomic_load_explicit(&amount->live_bytes, memory_order_relaxed);
+    amount_p->live_count = atomic_load_explicit(&amount->live_count, memory_order_relaxed);
+    amount_p->peak_live_bytes = atomic_load_explicit(&amount->peak_live_bytes, memory_order_relaxed);
+    amount_p->total_bytes = atomic_load_explicit(&amount->total_bytes, memory_order_relaxed);
+    amount_p->total_count = atomic_load_explicit(&amount->total_count, memory_order_relaxed);
 }
 
 uint64_t ms_site_at_peak(const struct ms_account *account, const struct ms_site *site)
@@ -220,12 +241,23 @@ static void keep_peak(const struct ms_account *account, struct ms_site *site)
     site->peak_seen = account->peaks;
 }
 
+/* The device's live bytes were `before` until now. */
+static void note_live(struct ms_account *account, uint64_t now_ns, uint64_t before)
+{
+    struct own *mine = own_of(account);
+    if (MS_UNLIKELY(!mine->timeline))
+        mine->timeline = ms_timeline_of((unsigned)(mine - own), true);
+    ms_timeline_note(mine->timeline, now_ns, before, account->device.live_bytes);
+}
+
 /* Live totals of the account and of the block's site, one block up. */
 static void raise_live(struct ms_account *account, const struct ms_block *block, uint64_t now_ns)
 {
     struct ms_site *site = ms_site_at(block->site);
+    account->last_ns = now_ns;
     if (site) {
         keep_peak(account, site);
+        ms_site_mark(site, now_ns, site->live_bytes);
         site->live_bytes += block->bytes;
         site->live_count++;
         site->rounding_bytes += rounding(block);
@@ -243,7 +275,7 @@ static void raise_live(struct ms_account *account, const struct ms_block *block,
         account->peaks++;
         account->peak_ns = now_ns;
     }
-    ms_timeline_note(&account->timeline, now_ns, before, account->device.live_bytes);
+    note_live(account, now_ns, before);
 }
 
 uint32_t ms_account_add(const struct ms_block *new_block)
@@ -251,13 +283,13 @@ uint32_t ms_account_add(const struct ms_block *new_block)
     struct ms_block block = *new_block;
     struct ms_account *account = ms_account_of(block.device);
     ms_account_lock(account);
-    block.site = find_site(account, &block);
+    block.site = find_site(own_of(account), &block);
     struct ms_site *site = ms_site_at(block.site);
     if (site) {
+        site->size_hist[size_class(block.bytes)]++;
         site->total_bytes += block.bytes;
         site->total_count++;
         site->last_ns = block.born_ns;
-        site->size_hist[size_class(block.bytes)]++;
     }
     account->kinds[block.kind].total_bytes += block.bytes;
     account->kinds[block.kind].total_count++;
@@ -265,8 +297,9 @@ uint32_t ms_account_add(const struct ms_block *new_block)
         account->device.total_bytes += block.bytes;
         account->device.total_count++;
     } else {
-        atomic_fetch_add_explicit(&kinds[block.kind].total_bytes, block.bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&kinds[block.kind].total_count, 1, memory_order_relaxed);
+        __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[block.kind];
+        atomic_fetch_add_explicit(&amount->total_bytes, block.bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&amount->total_count, 1, memory_order_relaxed);
     }
     raise_live(account, &block, block.born_ns);
     ms_account_unlock(account);
@@ -291,8 +324,10 @@ void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint
     struct ms_account *account = ms_account_of(block->device);
     ms_account_lock(account);
     struct ms_site *site = ms_site_at(block->site);
+    account->last_ns = now_ns;
     if (site) {
         keep_peak(account, site);
+        ms_site_mark(site, now_ns, site->live_bytes);
         site->live_bytes -= block->bytes;
         site->live_count--;
         site->rounding_bytes -= rounding(block);
@@ -302,7 +337,7 @@ void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint
     if (ms_kind_is_device(block->kind)) {
         uint64_t before = account->device.live_bytes;
         lower_amount(&account->device, block->bytes);
-        ms_timeline_note(&account->timeline, now_ns, before, account->device.live_bytes);
+        note_live(account, now_ns, before);
     } else {
         lower_kind(block->kind, block->bytes);
     }
@@ -326,11 +361,11 @@ void ms_account_restore(const struct ms_block *block)
 unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
 {
     struct ms_account *account = ms_account_of(device);
+    const struct own *mine = own_of(account);
     unsigned count = 0;
     ms_account_lock(account);
-    for (uint32_t slot = 0; slot < account->site_slots; slot++) {
-        const struct ms_site *site =
-            account->site_index[slot] ? ms_site_at(account->site_index[slot] - 1) : NULL;
+    for (uint32_t slot = 0; slot < mine->slots; slot++) {
+        const struct ms_site *site = mine->index[slot] ? ms_site_at(mine->index[slot] - 1) : NULL;
         if (!site || !site->live_bytes || !ms_kind_is_device(site->kind))
             continue;
         unsigned place = count < MS_OOM_TOP_SITES ? count++ : MS_OOM_TOP_SITES;
@@ -342,7 +377,7 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
         }
         if (place < MS_OOM_TOP_SITES) {
             bytes[place] = site->live_bytes;
-            sites[place] = account->site_index[slot] - 1;
+            sites[place] = mine->index[slot] - 1;
         }
     }
     ms_account_unlock(account);
@@ -351,12 +386,12 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
 
 void ms_accounts_reset(void)
 {
-    memset(accounts, 0, sizeof accounts);
-    memset((void *)kinds, 0, sizeof kinds);
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        ms_lock_reset(&locks[i]);
-    for (unsigned i = 0; i < SITE_CHUNKS_MAX; i++)
-        atomic_store_explicit(&chunks[i], NULL, memory_order_relaxed);
-    atomic_store_explicit(&site_count, 0, memory_order_relaxed);
-    atomic_store_explicit(&sites_dropped, 0, memory_order_relaxed);
+    memset(aside, 0, sizeof aside);
+    atomic_store_explicit(&accounts, aside, memory_order_relaxed);
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        own[i].slots = own[i].count = 0;
+        own[i].index = NULL;
+        own[i].timeline = NULL;
+        ms_lock_reset(&own[i].lock);
+    }
 }

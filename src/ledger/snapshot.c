@@ -68,7 +68,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     uint64_t blocks = snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max;
     unsigned timelines = 0;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        timelines += account_number(i)->timeline != NULL;
+        timelines += ms_timeline_of(i, false) != NULL;
     snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
                              carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
                              4096;
@@ -81,7 +81,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->sites = carve(&cursor, snapshot->site_count * sizeof *snapshot->sites);
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        snapshot->devices[i].timeline = account_number(i)->timeline ? carve(&cursor, timeline_bytes) : NULL;
+        snapshot->devices[i].timeline = ms_timeline_of(i, false) ? carve(&cursor, timeline_bytes) : NULL;
     return 0;
 }
 
@@ -90,7 +90,7 @@ static void choose_timeline(struct ms_snapshot *snapshot)
 {
     unsigned shift = 20;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        unsigned own = ms_timeline_shift(account_number(i)->timeline);
+        unsigned own = ms_timeline_shift(ms_timeline_of(i, false));
         shift = own > shift ? own : shift;
     }
     while (snapshot->now_ns >> shift >= ms_timeline_buckets())
@@ -105,10 +105,8 @@ static void copy_devices(struct ms_snapshot *snapshot)
         struct ms_snapshot_device *device = &snapshot->devices[i];
         const struct ms_account *account = account_number(i);
         device->account = *account;
-        device->account.site_index = NULL;
-        device->account.timeline = NULL;
         if (device->timeline)
-            ms_timeline_copy(account->timeline, snapshot->timeline_shift, snapshot->now_ns,
+            ms_timeline_copy(ms_timeline_of(i, false), snapshot->timeline_shift, snapshot->now_ns,
                              account->device.live_bytes, device->timeline, snapshot->timeline_count);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
@@ -124,9 +122,10 @@ static void copy_sites(struct ms_snapshot *snapshot)
         if (!site)
             continue;
         struct ms_account *account = ms_account_of(site->device);
-        copy->site = *site;
+        memcpy((void *)&copy->site, site, sizeof *site);
+        ms_site_mark(&copy->site, snapshot->now_ns, site->live_bytes);
         copy->site.at_peak_bytes = ms_site_at_peak(account, site);
-        snapshot->devices[account - ms_account_of(0)].freed_count += site->free_count;
+        snapshot->devices[ms_account_number(site->device)].freed_count += site->free_count;
     }
 }
 

@@ -15,9 +15,9 @@ struct ms_snapshot_site {
 };
 
 struct ms_snapshot_device {
-    struct ms_account account; /* its tables are not to be followed */
-    uint64_t freed_count;      /* of all kinds */
-    uint64_t *timeline;        /* timeline_count values, or NULL if nothing ever lived there */
+    struct ms_account account;
+    uint64_t freed_count; /* of all kinds */
+    uint64_t *timeline;   /* timeline_count values, or NULL if nothing ever lived there */
 };
 
 struct ms_snapshot {

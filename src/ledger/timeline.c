@@ -1,25 +1,21 @@
 /* timeline.c - a device's live bytes over time, in a bounded number of equal stretches.
  *
- * Floor 2. Called under the device's account lock; the stretches come from the arena once. When time runs
- * past the last stretch, each pair becomes one and the stretch twice as long: memory is constant and the
- * resolution follows the run.
+ * Floor 2. Called under the device's account lock; each account that needs one has a stretch of the table.
+ * When time runs past the last stretch, each pair becomes one and the stretch twice as long: memory is
+ * constant and the resolution follows the run.
  *
- * Invariant: values[i] is the most that was live in [i << shift, (i + 1) << shift), for all i <= last. */
+ * Invariant: values[i] is the most that was live in [i << shift, (i + 1) << shift), for all i <= last. While
+ * that is not so `shift` has the bit CHANGING. */
 #include "config.h"
 
 #include <stddef.h>
 
-#include "base/arena.h"
 #include "ledger/internal.h"
 
 enum { SHIFT_START = 20, BUCKETS_DEFAULT = 2048 }; /* a stretch is about a millisecond at first */
 
-struct ms_timeline {
-    unsigned shift, last;
-    uint64_t values[];
-};
-
 static unsigned buckets = BUCKETS_DEFAULT;
+static struct ms_timeline *_Atomic timelines[MS_ACCOUNTS];
 
 void ms_timeline_configure(unsigned count)
 {
@@ -31,6 +27,21 @@ unsigned ms_timeline_buckets(void)
     return buckets;
 }
 
+struct ms_timeline *ms_timeline_of(unsigned account, bool create)
+{
+    struct ms_timeline *timeline = atomic_load_explicit(&timelines[account], memory_order_relaxed);
+    /* Memory of no device comes first: it is rare, but devices are numbered from 0. */
+    uint64_t place = (account + 1) % MS_ACCOUNTS, rows = buckets + 1;
+    if (timeline || !create || !ms_table_reserve(MS_TABLE_TIMELINE, (place + 1) * rows))
+        return timeline;
+    if (ms_table_rows(MS_TABLE_TIMELINE) < (place + 1) * rows)
+        ms_table_publish(MS_TABLE_TIMELINE, (place + 1) * rows);
+    timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
+    timeline->shift = SHIFT_START;
+    atomic_store_explicit(&timelines[account], timeline, memory_order_relaxed);
+    return timeline;
+}
+
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -38,11 +49,14 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 static void halve(struct ms_timeline *timeline)
 {
-    unsigned count = timeline->last + 1;
+    unsigned count = timeline->last + 1, shift = timeline->shift;
+    timeline->shift = shift | MS_TIMELINE_CHANGING;
+    atomic_signal_fence(memory_order_seq_cst);
     for (unsigned i = 0; i < count; i += 2)
         timeline->values[i / 2] = larger(timeline->values[i], i + 1 < count ? timeline->values[i + 1] : 0);
     timeline->last /= 2;
-    timeline->shift++;
+    atomic_thread_fence(memory_order_release);
+    timeline->shift = shift + 1;
 }
 
 /* Stretches up to that of `now_ns` exist, and hold what was live since the last note. */
@@ -51,20 +65,16 @@ static void advance(struct ms_timeline *timeline, uint64_t now_ns, uint64_t live
     while (now_ns >> timeline->shift >= buckets)
         halve(timeline);
     unsigned now = (unsigned)(now_ns >> timeline->shift);
-    while (timeline->last < now)
-        timeline->values[++timeline->last] = live;
+    while (timeline->last < now) {
+        timeline->values[timeline->last + 1] = live;
+        timeline->last++;
+    }
 }
 
-void ms_timeline_note(struct ms_timeline **timeline_p, uint64_t now_ns, uint64_t before, uint64_t live)
+void ms_timeline_note(struct ms_timeline *timeline, uint64_t now_ns, uint64_t before, uint64_t live)
 {
-    struct ms_timeline *timeline = *timeline_p;
-    if (!timeline) {
-        timeline = ms_arena_alloc(sizeof *timeline + buckets * sizeof timeline->values[0]);
-        if (!timeline)
-            return;
-        timeline->shift = SHIFT_START;
-        *timeline_p = timeline;
-    }
+    if (!timeline)
+        return;
     advance(timeline, now_ns, before);
     /* The clock was read before the lock was taken: a note may come late, and counts in the latest stretch
      * then. */
@@ -73,7 +83,7 @@ void ms_timeline_note(struct ms_timeline **timeline_p, uint64_t now_ns, uint64_t
 
 unsigned ms_timeline_shift(const struct ms_timeline *timeline)
 {
-    return timeline ? timeline->shift : 0;
+    return timeline ? timeline->shift % MS_TIMELINE_CHANGING : 0;
 }
 
 unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
@@ -86,12 +96,19 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
         values[i] = 0;
     if (!timeline)
         return count;
+    unsigned coarser = shift - ms_timeline_shift(timeline);
     for (unsigned i = 0; i <= timeline->last; i++) {
-        unsigned target = i >> (shift - timeline->shift);
+        unsigned target = i >> coarser;
         if (target < count)
             values[target] = larger(values[target], timeline->values[i]);
     }
-    for (unsigned i = (timeline->last >> (shift - timeline->shift)) + 1; i < count; i++)
+    for (unsigned i = (timeline->last >> coarser) + 1; i < count; i++)
         values[i] = live;
     return count;
+}
+
+void ms_timeline_reset(void)
+{
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
+        atomic_store_explicit(&timelines[i], NULL, memory_order_relaxed);
 }

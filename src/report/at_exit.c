@@ -10,7 +10,7 @@
 /* A relative MEMSHIM_REPORT means the directory in which the program was started. */
 __attribute__((constructor)) static void remember_directory(void)
 {
-    ms_report_init();
+    ms_process_note_directory();
 }
 
 __attribute__((destructor)) static void write_report(void)

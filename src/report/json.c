@@ -5,28 +5,30 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/objects.h"
-#include "base/options.h"
 #include "report/json.h"
 
+/* As the process wrote them down: "NAME=", a letter for where it comes from, the value. */
 static void write_config(struct ms_out *out)
 {
-    static const char *const sources[] = {
-        [MS_SOURCE_DEFAULT] = "default",
-        [MS_SOURCE_ENVIRONMENT] = "environment",
-        [MS_SOURCE_FILE] = "file",
-    };
+    const char *option, *equals;
+    uint64_t cursor = 0;
     ms_out_key(out, "config");
     ms_out_begin_array(out);
-    for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
+    while ((option = ms_process_next_text("option", &cursor)) != NULL) {
         char name[64];
-        snprintf(name, sizeof name, "MEMSHIM_%s", ms_option_info(id)->name);
-        ms_out_element(out,
-                       json_pack("{s:s, s:o, s:s}", "name", name, "value", ms_out_string(ms_option_text(id)),
-                                 "source", sources[ms_option_source(id)]));
+        if (!(equals = strchr(option, '=')) || !equals[1])
+            continue;
+        snprintf(name, sizeof name, "MEMSHIM_%.*s", (int)(equals - option), option);
+        ms_out_element(out, json_pack("{s:o, s:o, s:s}", "name", ms_out_string(name), "value",
+                                      ms_out_string(equals + 2), "source",
+                                      equals[1] == 'e'   ? "environment"
+                                      : equals[1] == 'f' ? "file"
+                                                         : "default"));
     }
     ms_out_end_array(out);
 }
@@ -34,28 +36,27 @@ static void write_config(struct ms_out *out)
 static void write_coverage(struct ms_out *out)
 {
     const char *line;
+    struct ms_process *process = ms_process();
     json_t *blind_spots = json_array();
     for (unsigned i = 0; (line = ms_events_blind_spot(i)) != NULL; i++)
         json_array_append_new(blind_spots, ms_out_string(line));
     ms_out_key(out, "coverage");
-    ms_out_value(out, json_pack("{s:{s:I, s:I, s:I}, s:I, s:I, s:i, s:o, s:I}", "routes", "exported",
-                                (json_int_t)ms_events_route(MS_ROUTE_EXPORTED), "dlsym",
-                                (json_int_t)ms_events_route(MS_ROUTE_DLSYM), "get_proc_address",
-                                (json_int_t)ms_events_route(MS_ROUTE_GET_PROC), "divergent",
-                                (json_int_t)ms_events_divergent(), "unseen_frees",
-                                (json_int_t)ms_events_unseen_frees(), "late_frees", 0, "blind_spots",
-                                blind_spots, "replaced_blocks", (json_int_t)ms_blocks_replaced()));
+    ms_out_value(out, json_pack("{s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:o, s:I}", "routes", "exported",
+                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_EXPORTED]), "dlsym",
+                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_DLSYM]), "get_proc_address",
+                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_GET_PROC]), "divergent",
+                                (json_int_t)atomic_load(&process->divergent), "unseen_frees",
+                                (json_int_t)atomic_load(&process->unseen_frees), "late_frees",
+                                (json_int_t)atomic_load(&process->late_frees), "blind_spots", blind_spots,
+                                "replaced_blocks", (json_int_t)ms_blocks_replaced()));
 }
 
 static uint64_t all_calls(void)
 {
-    unsigned count;
+    const struct ms_api_row *row;
     uint64_t calls = 0;
-    ms_events_apis(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const struct ms_api_count *counts = ms_events_api_count(i);
-        calls += counts ? atomic_load(&counts->calls) : 0;
-    }
+    for (unsigned i = 0; (row = ms_events_api(i)) != NULL; i++)
+        calls += atomic_load(&row->calls);
     return calls;
 }
 
@@ -64,7 +65,7 @@ static void write_overhead(struct ms_out *out, const struct ms_report_input *inp
     ms_out_key(out, "overhead");
     ms_out_value(out, json_pack("{s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(), "report_ns",
                                 (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
-                                (json_int_t)ms_arena_bytes(), "dropped_events",
+                                (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
                                 (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
                                 (json_int_t)ms_stack_dropped()));
 }

@@ -5,6 +5,7 @@
 #ifndef MS_REPORT_JSON_H
 #define MS_REPORT_JSON_H
 
+#include "ledger/process.h"
 #include "ledger/snapshot.h"
 #include "report/out.h"
 #include "report/path.h"
@@ -17,7 +18,6 @@ struct ms_report_input {
     const struct ms_report_stacks *stacks;
     enum ms_end_reason reason;
     int exit_code;
-    const char *start_directory;
     uint64_t began_ns; /* of writing, ms_ledger_now() */
 };
 

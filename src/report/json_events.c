@@ -47,13 +47,11 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
 
 static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks *stacks)
 {
-    unsigned count;
     struct ms_device_info info = {.total_bytes = 0};
-    const struct ms_api_info *apis = ms_events_apis(&count);
     ms_events_device(oom->device, &info);
-    json_t *json = json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device",
-                             (int)oom->device, "api", oom->api < count ? apis[oom->api].name : "unknown",
-                             "requested", (json_int_t)oom->requested);
+    json_t *json =
+        json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device", (int)oom->device, "api",
+                  ms_events_api_name(oom->api), "requested", (json_int_t)oom->requested);
     /* Only what is certain: more than the device has. Otherwise it may be fragmentation or another process.
      */
     if (info.total_bytes &&
@@ -105,7 +103,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
 {
     struct ms_oom oom;
     struct ms_context_died death;
-    uint64_t lost, unseen = ms_events_unseen_frees();
+    uint64_t lost, unseen = atomic_load(&ms_process()->unseen_frees);
     ms_out_key(out, "timeline");
     write_timeline(out, input->snapshot);
 

@@ -100,17 +100,15 @@ static bool was_used(int index, const struct ms_snapshot_device *device)
 
 static void write_apis(struct ms_out *out)
 {
-    unsigned count;
-    const struct ms_api_info *apis = ms_events_apis(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const struct ms_api_count *counts = ms_events_api_count(i);
-        uint64_t calls = counts ? atomic_load(&counts->calls) : 0;
+    const struct ms_api_row *row;
+    for (unsigned i = 0; (row = ms_events_api(i)) != NULL; i++) {
+        uint64_t calls = atomic_load(&row->calls);
         if (!calls)
             continue;
-        ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", apis[i].name, "calls",
-                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&counts->bytes),
-                                      "failures", (json_int_t)atomic_load(&counts->failures), "served", 0,
-                                      "followed", (json_int_t)calls, "family", apis[i].family));
+        ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", row->name, "calls",
+                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&row->bytes),
+                                      "failures", (json_int_t)atomic_load(&row->failures), "served", 0,
+                                      "followed", (json_int_t)calls, "family", row->family));
     }
 }
 

@@ -8,13 +8,6 @@
 
 #include "report/json.h"
 
-static const char *api_name(unsigned api)
-{
-    unsigned count;
-    const struct ms_api_info *apis = ms_events_apis(&count);
-    return api < count ? apis[api].name : "unknown";
-}
-
 /* Keys are the least size of each class. */
 static json_t *size_histogram(const struct ms_site *site)
 {
@@ -34,8 +27,8 @@ static json_t *site_hash(const struct ms_report_stacks *stacks, const struct ms_
 {
     char text[24];
     uint64_t hash = ms_report_stacks_hash(stacks, site->stack);
-    hash =
-        ms_report_hash(hash ? hash : MS_REPORT_HASH_START, api_name(site->api), strlen(api_name(site->api)));
+    hash = ms_report_hash(hash ? hash : MS_REPORT_HASH_START, ms_events_api_name(site->api),
+                          strlen(ms_events_api_name(site->api)));
     hash = ms_report_hash(hash, ms_json_kind_name(site->kind), strlen(ms_json_kind_name(site->kind)));
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
     return json_string(text);
@@ -49,7 +42,7 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
         "{s:I, s:o, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "id",
         (json_int_t)id, "hash", site_hash(stacks, site), "stack",
         (json_int_t)ms_report_stacks_at(stacks, site->stack), "device", (int)site->device, "api",
-        api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
+        ms_events_api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
         (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
         (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
         (json_int_t)site->max_bytes, "lifetime_ns_sum", (json_int_t)site->lifetime_ns_sum, "rounding_bytes",
@@ -87,7 +80,7 @@ static json_t *block_json(const struct ms_block *block)
                              "requested", (json_int_t)block->requested, "state", "live");
     if (block->site != UINT32_MAX)
         json_object_set_new(json, "site", json_integer(block->site));
-    json_t *rest = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "api", api_name(block->api), "kind",
+    json_t *rest = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "api", ms_events_api_name(block->api), "kind",
                              ms_json_kind_name(block->kind), "stream", ms_out_hex(block->stream), "thread",
                              (json_int_t)block->thread, "context", (json_int_t)block->context, "born_ns",
                              (json_int_t)block->born_ns);

@@ -1,39 +1,35 @@
-/* path.c - the placeholders of MEMSHIM_REPORT.
+/* path.c - the placeholders of MEMSHIM_REPORT, from what the process wrote down of itself.
  *
  * Floor 4. No allocation. */
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/objects.h"
+#include "ledger/process.h"
 #include "report/path.h"
 
-const char *ms_report_executable(void)
+static const char *text_of(const char *key)
 {
-    const struct ms_object *first = ms_object(0); /* the loader lists the executable first */
-    return first ? first->path : "";
+    const char *text = ms_process_text(key);
+    return text ? text : "";
 }
 
 /* What `letter` stands for, written into `text` where it has to be made; NULL if it stands for nothing. */
 static const char *placeholder(char letter, char *text, size_t bytes)
 {
-    const char *executable = ms_report_executable(), *slash = strrchr(executable, '/');
+    const char *executable = text_of("exe"), *slash = strrchr(executable, '/');
     text[0] = '\0';
     switch (letter) {
     case '%':
         return "%";
     case 'h':
-        if (gethostname(text, bytes - 1) != 0)
-            return "localhost";
-        text[bytes - 1] = '\0';
-        return text;
+        return *text_of("host") ? text_of("host") : "localhost";
     case 'p':
-        snprintf(text, bytes, "%d", (int)getpid());
+        snprintf(text, bytes, "%d", (int)ms_process()->pid);
         return text;
     case 'r':
-        return ms_report_rank() ? ms_report_rank() : "0";
+        return *text_of("rank") ? text_of("rank") : "0";
     case 'e':
         return *executable ? (slash ? slash + 1 : executable) : "unknown";
     default:

@@ -1,4 +1,4 @@
-/* path.h - where the report goes, and the process's names that go into it.
+/* path.h - where the report goes.
  *
  * Floor 4. */
 #ifndef MS_REPORT_PATH_H
@@ -10,11 +10,5 @@
  * and %% filled in; what follows any other % is kept. A relative result is put after `directory`. Returns 0,
  * or -1 if it does not fit. */
 int ms_report_expand(const char *pattern, const char *directory, char *path, size_t bytes);
-
-/** Path of the running program; "" if it could not be had. */
-const char *ms_report_executable(void);
-
-/** The process's rank in its parallel job as digits, or NULL. */
-const char *ms_report_rank(void);
 
 #endif

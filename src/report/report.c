@@ -19,17 +19,8 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
+#include "ledger/journal.h"
 #include "report/report.h"
-
-static char start_directory[PATH_MAX];
-
-void ms_report_init(void)
-{
-    int saved_errno = errno;
-    if (!getcwd(start_directory, sizeof start_directory))
-        start_directory[0] = '\0';
-    errno = saved_errno;
-}
 
 #ifndef MS_HAVE_JANSSON
 
@@ -102,7 +93,6 @@ static int write_contents(int fd, enum ms_end_reason reason, int exit_code)
         .stacks = &stacks,
         .reason = reason,
         .exit_code = exit_code,
-        .start_directory = start_directory,
         .began_ns = ms_ledger_now(),
     };
     int result = -1;
@@ -182,12 +172,13 @@ static int write_report(enum ms_end_reason reason, int exit_code)
     static char path[PATH_MAX];
     const char *pattern = ms_option_text(MS_OPT_REPORT);
     struct held_signals held;
-    if (strcmp(pattern, "none") == 0 || getauxval(AT_SECURE))
+    if (strcmp(pattern, "none") == 0 || getauxval(AT_SECURE)) {
+        ms_journal_remove();
         return 0;
-    if (!*start_directory)
-        ms_report_init();
+    }
+    ms_process_describe();
     ms_objects_refresh();
-    if (ms_report_expand(pattern, start_directory, path, sizeof path) != 0) {
+    if (ms_report_expand(pattern, ms_process_directory(), path, sizeof path) != 0) {
         ms_log(MS_LOG_ERROR, "report", "MEMSHIM_REPORT: \"%.200s\" makes too long a path", pattern);
         return -1;
     }
@@ -195,10 +186,12 @@ static int write_report(enum ms_end_reason reason, int exit_code)
     int result = write_to(path, reason, exit_code);
     int error = errno;
     release_signals(&held);
-    if (result == 0)
+    if (result == 0) {
         ms_log(MS_LOG_INFO, "report", "written to %s", path);
-    else
+        ms_journal_remove();
+    } else {
         ms_log(MS_LOG_ERROR, "report", "cannot write %s: %s", path, strerrordesc_np(error));
+    }
     return result;
 }
 

@@ -5,11 +5,7 @@
 #ifndef MS_REPORT_REPORT_H
 #define MS_REPORT_REPORT_H
 
-enum ms_end_reason { MS_END_EXIT, MS_END_SIGNAL, MS_END_EXEC, MS_END_OOM, MS_END_KILLED, MS_END_RUNNING };
-
-/** Remember the directory that a relative MEMSHIM_REPORT is relative to: where the process began. From the
- * constructor. */
-void ms_report_init(void);
+#include "ledger/process.h"
 
 /** Write the report where MEMSHIM_REPORT says (placeholders expanded), atomically: a temporary file beside
  * it, then rename. `exit_code` below 0 is not known. Returns 0 (also for "none", and in a privileged program,

@@ -40,7 +40,7 @@ int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uin
 uint32_t ms_stack_count(void);
 uint64_t ms_stack_dropped(void);
 
-/** Forget everything, in a fork child. */
+/** Forget everything, in a fork child; the rows go with the store. */
 void ms_stack_reset(void);
 
 #endif

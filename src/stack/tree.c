@@ -1,8 +1,8 @@
 /* tree.c - stacks as paths in a tree: an id is a node, a node is a frame and the id of its caller's stack.
  *
- * Floor 1. Nodes are only appended; looking up takes no lock, adding takes a short one. The hash index is
- * replaced by a larger one as it fills; a reader of the old one may miss a new node and then asks again under
- * the lock.
+ * Floor 1. Nodes are only appended, to a table of the record; looking up takes no lock, adding takes a short
+ * one. The hash index is replaced by a larger one as it fills; a reader of the old one may miss a new node
+ * and then asks again under the lock.
  *
  * Invariants: a node's parent has a smaller id; a published id's node is complete; every node is in the
  * latest index. */
@@ -16,14 +16,10 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "base/objects.h"
+#include "base/store.h"
 #include "stack/stack.h"
 
-enum {
-    NODES_PER_CHUNK = 4096,
-    CHUNKS_MAX = 256,
-    NODES_MAX = NODES_PER_CHUNK * CHUNKS_MAX - 1,
-    INDEX_START = 4096
-};
+enum { INDEX_START = 4096 };
 
 struct node {
     uint64_t frame;
@@ -31,6 +27,7 @@ struct node {
     uint32_t generation; /* of the object that holds `frame`, so that its successor at this address is told
                             apart */
 };
+_Static_assert(sizeof(struct node) == MS_TABLE_NODES_ROW_BYTES, "a row of the ledger; row 0 is no stack");
 
 struct index {
     uint32_t mask;
@@ -38,15 +35,11 @@ struct index {
 };
 
 static struct ms_lock add_lock = MS_LOCK_INIT(MS_RANK_STACK);
-static struct node *_Atomic chunks[CHUNKS_MAX];
 static struct index *_Atomic current_index;
-static _Atomic uint32_t node_count;
-static _Atomic uint64_t dropped;
 
 static struct node *node_at(ms_stack_id id)
 {
-    struct node *chunk = atomic_load_explicit(&chunks[id / NODES_PER_CHUNK], memory_order_acquire);
-    return &chunk[id % NODES_PER_CHUNK];
+    return &MS_ROWS(NODES, struct node)[id];
 }
 
 static uint32_t hash(const struct node *node)
@@ -83,7 +76,7 @@ static void put(struct index *index, const struct node *node, ms_stack_id id)
 static struct index *roomy_index(void)
 {
     struct index *index = atomic_load_explicit(&current_index, memory_order_relaxed);
-    uint32_t count = atomic_load_explicit(&node_count, memory_order_relaxed);
+    uint32_t count = ms_stack_count();
     if (index && count < index->mask / 2)
         return index;
     uint32_t slots = index ? (index->mask + 1) * 2 : INDEX_START;
@@ -97,30 +90,17 @@ static struct index *roomy_index(void)
     return larger;
 }
 
-static struct node *room_for(ms_stack_id id)
-{
-    if (id > NODES_MAX)
-        return NULL;
-    struct node *chunk = atomic_load_explicit(&chunks[id / NODES_PER_CHUNK], memory_order_relaxed);
-    if (!chunk) {
-        chunk = ms_arena_alloc(NODES_PER_CHUNK * sizeof *chunk);
-        atomic_store_explicit(&chunks[id / NODES_PER_CHUNK], chunk, memory_order_release);
-    }
-    return chunk ? &chunk[id % NODES_PER_CHUNK] : NULL;
-}
-
 static ms_stack_id add(const struct node *wanted)
 {
     ms_lock(&add_lock);
     struct index *index = roomy_index();
     ms_stack_id id = find(index, wanted);
     if (!id && index) {
-        ms_stack_id next = atomic_load_explicit(&node_count, memory_order_relaxed) + 1;
-        struct node *node = room_for(next);
-        if (node) {
+        ms_stack_id next = ms_stack_count() + 1;
+        if (ms_table_reserve(MS_TABLE_NODES, (uint64_t)next + 1)) {
             id = next;
-            *node = *wanted;
-            atomic_store_explicit(&node_count, next, memory_order_release);
+            *node_at(id) = *wanted;
+            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);
             put(index, wanted, id);
         }
     }
@@ -161,7 +141,7 @@ ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
         struct node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
         id = add(&wanted);
         if (!id) {
-            atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+            ms_table_drop(MS_TABLE_NODES);
             return 0;
         }
         left--;
@@ -182,20 +162,17 @@ int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uin
 
 uint32_t ms_stack_count(void)
 {
-    return atomic_load_explicit(&node_count, memory_order_acquire);
+    uint64_t rows = ms_table_rows(MS_TABLE_NODES);
+    return rows ? (uint32_t)rows - 1 : 0;
 }
 
 uint64_t ms_stack_dropped(void)
 {
-    return atomic_load_explicit(&dropped, memory_order_relaxed);
+    return ms_table_dropped(MS_TABLE_NODES);
 }
 
 void ms_stack_reset(void)
 {
-    for (unsigned i = 0; i < CHUNKS_MAX; i++)
-        atomic_store_explicit(&chunks[i], NULL, memory_order_relaxed);
     atomic_store_explicit(&current_index, NULL, memory_order_relaxed);
-    atomic_store_explicit(&node_count, 0, memory_order_relaxed);
-    atomic_store_explicit(&dropped, 0, memory_order_relaxed);
     ms_lock_reset(&add_lock);
 }

@@ -7,20 +7,18 @@
 [ -z "$TEST_SANITIZE" ] || skip_all "a sanitizer's library speaks, needs libraries and starts threads"
 plan 14
 work=$TEST_TMP/work
-mkdir "$work"
+ledgers=$TEST_TMP/ledgers
+mkdir "$work" "$ledgers"
 
-# silent NAME PROGRAM...: same output and status, and no file in its directory, temporary or shared memory directories.
+# silent NAME PROGRAM...: same output and status, and no file in its directory or where a ledger would lie.
 silent() {
     name=$1
     shift
     (cd "$work" && "$@") >"$TEST_TMP/native" 2>&1 </dev/null
     echo "exit $?" >>"$TEST_TMP/native"
-    ls -A /dev/shm "${TMPDIR:-/tmp}" >"$TEST_TMP/before"
-    (cd "$work" && env LD_PRELOAD="$TEST_LIB" MEMSHIM_LOG=debug "$@") >"$TEST_TMP/shimmed" 2>&1 </dev/null
+    (cd "$work" && env LD_PRELOAD="$TEST_LIB" MEMSHIM_LOG=debug MEMSHIM_DIR="$ledgers" "$@") >"$TEST_TMP/shimmed" 2>&1 </dev/null
     echo "exit $?" >>"$TEST_TMP/shimmed"
-    ls -A /dev/shm "${TMPDIR:-/tmp}" >"$TEST_TMP/after"
-    [ -z "$(ls -A "$work")" ] || echo "left: $(ls -A "$work")" >>"$TEST_TMP/shimmed"
-    grep -i memshim "$TEST_TMP/after" | grep -v memshim-test >"$TEST_TMP/mine" && cat "$TEST_TMP/mine" >>"$TEST_TMP/shimmed"
+    find "$work" "$ledgers" -mindepth 1 -printf 'left: %p\n' >>"$TEST_TMP/shimmed"
     same "$name" "$TEST_TMP/native" "$TEST_TMP/shimmed"
 }
 

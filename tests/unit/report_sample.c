@@ -101,7 +101,7 @@ static void history_many(void)
 int main(int argc, char **argv)
 {
     const char *history = argc > 1 ? argv[1] : "full";
-    ms_report_init();
+    ms_process_note_directory();
     ms_options_load(environ, say, NULL);
     ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
     ms_stack_configure(MS_WALK_UNWIND, 64);

@@ -66,6 +66,7 @@ static void look(void)
 
 static void start(void)
 {
+    ms_store_reset();
     ms_ledger_reset();
     ms_ledger_init(apis, 3);
 }
@@ -169,8 +170,7 @@ static void test_odd_events(void)
     ms_ledger_call(0, true, 10);
     ms_ledger_call(0, false, 10);
     ms_ledger_call(999, true, 10);
-    ok(ms_events_api_count(0)->calls == 2 && ms_events_api_count(0)->bytes == 10 &&
-           ms_events_api_count(0)->failures == 1,
+    ok(ms_events_api(0)->calls == 2 && ms_events_api(0)->bytes == 10 && ms_events_api(0)->failures == 1,
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
         ms_ledger_oom(0, 0, (uint64_t)i, 0);
@@ -238,7 +238,7 @@ static void test_fork(void)
     pid_t child = fork();
     if (child == 0) {
         ms_arena_reset();
-        ms_ledger_reset();
+        start();
         bool good = !ms_ledger_touched() && !give(0x1000);
         take(0x1000, 3, 1, 0);
         look();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/store.h"
 #include "tests/tap.h"
 
 static int pipe_ends[2], real_stderr;
@@ -71,6 +72,7 @@ static void test_diagnostics(void)
         ms_diagnostic(MS_LOG_DEBUG, "options", "line %d", i);
     is_str(ms_diagnostic_line(63), "options: line 61", "64 lines are kept");
     ok(ms_diagnostic_line(64) == NULL, "and no more");
+    ms_store_reset();
     ms_log_reset();
     ok(ms_diagnostic_line(0) == NULL, "a child starts without");
 }

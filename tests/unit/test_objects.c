@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/store.h"
 #include "base/objects.h"
 #include "stack/stack.h"
 #include "tests/tap.h"
@@ -173,6 +174,7 @@ static void test_threads(void)
        "loading in one thread and asking in another agree");
     ok(ms_object_count() < 400, "the same library at the same places does not make rows without end (%u)",
        ms_object_count());
+    ms_store_reset();
     ms_objects_reset();
     is_u64(ms_object_count(), 0, "a child starts empty");
     ms_objects_refresh();

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/store.h"
 #include "stack/stack.h"
 #include "tests/tap.h"
 
@@ -88,6 +89,7 @@ static void test_limits(void)
     ok(dropped && ms_stack_dropped() == 1, "a full table drops, and counts it");
     frame = 0x40000000;
     ok(ms_stack_intern(&frame, 1) != 0, "and still knows what it has");
+    ms_store_reset();
     ms_stack_reset();
     is_u64(ms_stack_count(), 0, "a child starts empty");
     ok(ms_stack_intern(&frame, 1) == 1, "and counts from one");

@@ -1,0 +1,28 @@
+/* journal.h - the file of the record: where it lies, when it is made and when it goes.
+ *
+ * Floor 2. Its format is that of base/store.h and of the rows in internal.h; docs/ledger-format.md. */
+#ifndef MS_LEDGER_JOURNAL_H
+#define MS_LEDGER_JOURNAL_H
+
+#include "ledger/process.h"
+
+/** The file's absolute name, "" while there is none. */
+const char *ms_journal_path(void);
+
+/** The end has come, says the process itself: an entry point such as _exit. Safe in a signal handler and in a
+ * child of vfork, which is not the process that the record is about and writes nothing: stores, no more. */
+void ms_journal_end(enum ms_end_reason reason, int exit_code);
+/** It had not: an exec that failed. */
+void ms_journal_end_taken_back(void);
+
+/** The report is whole: the file is removed; the record goes on in its memory. */
+void ms_journal_remove(void);
+
+/** In a fork child: the file is the parent's. */
+void ms_journal_reset(void);
+
+/** What a file system of this type (statfs) is called if it lies on other machines, or may; NULL if it is
+ * local. A mapped file there may fail in ways that kill the host. */
+const char *ms_journal_network_name(unsigned long type);
+
+#endif
