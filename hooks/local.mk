@@ -1,8 +1,13 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
 HOOKS_SOURCES = hooks/hook.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/wrap.h hooks/cuda_driver.c \
-	hooks/cuda_runtime.c hooks/rows.c hooks/resolve.h hooks/loader.c hooks/libraries.c hooks/slots.c hooks/resolve.c \
+	hooks/cuda_runtime.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
 	hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/entry.h
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
+
+# What runs before a sanitizer in the host is ready is built without one.
+noinst_LIBRARIES += hooks/libearly.a
+hooks_libearly_a_SOURCES = hooks/early.c hooks/loader.c src/base/elf.h src/base/elf.c
+hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
 
 shim_PROGRAMS += libmemshim.so
 libmemshim_so_SOURCES = $(BASE_SOURCES) $(GPU_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES) $(HOOKS_SOURCES) \
@@ -17,7 +22,7 @@ libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 # libgcc's unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
 	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
-libmemshim_so_LDADD =
+libmemshim_so_LDADD = hooks/libearly.a
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif

@@ -1,7 +1,7 @@
-/* resolve.c - what dlsym, cuGetProcAddress and the exported symbols answer with.
+/* resolve.c - what dlsym, cuGetProcAddress and the exported symbols answer with, where a name is ours.
  *
  * The real lookup is always asked first and its answer decides: a wrapper takes the place of exactly the function that the program
- * would have got. Called from entry_*.S and from dispatch.c; the pass-through way of dlsym takes no lock and allocates nothing. */
+ * would have got. Called from early.c, from wrappers and from dispatch.c. */
 #include "hooks/resolve.h"
 
 #include <dlfcn.h>
@@ -11,51 +11,8 @@
 #include "base/elf.h"
 #include "base/guard.h"
 #include "base/objects.h"
-#include "hooks/entry.h"
 #include "hooks/init.h"
 #include "hooks/section.h"
-
-/* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
-#define NAME_SLOTS 512
-
-static _Atomic uint16_t names[NAME_SLOTS]; /* row + 1 */
-static _Atomic bool names_built;
-
-static unsigned name_hash(const char *name)
-{
-    uint32_t hash = 2166136261u;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash % NAME_SLOTS;
-}
-
-static void build_names(void)
-{
-    for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
-        unsigned i = name_hash(ms_rows[row]->symbol);
-        while (atomic_load_explicit(&names[i], memory_order_relaxed) &&
-               atomic_load_explicit(&names[i], memory_order_relaxed) != row + 1)
-            i = (i + 1) % NAME_SLOTS;
-        atomic_store_explicit(&names[i], (uint16_t)(row + 1), memory_order_relaxed);
-    }
-    atomic_store_explicit(&names_built, true, memory_order_release);
-}
-
-int ms_row_of_name(const char *name)
-{
-    uint16_t held;
-
-    if (name[0] != 'c' || name[1] != 'u')
-        return -1;
-    if (!atomic_load_explicit(&names_built, memory_order_acquire))
-        build_names();
-    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&names[i], memory_order_relaxed)); i = (i + 1) % NAME_SLOTS) {
-        if (strcmp(ms_rows[held - 1]->symbol, name) == 0)
-            return held - 1;
-    }
-    return -1;
-}
 
 /* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not known
  * (0) decides only where the name has a single row. */
@@ -153,28 +110,18 @@ static void *look_up(void *handle, const char *name, const char *version, const 
     return own.real;
 }
 
-struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
+void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row)
 {
-    struct ms_verdict leave = {0, NULL}, verdict = {1, NULL};
+    bool active = ms_init_active();
     struct ms_section section;
-    bool active;
-    int row;
+    void *answer;
 
-    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
-        ms_resolve_loader();
-    if (!name || (row = ms_row_of_name(name)) < 0 || ms_thread.depth > 0)
-        return leave;
-    if (handle == RTLD_NEXT) {
-        ms_init_note_next(row);
-        return leave;
-    }
-    active = ms_init_active();
     ms_section_enter(&section);
-    verdict.answer = look_up(handle, name, version, caller, row);
-    if (verdict.answer && active)
-        verdict.answer = wrap_symbol(row, verdict.answer);
+    answer = look_up(handle, name, version, caller, row);
+    if (answer && active)
+        answer = wrap_symbol(row, answer);
     ms_section_leave(&section);
-    return verdict;
+    return answer;
 }
 
 /* Exported symbols: which real function a call site belongs to, remembered by return address. A reader that sees an entry

@@ -66,8 +66,8 @@ const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot);
 
 /* resolve.c */
 
-/** The row of an exported name; -1 if it is not one of ours. No lock, no allocation. */
-int ms_row_of_name(const char *name);
+/** What dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than RTLD_NEXT. */
+void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */

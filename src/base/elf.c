@@ -68,7 +68,7 @@ bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p)
 }
 
 /* Not strcmp: a sanitizer in the host looks its interceptors up with dlsym before they work, and strcmp is one of them. */
-static bool same_text(const char *a, const char *b)
+bool ms_elf_same_name(const char *a, const char *b)
 {
     while (*a && *a == *b)
         a++, b++;
@@ -87,7 +87,7 @@ static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *na
         return 0;
     if (elf->versions && (elf->versions[index] & VERSION_HIDDEN))
         return 0;
-    if (!same_text(elf->strings + symbol->st_name, name))
+    if (!ms_elf_same_name(elf->strings + symbol->st_name, name))
         return 0;
     return elf->bias + symbol->st_value;
 }

@@ -31,6 +31,9 @@ bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p)
 /** Address of the default definition of `name`, or 0. Indirect functions count as absent: calling their resolver is the loader's. */
 uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name);
 
+/** strcmp(a, b) == 0, without calling a function that somebody may have replaced and not yet bound. */
+bool ms_elf_same_name(const char *a, const char *b);
+
 /** The i-th DT_NEEDED name, or NULL past the last. */
 const char *ms_elf_needed(const struct ms_elf *elf, unsigned index);
 

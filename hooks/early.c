@@ -1,0 +1,70 @@
+/* early.c - the way of dlsym: whose name is it, and is it ours to answer?
+ *
+ * Runs before anything else in the process does: a sanitizer in the host asks dlsym before its own memory is there. So this file,
+ * loader.c and elf.c are built without instrumentation and call no function that somebody may replace; no lock, no allocation. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+#include "base/elf.h"
+#include "base/guard.h"
+#include "hooks/entry.h"
+#include "hooks/init.h"
+#include "hooks/resolve.h"
+
+/* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
+#define NAME_SLOTS 512
+
+static _Atomic uint16_t names[NAME_SLOTS]; /* row + 1 */
+static _Atomic bool names_built;
+
+static unsigned name_hash(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash % NAME_SLOTS;
+}
+
+static void build_names(void)
+{
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
+        unsigned i = name_hash(ms_rows[row]->symbol);
+        while (atomic_load_explicit(&names[i], memory_order_relaxed) &&
+               atomic_load_explicit(&names[i], memory_order_relaxed) != row + 1)
+            i = (i + 1) % NAME_SLOTS;
+        atomic_store_explicit(&names[i], (uint16_t)(row + 1), memory_order_relaxed);
+    }
+    atomic_store_explicit(&names_built, true, memory_order_release);
+}
+
+static int row_of_name(const char *name)
+{
+    uint16_t held;
+
+    if (name[0] != 'c' || name[1] != 'u')
+        return -1;
+    if (!atomic_load_explicit(&names_built, memory_order_acquire))
+        build_names();
+    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&names[i], memory_order_relaxed)); i = (i + 1) % NAME_SLOTS) {
+        if (ms_elf_same_name(ms_rows[held - 1]->symbol, name))
+            return held - 1;
+    }
+    return -1;
+}
+
+struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
+{
+    struct ms_verdict leave = {0, NULL};
+    int row;
+
+    if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
+        ms_resolve_loader();
+    if (!name || (row = row_of_name(name)) < 0 || ms_thread.depth > 0)
+        return leave;
+    if (handle == RTLD_NEXT) {
+        ms_init_note_next(row);
+        return leave;
+    }
+    return (struct ms_verdict){1, ms_resolve_symbol(handle, name, version, caller, row)};
+}
