@@ -325,6 +325,11 @@ bool ms_objects_any_gone(void)
     return atomic_load_explicit(&gone_count, memory_order_relaxed) != 0;
 }
 
+uint64_t ms_objects_unloads(void)
+{
+    return atomic_load_explicit(&subs_seen, memory_order_relaxed);
+}
+
 uint32_t ms_object_generation(uint64_t address)
 {
     uint32_t count = atomic_load_explicit(&gone_count, memory_order_acquire);

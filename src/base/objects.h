@@ -43,6 +43,9 @@ bool ms_objects_stale(void);
 /** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
+/** How many objects the loader had unloaded by the last refresh: what was learned of an address holds while this stays. */
+uint64_t ms_objects_unloads(void);
+
 /** Generation of the object that held `address` when last refreshed, 0 for an address in none. Where the last
  * object is gone it is the next one's, which the next refresh will list. */
 uint32_t ms_object_generation(uint64_t address);
