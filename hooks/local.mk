@@ -19,10 +19,11 @@ if ENTRY_AARCH64
 libmemshim_so_SOURCES += hooks/entry_aarch64.S
 endif
 libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
-# libgcc's unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
+libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
+# The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
 	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
-libmemshim_so_LDADD = hooks/libearly.a
+libmemshim_so_LDADD = hooks/libearly.a $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif

@@ -5,6 +5,7 @@
 #ifndef MS_STACK_STACK_H
 #define MS_STACK_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MS_STACK_DEPTH_MAX 256
@@ -20,9 +21,22 @@ void ms_stack_configure(enum ms_walk walk, unsigned depth);
  *
  * `frame` is __builtin_frame_address(0) and `caller` the return address of the hook that the program called:
  * frames inside memshim are left out, and the first frame is always `caller`, even where nothing further can
- * be walked. Frames are return addresses as found on the stack: readers look up the byte before. errno is
- * preserved. */
+ * be walked. Frames are return addresses as found on the stack: readers look up the byte before. So a frame
+ * that a signal interrupted is given as the address after the one where it goes on. errno is preserved. */
 ms_stack_id ms_stack_capture(const void *frame, const void *caller);
+
+/** Blocks of this size or more are always sampled, smaller ones as often as their size is a part of it. */
+#define MS_SAMPLE_BYTES ((uint64_t)1 << 20)
+
+/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call. */
+bool ms_stack_sampled(uint64_t bytes);
+
+/** How many bytes a sampled block of `bytes` stands for: its size over the probability with which it was taken. The sum over
+ * the sampled blocks of a site is an unbiased estimate of the site's bytes; divided by `bytes` first, of its blocks. */
+static inline uint64_t ms_stack_sample_bytes(uint64_t bytes)
+{
+    return bytes < MS_SAMPLE_BYTES ? MS_SAMPLE_BYTES : bytes;
+}
 
 /** The walk alone: fills at most `max` return addresses, innermost (`caller`) first, and returns how many. */
 unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames,

@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/objects.h"
 #include "base/store.h"
+#include "stack/rules.h"
 #include "stack/stack.h"
 
 enum { INDEX_START = 4096 };
@@ -175,4 +176,7 @@ void ms_stack_reset(void)
 {
     atomic_store_explicit(&current_index, NULL, memory_order_relaxed);
     ms_lock_reset(&add_lock);
+#ifdef MS_HAVE_LIBUNWIND
+    ms_rules_reset();
+#endif
 }
