@@ -19,6 +19,7 @@ AM_TESTS_ENVIRONMENT = \
 EXTRA_DIST += tests/helpers/run-test tests/helpers/common.bash tests/helpers/report.py tests/tap.h
 
 include tests/unit/local.mk
+include tests/stack/local.mk
 include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/hooks/local.mk
