@@ -50,6 +50,14 @@ static const struct ms_call *outermost(const struct ms_call *call)
     return ms_thread.outermost ? ms_thread.outermost : call;
 }
 
+/* Of a failure, which is rare enough to be looked at in full even where stacks are sampled. */
+static ms_stack_id stack_of_failure(const struct ms_call *call)
+{
+    const struct ms_call *outer = outermost(call);
+
+    return ms_stack_sampling() && !outer->stack ? ms_stack_capture(outer->frame, outer->caller) : outer->stack;
+}
+
 static void describe_device(const struct ms_gpu *gpu, int device)
 {
     struct ms_gpu_description seen;
@@ -109,7 +117,7 @@ static void after_alloc(struct ms_call *call, int status)
     uint64_t key, context;
 
     if (status == OUT_OF_MEMORY) {
-        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, outermost(call)->stack);
+        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, stack_of_failure(call));
         return;
     }
     if (status != 0 || (key = read_out(&call->args)) == 0)
@@ -140,7 +148,7 @@ static void after_handle_create(struct ms_call *call, int status)
     if (status == 0)
         ms_handle_created(call);
     else if (status == OUT_OF_MEMORY)
-        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, outermost(call)->stack);
+        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, stack_of_failure(call));
 }
 
 static void after_handle_retain(struct ms_call *call, int status)
@@ -245,6 +253,17 @@ static bool is_recording_class(uint16_t row)
     return ms_rows[row]->api == MS_API_CUDA_DRIVER && class != MS_CLASS_LOOKUP;
 }
 
+/* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of the outermost
+ * frame, whose function has not returned. */
+static void sample_stack(const struct ms_call *call)
+{
+    struct ms_call *outer = ms_thread.outermost;
+
+    if (!classes[ms_rows[outer->row]->class].takes_stack)
+        return;
+    outer->stack = ms_stack_sampled(call->args.bytes) ? ms_stack_capture(outer->frame, outer->caller) : 0;
+}
+
 void ms_call_begin(struct ms_call *call)
 {
     uint8_t class = ms_rows[call->row]->class;
@@ -260,11 +279,14 @@ void ms_call_begin(struct ms_call *call)
         ms_ledger_touch();
     if (!ms_thread.outermost) {
         ms_thread.outermost = call;
-        if (classes[class].takes_stack)
+        if (classes[class].takes_stack && !ms_stack_sampling())
             call->stack = ms_stack_capture(call->frame, call->caller);
     }
-    if (call->records)
+    if (call->records) {
         ms_thread.recording = 1;
+        if (classes[class].takes_stack && ms_stack_sampling())
+            sample_stack(call);
+    }
     if (classes[class].before)
         classes[class].before(call);
     ms_guard_leave();

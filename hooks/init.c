@@ -125,6 +125,7 @@ static void start_locked(void)
     }
     map_owner();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
+    ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
     start_ledger();
     on_exit(note_exit, NULL);
     atomic_store_explicit(&state, ACTIVE, memory_order_release);

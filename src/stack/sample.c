@@ -1,14 +1,26 @@
 /* sample.c - which calls take their stack when stacks are sampled.
  *
- * Floor 1. No lock, no allocation; the only state is the calling thread's. */
+ * Floor 1. No lock, no allocation. Random numbers are each thread's own. */
 #include "config.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/compiler.h"
 #include "stack/stack.h"
 
+static _Atomic bool is_sampling;
 static MS_TLS uint64_t state;
+
+void ms_stack_configure_sampling(bool on)
+{
+    atomic_store_explicit(&is_sampling, on, memory_order_relaxed);
+}
+
+bool ms_stack_sampling(void)
+{
+    return atomic_load_explicit(&is_sampling, memory_order_relaxed);
+}
 
 /* Threads begin at different places: their state lies at different addresses, at different times. */
 static MS_NOINLINE uint64_t seed(void)

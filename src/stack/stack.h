@@ -28,6 +28,10 @@ ms_stack_id ms_stack_capture(const void *frame, const void *caller);
 /** Blocks of this size or more are always sampled, smaller ones as often as their size is a part of it. */
 #define MS_SAMPLE_BYTES ((uint64_t)1 << 20)
 
+/** Stacks are taken of a sample only; before the first capture. */
+void ms_stack_configure_sampling(bool on);
+bool ms_stack_sampling(void);
+
 /** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call. */
 bool ms_stack_sampled(uint64_t bytes);
 

@@ -51,3 +51,10 @@ tests_stack_joiner_so_LDFLAGS = -shared
 check_PROGRAMS += tests/bench/stack
 tests_bench_stack_SOURCES = tests/bench/stack.c
 tests_bench_stack_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+
+# Through the whole library.
+check_PROGRAMS += tests/stack/many_blocks
+tests_stack_many_blocks_SOURCES = tests/stack/many_blocks.c tests/stack/snap.h
+tests_stack_many_blocks_LDADD = tests/stack/libframes.a libcudart.so.13
+TESTS += tests/stack/modes.sh
+dist_check_SCRIPTS += tests/stack/modes.sh
