@@ -17,10 +17,12 @@ fi
 cat >"$TEST_TMP/frames.py" <<'END'
 import gdb
 frame = gdb.newest_frame().older().older()
+interrupted = 0 # such a frame is given as the address after the one where it goes on
 while frame:
     # What was inlined, or left by a tail call, has no frame on the stack: gdb makes it up from debugging information.
     if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-        print("gdb %x" % frame.pc())
+        print("gdb %x" % (frame.pc() + interrupted))
+        interrupted = int(frame.type() == gdb.SIGTRAMP_FRAME)
     frame = frame.older()
 END
 

@@ -26,8 +26,10 @@ static inline _Unwind_Reason_Code snap_frame(struct _Unwind_Context *context, vo
 {
     struct snap_libgcc *state = arg;
     struct snap *snap = state->snap;
-    uintptr_t pc = _Unwind_GetIP(context);
-    if (pc == 0 || snap->libgcc_count == SNAP_MAX)
+    int is_interrupted = 0;
+    uintptr_t pc = _Unwind_GetIPInfo(context, &is_interrupted);
+    pc += is_interrupted ? 1 : 0; /* as stack.h has it */
+    if (pc <= 1 || snap->libgcc_count == SNAP_MAX)
         return _URC_END_OF_STACK;
     if (snap->libgcc_count || pc == state->caller)
         snap->libgcc[snap->libgcc_count++] = pc;
