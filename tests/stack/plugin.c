@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define KEEP __attribute__((noinline, noclone))
+#define KEEP __attribute__((noinline))
 
 EXPORT void plugin_call(void (*what)(void *), void *arg);
 

@@ -163,14 +163,14 @@ static MS_NOINLINE void call_made(const unsigned char *code, size_t bytes, uintp
 
 /* libgcc stops at made code. The stack through the form with a frame pointer is whole; the form without may leave callers
  * out, but what it shows must be true. */
-static void test_made_code(void)
+static MS_NOINLINE void test_made_code(void)
 {
     static struct snap whole;
     static const struct {
         const unsigned char *code;
         size_t bytes;
     } forms[] = { { code_with_pointer, sizeof code_with_pointer }, { code_without_pointer, sizeof code_without_pointer } };
-    for (unsigned form = 0; form < MS_ARRAY_LEN(forms); form++) {
+    for (volatile unsigned form = 0; form < MS_ARRAY_LEN(forms); form++) { /* one place to call from: not unrolled */
         uintptr_t made;
         whole = shared;
         call_made(forms[form].code, forms[form].bytes, &made);
@@ -190,7 +190,7 @@ static void test_made_code(void)
 #endif
 }
 
-static void test_pointers(void)
+static MS_NOINLINE void test_pointers(void)
 {
     uintptr_t frames[SNAP_MAX];
     errno = EXDEV;
