@@ -13,7 +13,7 @@ struct request {
     unsigned left, shapes;
 };
 
-static volatile unsigned sink;
+static _Thread_local volatile unsigned sink;
 
 static void next(struct request *request);
 
@@ -76,7 +76,7 @@ static MS_NOINLINE void with_arguments(struct request *request)
 }
 
 /* The C library calls back. */
-static struct request *sorted;
+static _Thread_local struct request *sorted;
 
 static int compare(const void *a, const void *b)
 {

@@ -3,6 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
+[ -z "$TEST_SANITIZE" ] || skip_all "a library with a sanitizer is not preloaded into every program"
 program=$top_builddir/tests/stack/many_blocks
 total='(4000 * 65536 + 10 * (2 << 20))'
 

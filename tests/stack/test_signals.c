@@ -12,25 +12,27 @@
 #include "tests/tap.h"
 
 static struct snap in_handler;
-static volatile sig_atomic_t taken, different, shortest = SNAP_MAX;
+static atomic_int taken; /* the thread that interrupts waits for it */
+static volatile sig_atomic_t different, shortest = SNAP_MAX;
 static struct snap first_difference;
 
 static void handler(int signal)
 {
     (void)signal;
     snap_take(&in_handler);
-    taken = taken + 1;
     if ((int)in_handler.ours_count < shortest)
         shortest = (int)in_handler.ours_count;
     if (snap_difference(&in_handler) >= 0 && different++ == 0)
         first_difference = in_handler;
+    taken++;
 }
 
 static void install(int signal, int flags)
 {
     struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
     sigaction(signal, &action, NULL);
-    taken = different = 0;
+    taken = 0;
+    different = 0;
     shortest = SNAP_MAX;
 }
 
