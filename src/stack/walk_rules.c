@@ -127,22 +127,29 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
     return true;
 }
 
-/* Learns what the walk needs next. An object may have been unloaded since the rules were learned that led here: then
- * *generation_p is brought up to date and 0 returned, and the walk starts again. */
-static MS_NOINLINE ms_rule learn(const struct walk *walk, uint64_t *generation_p)
+/* The loaded objects that a walk's rules are for. */
+struct loaded {
+    uint64_t generation;
+    bool is_checked; /* asked of the loader since the walk began: what lies on this stack was loaded before that */
+};
+
+/* Learns what the walk needs next. An object may have been unloaded since the rules were learned that led here: then 0 is
+ * returned, and the walk starts again. */
+static MS_NOINLINE ms_rule learn(const struct walk *walk, struct loaded *loaded)
 {
-    ms_objects_refresh();
-    uint64_t now = ms_objects_unloads();
-    if (now != *generation_p) {
-        *generation_p = now;
-        return 0;
+    if (!loaded->is_checked) {
+        uint64_t before = loaded->generation;
+        ms_objects_refresh();
+        *loaded = (struct loaded){ ms_objects_unloads(), true };
+        if (loaded->generation != before)
+            return 0;
     }
-    return ms_rule_learn(walk->pc, walk->interrupted, now);
+    return ms_rule_learn(walk->pc, walk->interrupted, loaded->generation);
 }
 
 /* From `start` on; *lost_p is set, and nothing else said, if rules became outdated on the way. */
 static MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uintptr_t *frames, unsigned max,
-                                 uint64_t *generation_p, bool *lost_p)
+                                 struct loaded *loaded, bool *lost_p)
 {
     struct walk walk = *start;
     struct ms_rule_line *lines = ms_rules_start();
@@ -156,8 +163,8 @@ static MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uin
             return 0;
         if (count == max)
             return count;
-        ms_rule rule = ms_rule_find(lines, ms_rule_hash(walk.pc, walk.interrupted, *generation_p));
-        if (MS_UNLIKELY(!rule) && !(rule = learn(&walk, generation_p))) {
+        ms_rule rule = ms_rule_find(lines, ms_rule_hash(walk.pc, walk.interrupted, loaded->generation));
+        if (MS_UNLIKELY(!rule) && !(rule = learn(&walk, loaded))) {
             *lost_p = true;
             return 0;
         }
@@ -204,7 +211,7 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, 
     struct walk start;
     if (MS_UNLIKELY(ms_objects_stale()))
         ms_objects_refresh();
-    uint64_t generation = ms_objects_unloads();
+    struct loaded loaded = { ms_objects_unloads(), false };
     if (!start_at_caller(&start, frame, caller)) {
         const uintptr_t *own_frame = __builtin_frame_address(0);
 #ifdef __x86_64__
@@ -213,11 +220,8 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, 
         start_here(&start, own_frame, __builtin_dwarf_cfa(), (uintptr_t)__builtin_return_address(0));
 #endif
     }
-    for (int attempt = 0; attempt < 3; attempt++) {
-        bool lost = false;
-        unsigned count = walk_from(&start, caller, frames, max, &generation, &lost);
-        if (!lost)
-            return count;
-    }
-    return 0;
+    bool lost = false;
+    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost);
+    /* Not lost again: the loader was asked. */
+    return lost ? walk_from(&start, caller, frames, max, &loaded, &lost) : count;
 }
