@@ -119,11 +119,12 @@ def constants(header):
 def checks(header):
     path = os.path.join(vendor.TOP, "src", "gpu", "abi", header)
     text = vendor.preprocess('#include "gpu/abi/%s"\n' % header, "-I" + os.path.join(vendor.TOP, "src"))
+    layouts, enumerators = parse(text)
     if header == "cuda_runtime.h":  # what it takes from the driver's header is checked there
         below = vendor.preprocess('#include "gpu/abi/cuda_driver.h"\n', "-I" + os.path.join(vendor.TOP, "src"))
-        text = text.replace(below.strip(), "") if below.strip() in text else text
-    start = text.find("CUDA_VERSION")
-    layouts, enumerators = parse(text[max(start, 0):])
+        below_layouts, below_enumerators = parse(below)
+        layouts = {name: paths for name, paths in layouts.items() if name not in below_layouts}
+        enumerators = [name for name in enumerators if name not in set(below_enumerators)]
     lines = {"structures": 0, "enumerators": 0, "constants": 0}
     out = []
     for name, paths in sorted(layouts.items()):
