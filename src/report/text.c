@@ -114,6 +114,20 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         fputs(" [inlined]", out);
 }
 
+/* What the C library puts below every main and every thread. */
+static bool is_startup(const json_t *frame)
+{
+    static const char *const names[] = {"_start",       "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main",
+                                        "start_thread", "clone",             "__clone",                "__clone3"};
+    const char *function = ms_report_text(frame, "function");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(function, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max)
 {
@@ -121,6 +135,8 @@ void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, 
     size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
     size_t i;
 
+    while (count > 1 && is_startup(frames[count - 1]))
+        count--;
     if (!count)
         fprintf(out, "%s(no stack)\n", indent);
     for (i = 0; i < count && i < max; i++) {

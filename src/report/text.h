@@ -28,7 +28,7 @@ void ms_text_put(FILE *out, const char *text);
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f". */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
 /** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how
- * many more. */
+ * many more. What the C library runs below main and below a thread's function is left out. */
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max);
 
