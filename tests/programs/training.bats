@@ -33,6 +33,7 @@ report() {
     run_native "$top_builddir/tests/programs/training" 12
     [ "$status" -eq 0 ]
     [ "$output" = "$(cat "$TEST_TMP/training.out")" ]
+    cat "$TEST_TMP/training.err"
     [ "$(cat "$TEST_TMP/training.status")" -eq 0 ]
     [ "$(said copies)" = right ]
 }

@@ -217,6 +217,7 @@ static bool train(int steps)
     model.gradients = state_new(model.bytes);
     model.moments = state_new(2 * model.bytes);
     build_eval_cache();
+    CHECK(cudaDeviceSynchronize()); /* the workers' streams do not wait for the default one, which clears the state */
     pthread_barrier_init(&step_is_full, NULL, WORKERS);
     for (int i = 0; i < WORKERS; i++) {
         workers[i].index = i;
