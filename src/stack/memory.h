@@ -1,7 +1,7 @@
 /* memory.h - reading memory that may not be there: stacks and unwind tables of somebody else's process.
  *
- * Floor 1, for src/stack alone. No lock, no allocation. Nothing here faults, whatever the address; errno is not preserved,
- * the walk saves it once. */
+ * Floor 1, for src/stack alone. No lock, no allocation. Nothing here faults, whatever the address; errno is
+ * not preserved, the walk saves it once. */
 #ifndef MS_STACK_MEMORY_H
 #define MS_STACK_MEMORY_H
 
@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** For code that reads words of stacks as they lie: a sanitizer would take them for accesses to the variables there. */
+/** For code that reads words of stacks as they lie: a sanitizer would take them for accesses to the variables
+ * there. */
 #define MS_RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 
 enum { MS_PAGE_BYTES = 4096 /* the smallest there is */ };
@@ -28,9 +29,9 @@ bool ms_memory_readable(uintptr_t address);
 /** Whether all of [lo, hi) can be read. A system call for every 64 pages. */
 bool ms_memory_is_run(uintptr_t lo, uintptr_t hi);
 
-/** What can be read from `address` upwards, as far as is known: on a thread's own stack all of it, which is found out once
- * per thread and page, as that memory stays while the thread lives; elsewhere (alternate stacks, coroutines) the rest of
- * the page, asked for each time. Empty if it cannot be read. */
+/** What can be read from `address` upwards, as far as is known: on a thread's own stack all of it, which is
+ * found out once per thread and page, as that memory stays while the thread lives; elsewhere (alternate
+ * stacks, coroutines) the rest of the page, asked for each time. Empty if it cannot be read. */
 struct ms_range ms_memory_range(uintptr_t address);
 
 #endif

@@ -1,12 +1,14 @@
 /* rules.c - learning the rule of an address from libunwind, and remembering it.
  *
- * Floor 1, for walk.c alone. libunwind is linked in statically and hidden, and used as for another process: it sees memory
- * and registers through the accessors below and nothing else, so it cannot fault, opens nothing and keeps nothing. It is
- * asked for one step from a frame whose registers are numbers that no address is near; where the caller's registers came
- * from is then told by which of those numbers come back, and asked twice with other numbers, so that a calculation that
- * is no plain offset (an alignment, say) is seen as such.
+ * Floor 1, for walk_rules.c alone. libunwind is linked in statically and hidden, and used as for another process:
+ * it sees memory and registers through the accessors below and nothing else, so it cannot fault, opens
+ * nothing and keeps nothing. It is asked for one step from a frame whose registers are numbers that no
+ * address is near; where the caller's registers came from is then told by which of those numbers come back,
+ * and asked twice with other numbers, so that a calculation that is no plain offset (an alignment, say) is
+ * seen as such.
  *
- * Locks: libunwind's own, for its pools, is ours, so that a fork child can reset it. Allocates from the arena, once. */
+ * Locks: libunwind's own, for its pools, is ours, so that a fork child can reset it. Allocates from the
+ * arena, once. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -25,7 +27,7 @@
 
 /* Exported by libunwind for those who find the tables themselves, but in no header of its own. */
 int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t pc, unw_dyn_info_t *table,
-                                        unw_proc_info_t *found_p, int wants_unwind_info, void *arg);
+                                       unw_proc_info_t *found_p, int wants_unwind_info, void *arg);
 
 /* What the build of libunwind calls instead of the C library (scripts/build-libunwind). */
 void *ms_libunwind_malloc(size_t bytes);
@@ -38,24 +40,24 @@ int ms_libunwind_pthread_mutex_unlock(void *mutex);
 #if defined(__x86_64__)
 enum { REG_PC = UNW_X86_64_RIP, REG_SP = UNW_X86_64_RSP, REG_FP = UNW_X86_64_RBP, REG_LR = -1 };
 /* mov $15, %rax; syscall */
-static const unsigned char sigreturn_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+static const unsigned char sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 #elif defined(__aarch64__)
 enum { REG_PC = UNW_AARCH64_PC, REG_SP = UNW_AARCH64_SP, REG_FP = UNW_AARCH64_X29, REG_LR = UNW_AARCH64_X30 };
 /* mov x8, #139; svc #0 */
-static const unsigned char sigreturn_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+static const unsigned char sigreturn_code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
 #endif
 
-/* Values of registers and stack words of the frame that is stepped from: the upper byte says that it is one of these, the
- * next which; low bits are free for offsets. No address has this upper byte. */
+/* Values of registers and stack words of the frame that is stepped from: the upper byte says that it is one
+ * of these, the next which; low bits are free for offsets. No address has this upper byte. */
 enum { PROBE = 0x4d, AT_SP = 1, AT_FP, AT_LR, AT_OTHER, AT_WORD };
-#define PROBE_VALUE(which, number) \
+#define PROBE_VALUE(which, number)                                                                           \
     ((uint64_t)PROBE << 56 | (uint64_t)(which) << 48 | (uint64_t)(number) << 32 | 0x40000000u)
 #define NEAR_BYTES 0x10000000
 
 enum {
-    WINDOWS = 32,        /* pieces of unwind tables as read: a search touches about this many */
+    WINDOWS = 32, /* pieces of unwind tables as read: a search touches about this many */
     WINDOW_BYTES = 64,
-    READS_MAX = 20000,   /* a table that needs more is broken: its expression is a loop */
+    READS_MAX = 20000, /* a table that needs more is broken: its expression is a loop */
     WORDS_MAX = 16,
 };
 
@@ -67,10 +69,10 @@ struct window {
 /* One question to libunwind: the argument of all accessors. */
 struct learner {
     uintptr_t pc;
-    bool interrupted;     /* a signal came at pc: a signal frame has all registers */
-    bool is_signal;       /* pc is where a signal handler returns to */
-    bool found;           /* the tables have an entry for it */
-    uint64_t sp, fp;      /* as probed */
+    bool interrupted; /* a signal came at pc: a signal frame has all registers */
+    bool is_signal;   /* pc is where a signal handler returns to */
+    bool found;       /* the tables have an entry for it */
+    uint64_t sp, fp;  /* as probed */
     unsigned reads, words, windows;
     uint64_t word_at[WORDS_MAX]; /* addresses of stack words it asked for */
     struct window window[WINDOWS];
@@ -216,7 +218,8 @@ static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
     return -UNW_EINVAL;
 }
 
-static int get_proc_name(unw_addr_space_t space, unw_word_t pc, char *name, size_t bytes, unw_word_t *offset_p, void *arg)
+static int get_proc_name(unw_addr_space_t space, unw_word_t pc, char *name, size_t bytes,
+                         unw_word_t *offset_p, void *arg)
 {
     (void)space, (void)pc, (void)name, (void)bytes, (void)offset_p, (void)arg;
     return -UNW_ENOINFO;
@@ -234,8 +237,8 @@ static bool find_object(uintptr_t pc, struct tables *tables_p)
     struct dl_find_object found;
     if (_dl_find_object((void *)pc, &found) != 0)
         return false;
-    *tables_p = (struct tables){ (uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                                 (uintptr_t)found.dlfo_eh_frame };
+    *tables_p = (struct tables){(uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
+                                (uintptr_t)found.dlfo_eh_frame};
     return true;
 }
 #else
@@ -247,7 +250,7 @@ struct search {
 static int look_into(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
     const struct search *search = arg;
-    struct tables seen = { UINTPTR_MAX, 0, 0 };
+    struct tables seen = {UINTPTR_MAX, 0, 0};
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
@@ -267,20 +270,21 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *arg)
 
 static bool find_object(uintptr_t pc, struct tables *tables_p)
 {
-    struct search search = { pc, tables_p };
+    struct search search = {pc, tables_p};
     return dl_iterate_phdr(look_into, &search) != 0;
 }
 #endif
 
-/* The header of .eh_frame_hdr: four bytes of version and encodings, the address of .eh_frame, the number of entries. Every
- * linker in use writes entries as pairs of 4 bytes relative to the header; others are not understood. */
+/* The header of .eh_frame_hdr: four bytes of version and encodings, the address of .eh_frame, the number of
+ * entries. Every linker in use writes entries as pairs of 4 bytes relative to the header; others are not
+ * understood. */
 static bool find_table(struct learner *learner, const struct tables *tables, unw_dyn_info_t *table_p)
 {
     enum { FIRST_VERSION = 1, UDATA4 = 0x03, SDATA4 = 0x0b, FORMAT = 0x0f, DATAREL_SDATA4 = 0x3b };
     unsigned char encoding[4];
     uint32_t count;
-    if (!tables->header || !read_tables(learner, tables->header, encoding, sizeof encoding) || encoding[0] != FIRST_VERSION ||
-        encoding[2] != UDATA4 || encoding[3] != DATAREL_SDATA4)
+    if (!tables->header || !read_tables(learner, tables->header, encoding, sizeof encoding) ||
+        encoding[0] != FIRST_VERSION || encoding[2] != UDATA4 || encoding[3] != DATAREL_SDATA4)
         return false;
     unsigned format = encoding[1] & FORMAT;
     uintptr_t after = tables->header + sizeof encoding + (format == UDATA4 || format == SDATA4 ? 4 : 8);
@@ -296,7 +300,8 @@ static bool find_table(struct learner *learner, const struct tables *tables, unw
     return true;
 }
 
-static int find_proc_info(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t *info_p, int wants_unwind_info, void *arg)
+static int find_proc_info(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t *info_p,
+                          int wants_unwind_info, void *arg)
 {
     struct learner *learner = arg;
     struct tables tables;
@@ -311,9 +316,14 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t pc, unw_proc_info_t
 static unw_addr_space_t space_of_ours(void)
 {
     static unw_accessors_t accessors = {
-        .find_proc_info = find_proc_info, .put_unwind_info = put_unwind_info,
-        .get_dyn_info_list_addr = no_dynamic_info, .access_mem = access_mem, .access_reg = access_reg,
-        .access_fpreg = access_fpreg, .resume = resume, .get_proc_name = get_proc_name,
+        .find_proc_info = find_proc_info,
+        .put_unwind_info = put_unwind_info,
+        .get_dyn_info_list_addr = no_dynamic_info,
+        .access_mem = access_mem,
+        .access_reg = access_reg,
+        .access_fpreg = access_fpreg,
+        .resume = resume,
+        .get_proc_name = get_proc_name,
     };
     unw_addr_space_t space = atomic_load_explicit(&address_space, memory_order_acquire), nobodys = NULL;
     if (space)
@@ -334,12 +344,14 @@ static enum ms_rule_kind ask(struct learner *learner, struct caller *caller_p)
     if (!space || unw_init_remote(&cursor, space, learner) != 0)
         return MS_RULE_GUESS;
     int result = unw_step(&cursor);
-    /* Without tables libunwind guesses, with less to go by than walk.c has; except for signals, which it knows by their code. */
+    /* Without tables libunwind guesses, with less to go by than walk.c has; except for signals, which it
+     * knows by their code. */
     if (result < 0 || (!learner->found && !learner->is_signal))
         return MS_RULE_GUESS;
     if (result == 0)
         return MS_RULE_END;
-    if (unw_get_reg(&cursor, UNW_REG_IP, &caller_p->pc) != 0 || unw_get_reg(&cursor, UNW_REG_SP, &caller_p->sp) != 0)
+    if (unw_get_reg(&cursor, UNW_REG_IP, &caller_p->pc) != 0 ||
+        unw_get_reg(&cursor, UNW_REG_SP, &caller_p->sp) != 0)
         return MS_RULE_GUESS;
     caller_p->has_fp = unw_get_reg(&cursor, REG_FP, &caller_p->fp) == 0;
     return MS_RULE_NONE;
@@ -368,7 +380,8 @@ static bool address_of_word(const struct learner *learner, uint64_t value, uint6
 }
 
 /* Where a saved register lies: near the slot if there is one and it is, else near the CFA. */
-static bool place(const struct learner *learner, uint64_t value, uint64_t cfa, uint64_t slot, int32_t *words_p, bool *by_slot_p)
+static bool place(const struct learner *learner, uint64_t value, uint64_t cfa, uint64_t slot,
+                  int32_t *words_p, bool *by_slot_p)
 {
     enum { MAX = INT16_MAX - 1 };
     uint64_t address;
@@ -383,14 +396,16 @@ static bool place_in_register(uint64_t cfa, int32_t *words_p)
 {
     uint64_t reg = cfa >> 32 & 0xffff;
     int32_t words;
-    if (reg >= MS_RULE_REGS || !words_between(cfa, PROBE_VALUE(AT_OTHER, reg), MS_RULE_CFA_MAX / MS_RULE_REGS - 1, &words))
+    if (reg >= MS_RULE_REGS ||
+        !words_between(cfa, PROBE_VALUE(AT_OTHER, reg), MS_RULE_CFA_MAX / MS_RULE_REGS - 1, &words))
         return false;
     *words_p = words * MS_RULE_REGS + (int32_t)reg;
     return true;
 }
 
 /* Kind and offset of the CFA; the address of the slot in *slot_p where there is one. */
-static enum ms_rule_kind place_cfa(const struct learner *learner, uint64_t cfa, int32_t *words_p, uint64_t *slot_p)
+static enum ms_rule_kind place_cfa(const struct learner *learner, uint64_t cfa, int32_t *words_p,
+                                   uint64_t *slot_p)
 {
     uint64_t slot;
     *slot_p = 0;
@@ -436,7 +451,7 @@ static ms_rule rule_of(const struct learner *learner, const struct caller *calle
 
 static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
 {
-    struct caller caller = { 0 };
+    struct caller caller = {0};
     learner->sp = PROBE_VALUE(AT_SP, number) + offset;
     learner->fp = PROBE_VALUE(AT_FP, number) + 3 * (uint64_t)offset;
     enum ms_rule_kind known = ask(learner, &caller);
@@ -445,10 +460,11 @@ static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
 
 static ms_rule learn(uintptr_t pc, bool interrupted)
 {
-    struct learner learner = { .pc = pc, .interrupted = interrupted };
+    struct learner learner = {.pc = pc, .interrupted = interrupted};
     unsigned char code[sizeof sigreturn_code];
     struct tables tables;
-    learner.is_signal = ms_memory_copy(pc, code, sizeof code) && memcmp(code, sigreturn_code, sizeof code) == 0;
+    learner.is_signal =
+        ms_memory_copy(pc, code, sizeof code) && memcmp(code, sigreturn_code, sizeof code) == 0;
     /* A return address may be that of the next function: the call before it is what belongs to this one. */
     if (!interrupted && !learner.is_signal)
         learner.pc--;
@@ -461,7 +477,8 @@ static ms_rule learn(uintptr_t pc, bool interrupted)
     ms_rule again = probe(&learner, 1, 0x123458);
     if (once != again)
         return MS_RULE_GUESS;
-    /* A call has overwritten the register: this is how libunwind guesses where it does not understand the tables. */
+    /* A call has overwritten the register: this is how libunwind guesses where it does not understand the
+     * tables. */
     return (once & MS_RULE_RA_IN_LR) && !interrupted ? (ms_rule)MS_RULE_GUESS : once;
 }
 

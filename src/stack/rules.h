@@ -1,14 +1,17 @@
-/* rules.h - how to get from one frame to its caller, in 64 bits per return address; and the table that remembers it.
+/* rules.h - how to get from one frame to its caller, in 64 bits per return address; and the table that
+ * remembers it.
  *
- * Floor 1, for src/stack alone. Looking up takes no lock and allocates nothing; learning (rules.c) takes a short lock and
- * maps memory once. The table is a cache: entries may be lost or replaced at any time, a rule once found is a copy.
+ * Floor 1, for src/stack alone. Looking up takes no lock and allocates nothing; learning (rules.c) takes a
+ * short lock and maps memory once. The table is a cache: entries may be lost or replaced at any time, a rule
+ * once found is a copy.
  *
- * A rule, from the low bits up: 4 bits of enum ms_rule_kind, 4 of MS_RULE_* flags, 24 of where the CFA is, 16 of where the
- * return address is, 16 of where the caller's frame pointer is; offsets are signed and count words of 8 bytes. The CFA
- * (canonical frame address) is the caller's stack pointer after the call has returned.
+ * A rule, from the low bits up: 4 bits of enum ms_rule_kind, 4 of MS_RULE_* flags, 24 of where the CFA is, 16
+ * of where the return address is, 16 of where the caller's frame pointer is; offsets are signed and count
+ * words of 8 bytes. The CFA (canonical frame address) is the caller's stack pointer after the call has
+ * returned.
  *
- * An entry is two words: the rule, and the rule xor a 64-bit hash that is different for each (address, generation). A
- * reader that sees halves of two entries finds a hash that is not the one it looks for. */
+ * An entry is two words: the rule, and the rule xor a 64-bit hash that is different for each (address,
+ * generation). A reader that sees halves of two entries finds a hash that is not the one it looks for. */
 #ifndef MS_STACK_RULES_H
 #define MS_STACK_RULES_H
 
@@ -28,17 +31,20 @@ enum ms_rule_kind {
     MS_RULE_FP,      /* CFA = fp + offset */
     MS_RULE_SP_SLOT, /* CFA = the word at sp + offset */
     MS_RULE_FP_SLOT, /* CFA = the word at fp + offset */
-    MS_RULE_REG,     /* CFA = another register + offset (ms_rule_reg), as a signal frame has saved it; "slot" is fp */
-    MS_RULE_END,     /* the outermost frame: nobody called it */
-    MS_RULE_GUESS,   /* code without usable unwind information: perhaps it keeps frame pointers */
-    MS_RULE_STOP,    /* no code at all */
+    MS_RULE_REG,   /* CFA = another register + offset (ms_rule_reg), as a signal frame has saved it; "slot" is
+                      fp */
+    MS_RULE_END,   /* the outermost frame: nobody called it */
+    MS_RULE_GUESS, /* code without usable unwind information: perhaps it keeps frame pointers */
+    MS_RULE_STOP,  /* no code at all */
 };
 
 enum {
-    MS_RULE_RA_BY_SLOT = 0x10, /* the return address is relative to the slot (the word that holds the CFA), not to the CFA */
+    MS_RULE_RA_BY_SLOT =
+        0x10, /* the return address is relative to the slot (the word that holds the CFA), not to the CFA */
     MS_RULE_FP_BY_SLOT = 0x20, /* likewise the frame pointer */
-    MS_RULE_SIGNAL = 0x40,     /* what was interrupted goes on at the return address itself, not after a call before it */
-    MS_RULE_RA_IN_LR = 0x80,   /* aarch64: a leaf that was interrupted; the signal frame has saved it */
+    MS_RULE_SIGNAL =
+        0x40, /* what was interrupted goes on at the return address itself, not after a call before it */
+    MS_RULE_RA_IN_LR = 0x80, /* aarch64: a leaf that was interrupted; the signal frame has saved it */
 };
 
 #define MS_RULE_FP_KEPT INT16_MIN       /* the caller's frame pointer is still in the register */
@@ -55,7 +61,8 @@ static inline int64_t ms_rule_cfa_bytes(ms_rule rule)
     return (int64_t)((int32_t)(uint32_t)rule >> 8) * 8;
 }
 
-/** Of MS_RULE_REG: the offset is in units of 32 words, and what is left over names the register, by libunwind's number. */
+/** Of MS_RULE_REG: the offset is in units of 32 words, and what is left over names the register, by
+ * libunwind's number. */
 enum { MS_RULE_REGS = 32 };
 
 static inline unsigned ms_rule_reg(ms_rule rule)
@@ -124,8 +131,9 @@ static inline MS_RAW ms_rule ms_rule_find(struct ms_rule_line *lines, uint64_t h
 /** The table, made if it is not there yet; NULL without memory. */
 struct ms_rule_line *ms_rules_start(void);
 
-/** Learn the rule of `pc`, and remember it under that generation of the loaded objects. Never fails: what cannot be known
- * is GUESS or STOP, and remembered too. Reads the object's unwind tables; takes some 10 microseconds. */
+/** Learn the rule of `pc`, and remember it under that generation of the loaded objects. Never fails: what
+ * cannot be known is GUESS or STOP, and remembered too. Reads the object's unwind tables; takes some 10
+ * microseconds. */
 ms_rule ms_rule_learn(uintptr_t pc, bool interrupted, uint64_t generation);
 
 /** In a fork child: the rules stay true, locks are nobody's. */

@@ -25,9 +25,11 @@ bool ms_stack_sampling(void)
 /* Threads begin at different places: their state lies at different addresses, at different times. */
 static MS_NOINLINE uint64_t seed(void)
 {
-    struct timespec now = { 0, 0 };
+    struct timespec now = {0, 0};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint64_t)(uintptr_t)&state ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec) * 0x9e3779b97f4a7c15u | 1;
+    return ((uint64_t)(uintptr_t)&state ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec) *
+               0x9e3779b97f4a7c15u |
+           1;
 }
 
 bool ms_stack_sampled(uint64_t bytes)

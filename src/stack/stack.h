@@ -32,11 +32,13 @@ ms_stack_id ms_stack_capture(const void *frame, const void *caller);
 void ms_stack_configure_sampling(bool on);
 bool ms_stack_sampling(void);
 
-/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call. */
+/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call.
+ */
 bool ms_stack_sampled(uint64_t bytes);
 
-/** How many bytes a sampled block of `bytes` stands for: its size over the probability with which it was taken. The sum over
- * the sampled blocks of a site is an unbiased estimate of the site's bytes; divided by `bytes` first, of its blocks. */
+/** How many bytes a sampled block of `bytes` stands for: its size over the probability with which it was
+ * taken. The sum over the sampled blocks of a site is an unbiased estimate of the site's bytes; divided by
+ * `bytes` first, of its blocks. */
 static inline uint64_t ms_stack_sample_bytes(uint64_t bytes)
 {
     return bytes < MS_SAMPLE_BYTES ? MS_SAMPLE_BYTES : bytes;

@@ -1,5 +1,5 @@
-/* unwind.h - the walk by unwind tables, of which configure chooses one: over cached rules (walk_rules.c), or by libgcc's
- * unwinder (walk_libgcc.c) where libunwind could not be built.
+/* unwind.h - the walk by unwind tables, of which configure chooses one: over cached rules (walk_rules.c), or
+ * by libgcc's unwinder (walk_libgcc.c) where libunwind could not be built.
  *
  * Floor 1, for src/stack alone. */
 #ifndef MS_STACK_UNWIND_H
@@ -12,11 +12,12 @@
 #include "stack/memory.h"
 
 enum {
-    MS_WALK_INNER_MAX = 16,               /* frames of ours between the walk and the program's call */
-    MS_WALK_FRAME_BYTES_MAX = 8 << 20,    /* no function's frame is larger than the usual stack */
+    MS_WALK_INNER_MAX = 16,            /* frames of ours between the walk and the program's call */
+    MS_WALK_FRAME_BYTES_MAX = 8 << 20, /* no function's frame is larger than the usual stack */
 };
 
-/** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is not kept. */
+/** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is
+ * not kept. */
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max);
 
 /** A walk in progress: the words of the stack that can be read at once, [lo, lo + span]. */
@@ -30,7 +31,7 @@ static inline bool ms_reach_for(struct ms_reach *reach, uintptr_t at)
     struct ms_range range = ms_memory_range(at);
     if (range.hi - range.lo < sizeof at || at > range.hi - sizeof at)
         return false;
-    *reach = (struct ms_reach){ range.lo, range.hi - range.lo - sizeof at + 1 };
+    *reach = (struct ms_reach){range.lo, range.hi - range.lo - sizeof at + 1};
     return true;
 }
 

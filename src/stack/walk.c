@@ -1,7 +1,8 @@
-/* walk.c - taking the return addresses of the calling thread: which walk, how deep, and the one by frame pointers.
+/* walk.c - taking the return addresses of the calling thread: which walk, how deep, and the one by frame
+ * pointers.
  *
- * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so a word is
- * read only where it is known that it can be (memory.h). */
+ * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so
+ * a word is read only where it is known that it can be (memory.h). */
 #include "config.h"
 
 #include <errno.h>
@@ -22,11 +23,12 @@ void ms_stack_configure(enum ms_walk walk, unsigned depth)
     atomic_store_explicit(&configured_depth, depth, memory_order_relaxed);
 }
 
-/* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher. Goes on from
- * the frame that returns to `caller`; frames of ours below it are passed over. */
-static MS_NOINLINE MS_RAW unsigned walk_pointers(uintptr_t frame, uintptr_t caller, uintptr_t *frames, unsigned max)
+/* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher.
+ * Goes on from the frame that returns to `caller`; frames of ours below it are passed over. */
+static MS_NOINLINE MS_RAW unsigned walk_pointers(uintptr_t frame, uintptr_t caller, uintptr_t *frames,
+                                                 unsigned max)
 {
-    struct ms_reach reach = { 0, 0 };
+    struct ms_reach reach = {0, 0};
     unsigned count = 0, inner = 0;
     uintptr_t next, pc;
     if (!ms_reach_load(&reach, frame + sizeof frame, &pc))
@@ -48,7 +50,8 @@ static MS_NOINLINE MS_RAW unsigned walk_pointers(uintptr_t frame, uintptr_t call
     return count;
 }
 
-MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames, unsigned max)
+MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller,
+                                   uintptr_t *frames, unsigned max)
 {
     uintptr_t first = ms_strip((uintptr_t)caller);
     int saved_errno = errno;
@@ -57,7 +60,8 @@ MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const v
         return 0;
     if (walk == MS_WALK_UNWIND)
         count = ms_unwind_walk(frame, first, frames, max);
-    /* Asked for, or the tables do not lead to the caller (it was entered without a frame, by hand-written code). */
+    /* Asked for, or the tables do not lead to the caller (it was entered without a frame, by hand-written
+     * code). */
     if (count == 0) {
         frames[count++] = first;
 #ifdef __aarch64__

@@ -1,8 +1,8 @@
 /* walk_libgcc.c - the walk by unwind tables with libgcc's unwinder, for builds without libunwind.
  *
- * Floor 1. libgcc's unwinder is linked in statically and hidden: the host's C++ exceptions go on through the host's own
- * copy, and nothing has to be opened. It finds tables by _dl_find_object, which takes no lock. It interprets them anew for
- * every frame of every walk, which costs about twenty times what cached rules do. */
+ * Floor 1. libgcc's unwinder is linked in statically and hidden: the host's C++ exceptions go on through the
+ * host's own copy, and nothing has to be opened. It finds tables by _dl_find_object, which takes no lock. It
+ * interprets them anew for every frame of every walk, which costs about twenty times what cached rules do. */
 #include "config.h"
 
 #include <stddef.h>
@@ -39,7 +39,7 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
 
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max)
 {
-    struct unwinding state = { .caller = caller, .frames = frames, .max = max };
+    struct unwinding state = {.caller = caller, .frames = frames, .max = max};
     (void)frame;
     _Unwind_Backtrace(take_frame, &state);
     return state.count;

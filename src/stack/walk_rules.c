@@ -1,8 +1,8 @@
 /* walk_rules.c - the walk by cached rules: the hot path of taking a stack.
  *
- * Floor 1. No lock, no allocation, reentrant; an address never seen before costs a visit to rules.c. Nothing on the stack
- * is believed: a word is read only where ms_reach_load knows that it can be, the stack pointer must grow from frame to
- * frame, and the number of frames is bounded. Garbage ends the walk. */
+ * Floor 1. No lock, no allocation, reentrant; an address never seen before costs a visit to rules.c. Nothing
+ * on the stack is believed: a word is read only where ms_reach_load knows that it can be, the stack pointer
+ * must grow from frame to frame, and the number of frames is bounded. Garbage ends the walk. */
 #include "config.h"
 
 #include <stddef.h>
@@ -13,29 +13,31 @@
 
 struct walk {
     uintptr_t pc, sp, fp;
-    bool interrupted;  /* pc is the next instruction, not the one after a call */
-    uintptr_t saved;   /* ... and this is where the signal frame has saved the registers */
-    bool sp_is_guess;  /* aarch64: what a frame pointer leads to says nothing of the stack pointer */
+    bool interrupted; /* pc is the next instruction, not the one after a call */
+    uintptr_t saved;  /* ... and this is where the signal frame has saved the registers */
+    bool sp_is_guess; /* aarch64: what a frame pointer leads to says nothing of the stack pointer */
     struct ms_reach reach;
 };
 
 /* The order in which the kernel saves registers, by libunwind's numbers. */
 #if defined(__x86_64__)
-static const uint8_t saved_at[MS_RULE_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
+static const uint8_t saved_at[MS_RULE_REGS] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
 enum { FP = 6, LR = 0 };
 #else
-static const uint8_t saved_at[MS_RULE_REGS] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                                16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31 };
+static const uint8_t saved_at[MS_RULE_REGS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                               11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                               22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 enum { FP = 29, LR = 30 };
 #endif
 
 static MS_RAW bool load_saved(struct walk *walk, unsigned reg, uintptr_t *value_p)
 {
-    return walk->interrupted && ms_reach_load(&walk->reach, walk->saved + saved_at[reg] * sizeof *value_p, value_p);
+    return walk->interrupted &&
+           ms_reach_load(&walk->reach, walk->saved + saved_at[reg] * sizeof *value_p, value_p);
 }
 
-/* By frame pointer, for code that keeps no tables: machine code made at run time, as a rule. The pointer must lead upwards
- * on the same stack. */
+/* By frame pointer, for code that keeps no tables: machine code made at run time, as a rule. The pointer must
+ * lead upwards on the same stack. */
 static MS_NOINLINE MS_RAW bool step_by_pointer(struct walk *walk)
 {
     uintptr_t fp = walk->fp, pc, next;
@@ -94,8 +96,12 @@ static MS_NOINLINE MS_RAW bool step_rarely(struct walk *walk, ms_rule rule)
     /* A handler may run on a stack of its own. */
     if (!signal && (cfa < walk->sp || (cfa == walk->sp && !leaf)))
         return false;
-    *walk = (struct walk){ .pc = ms_strip(pc), .sp = cfa, .fp = fp, .interrupted = signal,
-                           .saved = fp_at - saved_at[FP] * sizeof fp, .reach = walk->reach };
+    *walk = (struct walk){.pc = ms_strip(pc),
+                          .sp = cfa,
+                          .fp = fp,
+                          .interrupted = signal,
+                          .saved = fp_at - saved_at[FP] * sizeof fp,
+                          .reach = walk->reach};
     return true;
 }
 
@@ -115,7 +121,8 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
         return false;
     if (fp_words == MS_RULE_FP_LOST)
         fp = 0;
-    else if (fp_words != MS_RULE_FP_KEPT && !ms_reach_load(&walk->reach, cfa + (uintptr_t)((int64_t)fp_words * 8), &fp))
+    else if (fp_words != MS_RULE_FP_KEPT &&
+             !ms_reach_load(&walk->reach, cfa + (uintptr_t)((int64_t)fp_words * 8), &fp))
         return false;
     walk->pc = ms_strip(pc);
     walk->sp = cfa;
@@ -130,17 +137,18 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
 /* The loaded objects that a walk's rules are for. */
 struct loaded {
     uint64_t generation;
-    bool is_checked; /* asked of the loader since the walk began: what lies on this stack was loaded before that */
+    bool is_checked; /* asked of the loader since the walk began: what lies on this stack was loaded before
+                        that */
 };
 
-/* Learns what the walk needs next. An object may have been unloaded since the rules were learned that led here: then 0 is
- * returned, and the walk starts again. */
+/* Learns what the walk needs next. An object may have been unloaded since the rules were learned that led
+ * here: then 0 is returned, and the walk starts again. */
 static MS_NOINLINE ms_rule learn(const struct walk *walk, struct loaded *loaded)
 {
     if (!loaded->is_checked) {
         uint64_t before = loaded->generation;
         ms_objects_refresh();
-        *loaded = (struct loaded){ ms_objects_unloads(), true };
+        *loaded = (struct loaded){ms_objects_unloads(), true};
         if (loaded->generation != before)
             return 0;
     }
@@ -180,7 +188,7 @@ static MS_RAW void reach_around(struct walk *walk, uintptr_t at)
 {
     /* What cannot be had now is asked for word by word. */
     if (!ms_reach_for(&walk->reach, at))
-        walk->reach = (struct ms_reach){ 0, 0 };
+        walk->reach = (struct ms_reach){0, 0};
 }
 
 /* Where `frame` is a frame of the usual form, the walk begins right at the caller. */
@@ -190,7 +198,7 @@ static MS_RAW bool start_at_caller(struct walk *walk, const void *frame, uintptr
     const uintptr_t *words = frame;
     if (words[1] != caller)
         return false;
-    *walk = (struct walk){ .pc = caller, .sp = (uintptr_t)(words + 2), .fp = words[0] };
+    *walk = (struct walk){.pc = caller, .sp = (uintptr_t)(words + 2), .fp = words[0]};
     reach_around(walk, (uintptr_t)words);
     return true;
 #else
@@ -200,18 +208,21 @@ static MS_RAW bool start_at_caller(struct walk *walk, const void *frame, uintptr
 }
 
 /* Else it begins with our own frames, and drops them. */
-static MS_RAW void start_here(struct walk *walk, const void *own_frame, const void *own_cfa, uintptr_t own_caller)
+static MS_RAW void start_here(struct walk *walk, const void *own_frame, const void *own_cfa,
+                              uintptr_t own_caller)
 {
-    *walk = (struct walk){ .pc = ms_strip(own_caller), .sp = (uintptr_t)own_cfa, .fp = *(const uintptr_t *)own_frame };
+    *walk = (struct walk){
+        .pc = ms_strip(own_caller), .sp = (uintptr_t)own_cfa, .fp = *(const uintptr_t *)own_frame};
     reach_around(walk, (uintptr_t)own_frame);
 }
 
-MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max)
+MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames,
+                                           unsigned max)
 {
     struct walk start;
     if (MS_UNLIKELY(ms_objects_stale()))
         ms_objects_refresh();
-    struct loaded loaded = { ms_objects_unloads(), false };
+    struct loaded loaded = {ms_objects_unloads(), false};
     if (!start_at_caller(&start, frame, caller)) {
         const uintptr_t *own_frame = __builtin_frame_address(0);
 #ifdef __x86_64__

@@ -1,6 +1,7 @@
 /* frames.c - functions whose frames look different from each other, compiled without frame pointers.
  *
- * Each calls the next until the depth is reached, and does something afterwards, so that none is left by a tail call. */
+ * Each calls the next until the depth is reached, and does something afterwards, so that none is left by a
+ * tail call. */
 #include "tests/stack/snap.h"
 
 #include <alloca.h>
@@ -64,7 +65,8 @@ static MS_NOINLINE void registers(struct request *request)
     sink = a + b * 2 + c * 3 + d * 5 + e * 7 + f;
 }
 
-static MS_NOINLINE unsigned many(struct request *request, long a, long b, long c, long d, long e, long f, long g, long h)
+static MS_NOINLINE unsigned many(struct request *request, long a, long b, long c, long d, long e, long f,
+                                 long g, long h)
 {
     next(request);
     return (unsigned)(a + b + c + d + e + f + g + h);
@@ -89,7 +91,7 @@ static int compare(const void *a, const void *b)
 
 static MS_NOINLINE void by_library(struct request *request)
 {
-    int values[] = { 2, 1 };
+    int values[] = {2, 1};
     sorted = request;
     qsort(values, 2, sizeof *values, compare);
     sink += (unsigned)values[0];
@@ -97,8 +99,8 @@ static MS_NOINLINE void by_library(struct request *request)
 
 static void next(struct request *request)
 {
-    static void (*const shapes[FRAMES_SHAPES])(struct request *) = { plain,     large,          dynamic,    realigned,
-                                                                     registers, with_arguments, by_library, realigned_dynamic };
+    static void (*const shapes[FRAMES_SHAPES])(struct request *) = {
+        plain, large, dynamic, realigned, registers, with_arguments, by_library, realigned_dynamic};
     if (request->left-- == 0)
         request->what(request->arg);
     else
@@ -108,7 +110,7 @@ static void next(struct request *request)
 
 void frames_call(unsigned depth, unsigned shapes, void (*what)(void *), void *arg)
 {
-    struct request request = { what, arg, depth, shapes };
+    struct request request = {what, arg, depth, shapes};
     next(&request);
     sink++;
 }

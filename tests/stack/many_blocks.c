@@ -1,5 +1,5 @@
-/* many_blocks.c - 4000 blocks of 64 KiB, ten of 2 MiB, and one that is larger than any device; all from below functions
- * without frame pointers. Run on the simulated GPU by modes.sh. */
+/* many_blocks.c - 4000 blocks of 64 KiB, ten of 2 MiB, and one that is larger than any device; all from below
+ * functions without frame pointers. Run on the simulated GPU by modes.sh. */
 #include <stdio.h>
 
 #include "gpu/abi/cuda_runtime_fn.h"
@@ -35,9 +35,9 @@ static void impossible(void *arg)
 
 int main(void)
 {
-    frames_call(12, FRAMES_SHAPES, small, &(int){ 4000 });
-    frames_call(12, FRAMES_SHAPES, large, &(int){ 10 });
-    frames_call(12, FRAMES_SHAPES, impossible, &(int){ 1 });
+    frames_call(12, FRAMES_SHAPES, small, &(int){4000});
+    frames_call(12, FRAMES_SHAPES, large, &(int){10});
+    frames_call(12, FRAMES_SHAPES, impossible, &(int){1});
     printf("failures %d\n", failures);
     return 0;
 }

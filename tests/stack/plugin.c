@@ -1,10 +1,11 @@
 /* plugin.c - a library that calls back through a few functions whose frames have PLUGIN_FRAME_BYTES bytes.
  *
- * Built twice, with two sizes that need the same instructions: the same addresses, other rules. Without frame pointers. */
+ * Built twice, with two sizes that need the same instructions: the same addresses, other rules. Without frame
+ * pointers. */
 #include <stddef.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define KEEP __attribute__((noinline))
+#define KEEP   __attribute__((noinline))
 
 EXPORT void plugin_call(void (*what)(void *), void *arg);
 

@@ -1,4 +1,5 @@
-/* show.c - takes a stack in one of several situations, prints its frames, and then calls stop_here for a debugger to look.
+/* show.c - takes a stack in one of several situations, prints its frames, and then calls stop_here for a
+ * debugger to look.
  *
  * usage: show plain|signal|alternate|thread. Run by gdb.sh. */
 #include "config.h"
@@ -41,8 +42,9 @@ int main(int argc, char **argv)
 {
     static char memory[256 << 10];
     const char *how = argc > 1 ? argv[1] : "plain";
-    struct sigaction action = { .sa_handler = handler, .sa_flags = strcmp(how, "alternate") == 0 ? SA_ONSTACK : 0 };
-    stack_t stack = { .ss_sp = memory, .ss_size = sizeof memory };
+    struct sigaction action = {.sa_handler = handler,
+                               .sa_flags = strcmp(how, "alternate") == 0 ? SA_ONSTACK : 0};
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
     pthread_t thread;
     sigaltstack(&stack, NULL);
     sigaction(SIGUSR1, &action, NULL);

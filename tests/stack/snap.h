@@ -1,4 +1,5 @@
-/* snap.h - one stack taken in two ways at one place: by our walk and by libgcc's unwinder, and compared frame by frame.
+/* snap.h - one stack taken in two ways at one place: by our walk and by libgcc's unwinder, and compared frame
+ * by frame.
  *
  * For programs under tests/stack alone. */
 #ifndef MS_TESTS_STACK_SNAP_H
@@ -39,10 +40,10 @@ static inline _Unwind_Reason_Code snap_frame(struct _Unwind_Context *context, vo
 /** Both stacks of the caller's caller, the innermost frame being where this returns to. */
 static MS_NOINLINE __attribute__((unused)) void snap_take(struct snap *snap)
 {
-    struct snap_libgcc state = { snap, (uintptr_t)__builtin_return_address(0) };
+    struct snap_libgcc state = {snap, (uintptr_t)__builtin_return_address(0)};
     snap->libgcc_count = 0;
-    snap->ours_count = ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), snap->ours,
-                                     SNAP_MAX);
+    snap->ours_count = ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0),
+                                     snap->ours, SNAP_MAX);
     _Unwind_Backtrace(snap_frame, &state);
     __asm__ volatile("" ::: "memory");
 }
@@ -58,11 +59,12 @@ static inline int snap_difference(const struct snap *snap)
     return snap->ours_count == snap->libgcc_count ? -1 : (int)shorter;
 }
 
-/** frames.c has this many shapes of functions. gcc's tables are wrong for an instruction in the epilogue of the last one, and
- * libgcc's unwinder faults if it is interrupted there: left out where that can happen. */
+/** frames.c has this many shapes of functions. gcc's tables are wrong for an instruction in the epilogue of
+ * the last one, and libgcc's unwinder faults if it is interrupted there: left out where that can happen. */
 enum { FRAMES_SHAPES = 8, FRAMES_SOUND = 7 };
 
-/** Calls `what(arg)` from below `depth` functions, compiled without frame pointers, of the first `shapes` shapes. */
+/** Calls `what(arg)` from below `depth` functions, compiled without frame pointers, of the first `shapes`
+ * shapes. */
 void frames_call(unsigned depth, unsigned shapes, void (*what)(void *), void *arg);
 
 #endif

@@ -1,8 +1,8 @@
 /* test_garbage.c - whatever lies on a stack, a walk ends and nothing faults.
  *
- * Stacks of random words are made, with addresses of code, of other words of the stack and of nothing among them, the page
- * after the stack not readable, and walks are begun in them. What is tested is that the program survives, that no walk
- * returns more frames than asked for, and that no walk hangs. */
+ * Stacks of random words are made, with addresses of code, of other words of the stack and of nothing among
+ * them, the page after the stack not readable, and walks are begun in them. What is tested is that the
+ * program survives, that no walk returns more frames than asked for, and that no walk hangs. */
 #include "config.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ static uint64_t roll(void)
 
 static uintptr_t random_word(uintptr_t stack)
 {
-    static void *const code[] = { (void *)snprintf, (void *)qsort, (void *)frames_call, (void *)ms_stack_walk, (void *)memcpy,
-                                  (void *)mmap,     (void *)getenv };
+    static void *const code[] = {(void *)snprintf, (void *)qsort, (void *)frames_call, (void *)ms_stack_walk,
+                                 (void *)memcpy,   (void *)mmap,  (void *)getenv};
     switch (roll() % 8) {
     case 0:
         return roll();
@@ -64,8 +64,8 @@ static void test_stacks(enum ms_walk walk, const char *name)
             walks++;
         }
     }
-    ok(walks == ROUNDS * STARTS && longest >= 1 && longest <= SNAP_MAX, "%s: %u walks, the longest of %u frames", name, walks,
-       longest);
+    ok(walks == ROUNDS * STARTS && longest >= 1 && longest <= SNAP_MAX,
+       "%s: %u walks, the longest of %u frames", name, walks, longest);
     munmap(memory, STACK_BYTES + 4096);
 }
 
@@ -73,7 +73,7 @@ static void test_stacks(enum ms_walk walk, const char *name)
 /* Any address may turn up as a return address, and be asked for. */
 static void test_addresses(void)
 {
-    unsigned kinds[16] = { 0 };
+    unsigned kinds[16] = {0};
     for (int i = 0; i < 3000; i++) {
         uintptr_t pc = random_word((uintptr_t)&kinds);
         kinds[ms_rule_kind(ms_rule_learn(pc, roll() & 1, 0))]++;

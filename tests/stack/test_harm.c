@@ -1,4 +1,5 @@
-/* test_harm.c - the ways in which the packaged libunwind does harm to a host, each of which was seen: ours must do none.
+/* test_harm.c - the ways in which the packaged libunwind does harm to a host, each of which was seen: ours
+ * must do none.
  *
  *   1. In a thread that a library's constructor waits for, the first walk must not wait for the loader.
  *   2. No file descriptor is opened, not even while walking through code without unwind information.
@@ -20,8 +21,8 @@ static atomic_uint walked;
 
 static MS_NOINLINE void walk(void)
 {
-    atomic_store(&walked, ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), frames,
-                                        SNAP_MAX));
+    atomic_store(&walked, ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0),
+                                        __builtin_return_address(0), frames, SNAP_MAX));
 }
 
 static void *walk_in_thread(void *arg)
@@ -49,7 +50,8 @@ static void test_constructor(void)
     alarm(0);
     if (!library)
         bail("%s", dlerror());
-    ok(atomic_load(&walked) >= 2, "first walk in a thread that a constructor waits for: %u frames", atomic_load(&walked));
+    ok(atomic_load(&walked) >= 2, "first walk in a thread that a constructor waits for: %u frames",
+       atomic_load(&walked));
 }
 
 static int count_descriptors(void)
@@ -64,9 +66,10 @@ static int count_descriptors(void)
 
 #if defined(__x86_64__)
 /* No frame pointer and no table: push $0; call *%rdi; pop %rax; ret */
-static const unsigned char code[] = { 0x6a, 0x00, 0xff, 0xd7, 0x58, 0xc3 };
+static const unsigned char code[] = {0x6a, 0x00, 0xff, 0xd7, 0x58, 0xc3};
 #elif defined(__aarch64__)
-static const unsigned char code[] = { 0xfe, 0x0f, 0x1f, 0xf8, 0x00, 0x00, 0x3f, 0xd6, 0xfe, 0x07, 0x41, 0xf8, 0xc0, 0x03, 0x5f, 0xd6 };
+static const unsigned char code[] = {0xfe, 0x0f, 0x1f, 0xf8, 0x00, 0x00, 0x3f, 0xd6,
+                                     0xfe, 0x07, 0x41, 0xf8, 0xc0, 0x03, 0x5f, 0xd6};
 #endif
 
 static void walk_through_made_code(void)
@@ -118,9 +121,11 @@ static void test_library(void)
     }
     snprintf(command, sizeof command, "readelf -d '%s' | grep NEEDED | grep -v 'libc\\.so\\.6'", library);
     is_u64(count_lines(command), 0, "needs the C library alone");
-    snprintf(command, sizeof command, "nm -D '%s' | grep -E 'unw_|_U(x86_64|aarch64)|_Unwind|lzma|backtrace'", library);
+    snprintf(command, sizeof command, "nm -D '%s' | grep -E 'unw_|_U(x86_64|aarch64)|_Unwind|lzma|backtrace'",
+             library);
     is_u64(count_lines(command), 0, "neither offers nor asks for an unwinder or a decompressor");
-    snprintf(command, sizeof command, "readelf -d '%s' | grep -E 'SONAME' | grep -v 'libmemshim\\.so'", library);
+    snprintf(command, sizeof command, "readelf -d '%s' | grep -E 'SONAME' | grep -v 'libmemshim\\.so'",
+             library);
     is_u64(count_lines(command), 0, "has no name but its own");
 }
 

@@ -1,7 +1,9 @@
-/* test_reload.c - a library is unloaded and another loaded at its address, over and over, while threads take stacks.
+/* test_reload.c - a library is unloaded and another loaded at its address, over and over, while threads take
+ * stacks.
  *
- * The two have the same code but for the size of their frames, so that an outdated rule leads astray at once. The loader's
- * hooks are played by the test: they announce each dlopen and dlclose before it happens (hooks/init.c). */
+ * The two have the same code but for the size of their frames, so that an outdated rule leads astray at once.
+ * The loader's hooks are played by the test: they announce each dlopen and dlclose before it happens
+ * (hooks/init.c). */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -59,7 +61,8 @@ int main(void)
         pthread_create(&threads[i], NULL, stay_busy, &snaps[i]);
     for (int round = 0; round < ROUNDS; round++) {
         void *library = open_plugin(round % 2 ? "plugin_large.so" : "plugin_small.so");
-        void (*call)(void (*)(void *), void *) = (void (*)(void (*)(void *), void *))dlsym(library, "plugin_call");
+        void (*call)(void (*)(void *), void *) =
+            (void (*)(void (*)(void *), void *))dlsym(library, "plugin_call");
         for (int again = 0; again < 3; again++) {
             call(take, &snap);
             different += snap_difference(&snap) >= 0;
@@ -77,7 +80,8 @@ int main(void)
         ok(true, "the other library was loaded at the same address %d times", same_place);
     else
         skip(1, "the loader never used an address again");
-    ok(different == 0 && least >= 6, "through the libraries: at least %u frames, all as libgcc has them", least);
+    ok(different == 0 && least >= 6, "through the libraries: at least %u frames, all as libgcc has them",
+       least);
     ok(atomic_load(&busy_walks) > 0, "other threads walked %u times meanwhile", atomic_load(&busy_walks));
     is_u64(atomic_load(&busy_different), 0, "... and found what libgcc does");
     return done();

@@ -1,4 +1,5 @@
-/* test_sample.c - sampling by bytes: how often a size is taken, and that estimates made from what was taken are unbiased. */
+/* test_sample.c - sampling by bytes: how often a size is taken, and that estimates made from what was taken
+ * are unbiased. */
 #include "config.h"
 
 #include <math.h>
@@ -43,18 +44,20 @@ static void test_estimate(void)
     }
     double bytes_error = estimated_bytes / bytes - 1, count_error = estimated_count / CALLS - 1;
     ok(fabs(bytes_error) < 0.01, "bytes are estimated within 1 percent (%+.3f)", 100 * bytes_error);
-    ok(fabs(count_error) < 0.10, "counts within 10 percent, though most blocks are tiny (%+.3f)", 100 * count_error);
+    ok(fabs(count_error) < 0.10, "counts within 10 percent, though most blocks are tiny (%+.3f)",
+       100 * count_error);
 }
 
 int main(void)
 {
-    static const uint64_t sizes[] = { 512, 4096, 65536, MS_SAMPLE_BYTES / 2, MS_SAMPLE_BYTES - 4096 };
-    uint64_t threads[4] = { 0 };
+    static const uint64_t sizes[] = {512, 4096, 65536, MS_SAMPLE_BYTES / 2, MS_SAMPLE_BYTES - 4096};
+    uint64_t threads[4] = {0};
     unsigned taken;
     plan(10);
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         double off = deviation(sizes[i], CALLS, &taken);
-        ok(fabs(off) < 5, "%" PRIu64 " bytes: taken %u times of %d, %.1f standard deviations off", sizes[i], taken, CALLS, off);
+        ok(fabs(off) < 5, "%" PRIu64 " bytes: taken %u times of %d, %.1f standard deviations off", sizes[i],
+           taken, CALLS, off);
     }
     deviation(MS_SAMPLE_BYTES, 1000, &taken);
     is_u64(taken, 1000, "from 1 MiB on every one is taken");
@@ -66,6 +69,7 @@ int main(void)
         pthread_create(&thread, NULL, first_of_thread, &threads[i]);
         pthread_join(thread, NULL);
     }
-    ok(threads[0] != threads[1] || threads[1] != threads[2] || threads[2] != threads[3], "threads sample independently");
+    ok(threads[0] != threads[1] || threads[1] != threads[2] || threads[2] != threads[3],
+       "threads sample independently");
     return done();
 }

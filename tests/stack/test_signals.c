@@ -1,5 +1,5 @@
-/* test_signals.c - stacks taken in signal handlers, where the interrupted instruction may be any: in a prologue, in the
- * C library, in the kernel's vdso. Frame by frame as libgcc's unwinder has them. */
+/* test_signals.c - stacks taken in signal handlers, where the interrupted instruction may be any: in a
+ * prologue, in the C library, in the kernel's vdso. Frame by frame as libgcc's unwinder has them. */
 #include "config.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static void handler(int signal)
 
 static void install(int signal, int flags)
 {
-    struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
     sigaction(signal, &action, NULL);
     taken = 0;
     different = 0;
@@ -42,10 +42,11 @@ static void report(void)
     if (!different)
         return;
     diag("%d of %d differ; ours %u, libgcc %u frames; frame %d is %#lx and %#lx", (int)different, (int)taken,
-         first_difference.ours_count, first_difference.libgcc_count, at, (unsigned long)first_difference.ours[at],
-         (unsigned long)first_difference.libgcc[at]);
+         first_difference.ours_count, first_difference.libgcc_count, at,
+         (unsigned long)first_difference.ours[at], (unsigned long)first_difference.libgcc[at]);
     for (int i = 0; i <= at + 1 && i < SNAP_MAX; i++)
-        diag("frame %d: %#lx %#lx", i, (unsigned long)first_difference.ours[i], (unsigned long)first_difference.libgcc[i]);
+        diag("frame %d: %#lx %#lx", i, (unsigned long)first_difference.ours[i],
+             (unsigned long)first_difference.libgcc[i]);
 }
 
 static void raise_it(void *arg)
@@ -65,13 +66,15 @@ static void test_raised(void)
 static void test_alternate(void)
 {
     enum { BYTES = 256 << 10 };
-    stack_t stack = { .ss_sp = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), .ss_size = BYTES };
-    stack_t off = { .ss_flags = SS_DISABLE };
+    stack_t stack = {.ss_sp = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                     .ss_size = BYTES};
+    stack_t off = {.ss_flags = SS_DISABLE};
     install(SIGUSR1, SA_ONSTACK);
     sigaltstack(&stack, NULL);
     for (int i = 0; i < 3; i++)
         frames_call(10, FRAMES_SHAPES, raise_it, NULL);
-    ok(taken == 3 && different == 0 && shortest >= 20, "a handler on a stack of its own: %d frames", (int)shortest);
+    ok(taken == 3 && different == 0 && shortest >= 20, "a handler on a stack of its own: %d frames",
+       (int)shortest);
     report();
     sigaltstack(&off, NULL);
     munmap(stack.ss_sp, BYTES);
@@ -120,8 +123,8 @@ static void *interrupt(void *arg)
     return NULL;
 }
 
-/* Whatever is running is interrupted. Both unwinders read the same tables, and so must agree even where the tables are
- * wrong. */
+/* Whatever is running is interrupted. Both unwinders read the same tables, and so must agree even where the
+ * tables are wrong. */
 static void test_anywhere(int wanted)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
-/* test_walk.c - our walk finds the frames that libgcc's unwinder finds: without frame pointers, in threads, on coroutine
- * stacks, far down a recursion; and gets through machine code that has no unwind tables. */
+/* test_walk.c - our walk finds the frames that libgcc's unwinder finds: without frame pointers, in threads,
+ * on coroutine stacks, far down a recursion; and gets through machine code that has no unwind tables. */
 #include "config.h"
 
 #include <errno.h>
@@ -87,8 +87,8 @@ static MS_NOINLINE unsigned recurse(unsigned left, struct snap *snap)
 static void test_recursion(void)
 {
     recurse(SANITIZED ? 5000 : 100000, &shared);
-    ok(shared.ours_count == SNAP_MAX && snap_difference(&shared) < 0, "far down a recursion: the innermost %u frames",
-       shared.ours_count);
+    ok(shared.ours_count == SNAP_MAX && snap_difference(&shared) < 0,
+       "far down a recursion: the innermost %u frames", shared.ours_count);
     recurse(20, &shared);
     same(&shared, 21, "and back up");
 }
@@ -105,7 +105,8 @@ static void coroutine_main(void)
 static void test_coroutine(bool guarded)
 {
     enum { BYTES = 1 << 20 };
-    char *memory = mmap(NULL, BYTES + MS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, BYTES + MS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (guarded)
         mprotect(memory + BYTES, MS_PAGE_BYTES, PROT_NONE);
     for (int round = 0; round < 3; round++) {
@@ -119,7 +120,8 @@ static void test_coroutine(bool guarded)
     ok(shared.ours_count >= 11 && shared.ours_count <= 40, "a coroutine's stack%s: %u frames",
        guarded ? " with nothing above it" : "", shared.ours_count);
     unsigned equal = 0;
-    while (equal < shared.ours_count && equal < shared.libgcc_count && shared.ours[equal] == shared.libgcc[equal])
+    while (equal < shared.ours_count && equal < shared.libgcc_count &&
+           shared.ours[equal] == shared.libgcc[equal])
         equal++;
     ok(equal == shared.libgcc_count, "... and libgcc's %u among them", shared.libgcc_count);
     munmap(memory, BYTES + MS_PAGE_BYTES);
@@ -133,15 +135,16 @@ static void test_coroutine(bool guarded)
 #endif
 
 #if defined(__x86_64__)
-static const unsigned char code_with_pointer[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
-static const unsigned char code_without_pointer[] = { 0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18, 0xc3 };
+static const unsigned char code_with_pointer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+static const unsigned char code_without_pointer[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7,
+                                                     0x48, 0x83, 0xc4, 0x18, 0xc3};
 #elif defined(__aarch64__)
 /* stp x29,x30,[sp,-16]!; mov x29,sp; blr x0; ldp x29,x30,[sp],16; ret */
-static const unsigned char code_with_pointer[] = { 0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x00,
-                                                   0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6 };
+static const unsigned char code_with_pointer[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x00,
+                                                  0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
 /* str x30,[sp,-16]!; blr x0; ldr x30,[sp],16; ret */
-static const unsigned char code_without_pointer[] = { 0xfe, 0x0f, 0x1f, 0xf8, 0x00, 0x00, 0x3f, 0xd6,
-                                                      0xfe, 0x07, 0x41, 0xf8, 0xc0, 0x03, 0x5f, 0xd6 };
+static const unsigned char code_without_pointer[] = {0xfe, 0x0f, 0x1f, 0xf8, 0x00, 0x00, 0x3f, 0xd6,
+                                                     0xfe, 0x07, 0x41, 0xf8, 0xc0, 0x03, 0x5f, 0xd6};
 #endif
 
 static MS_NOINLINE void take_shared(void)
@@ -161,16 +164,18 @@ static MS_NOINLINE void call_made(const unsigned char *code, size_t bytes, uintp
     *made_p = (uintptr_t)made;
 }
 
-/* libgcc stops at made code. The stack through the form with a frame pointer is whole; the form without may leave callers
- * out, but what it shows must be true. */
+/* libgcc stops at made code. The stack through the form with a frame pointer is whole; the form without may
+ * leave callers out, but what it shows must be true. */
 static MS_NOINLINE void test_made_code(void)
 {
     static struct snap whole;
     static const struct {
         const unsigned char *code;
         size_t bytes;
-    } forms[] = { { code_with_pointer, sizeof code_with_pointer }, { code_without_pointer, sizeof code_without_pointer } };
-    for (volatile unsigned form = 0; form < MS_ARRAY_LEN(forms); form++) { /* one place to call from: not unrolled */
+    } forms[] = {{code_with_pointer, sizeof code_with_pointer},
+                 {code_without_pointer, sizeof code_without_pointer}};
+    for (volatile unsigned form = 0; form < MS_ARRAY_LEN(forms);
+         form++) { /* one place to call from: not unrolled */
         uintptr_t made;
         whole = shared;
         call_made(forms[form].code, forms[form].bytes, &made);
@@ -194,17 +199,19 @@ static MS_NOINLINE void test_pointers(void)
 {
     uintptr_t frames[SNAP_MAX];
     errno = EXDEV;
-    unsigned count = ms_stack_walk(MS_WALK_FP, __builtin_frame_address(0), __builtin_return_address(0), frames, SNAP_MAX);
+    unsigned count =
+        ms_stack_walk(MS_WALK_FP, __builtin_frame_address(0), __builtin_return_address(0), frames, SNAP_MAX);
     is_int(errno, EXDEV, "errno is kept");
     snap_take(&shared);
     bool equal = count >= 2 && count <= shared.ours_count;
     for (unsigned i = 0; i < 2 && equal; i++)
         equal = frames[i] == shared.ours[i + 1];
     ok(equal, "by frame pointers: the same callers");
-    is_u64(ms_stack_walk(MS_WALK_OFF, __builtin_frame_address(0), __builtin_return_address(0), frames, SNAP_MAX), 0,
-           "off: none");
-    is_u64(ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), frames, 1), 1,
-           "no more frames than asked for");
+    is_u64(
+        ms_stack_walk(MS_WALK_OFF, __builtin_frame_address(0), __builtin_return_address(0), frames, SNAP_MAX),
+        0, "off: none");
+    is_u64(ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), frames, 1),
+           1, "no more frames than asked for");
 }
 
 int main(void)
