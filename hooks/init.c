@@ -75,6 +75,7 @@ static bool is_chosen_program(void)
 /* In a child of fork. A raw clone runs no handler: there the wiped page alone tells. */
 static void forked(void)
 {
+    ms_objects_after_fork_child();
     ms_lock_reset(&start_lock);
     ms_resolve_reset();
     if (owner)
@@ -260,5 +261,5 @@ __attribute__((constructor)) static void prepare(void)
 {
     ms_resolve_loader();
     ms_libraries_note_startup();
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(ms_objects_before_fork, ms_objects_after_fork_parent, forked);
 }

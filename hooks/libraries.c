@@ -1,7 +1,7 @@
 /* libraries.c - which of the loaded objects are the vendors' libraries.
  *
  * Owns the table of libraries and the map from a real function's address to its row. Objects are looked at inside
- * dl_iterate_phdr callbacks only, where they cannot be unloaded. No allocation but the arena's. */
+ * ms_each_object's callbacks only, where they cannot be unloaded. No allocation but the arena's. */
 #include "hooks/resolve.h"
 
 #include <link.h>
@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/elf.h"
 #include "base/log.h"
+#include "base/objects.h"
 
 #define LIBRARIES_MAX 16
 #define MAP_SLOTS 4096 /* power of two, well over LIBRARIES_MAX times the rows that are usual */
@@ -48,7 +49,7 @@ bool ms_is_ours(uintptr_t address)
     return false;
 }
 
-static uint64_t hash_text(const char *text)
+uint64_t ms_hash_text(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325u;
 
@@ -81,7 +82,7 @@ static uintptr_t find_in_elf(void *arg, const char *symbol)
 /* Note an object that defines the anchors of `api`, and where its functions are. */
 static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, enum ms_api api)
 {
-    uint64_t name_hash = hash_text(info->dlpi_name);
+    uint64_t name_hash = ms_hash_text(info->dlpi_name);
     unsigned i;
 
     for (i = 0; i < library_count; i++) {
@@ -97,7 +98,7 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
     struct ms_library *library = &libraries[i];
     if (i == library_count) {
         *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash,
-                                         .soname = elf->soname ? hash_text(elf->soname) : 0, .api = (uint8_t)api};
+                                         .soname = elf->soname ? ms_hash_text(elf->soname) : 0, .api = (uint8_t)api};
         if (api == MS_API_CUDA_DRIVER)
             ms_gpu_bind(&library->gpu, find_in_elf, elf);
         library_count++;
@@ -109,18 +110,9 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
     }
 }
 
-static bool defines_anchors(const struct ms_elf *elf, enum ms_api api)
+bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api)
 {
     return ms_elf_symbol(elf, anchors[api][0]) && ms_elf_symbol(elf, anchors[api][1]);
-}
-
-bool ms_is_vendor_library(const struct ms_elf *elf)
-{
-    for (unsigned api = 0; api < MS_API_COUNT; api++) {
-        if (defines_anchors(elf, api))
-            return true;
-    }
-    return false;
 }
 
 static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -135,7 +127,7 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
     if (ms_is_self(info) || !ms_elf_open(info, &elf))
         return 0;
     for (unsigned api = 0; api < MS_API_COUNT; api++) {
-        if (defines_anchors(&elf, api))
+        if (ms_defines_anchors(&elf, api))
             note_library(info, &elf, api);
     }
     return 0;
@@ -156,14 +148,14 @@ void ms_libraries_refresh_locked(void)
 {
     unsigned long long counters[2] = {0, 0};
 
-    dl_iterate_phdr(read_counters, counters);
+    ms_each_object(read_counters, counters);
     if (counters[0] != 0 && counters[0] == seen_adds && counters[1] == seen_subs)
         return;
     for (unsigned i = 0; i < library_count; i++)
         libraries[i].present = false;
     memset(map, 0, sizeof(map));
     map_used = 0;
-    dl_iterate_phdr(scan_object, NULL);
+    ms_each_object(scan_object, NULL);
 }
 
 unsigned ms_library_count_locked(enum ms_api api)
@@ -198,7 +190,7 @@ const struct ms_library *ms_library_at_locked(uintptr_t address)
 {
     struct at_search search = {.address = address};
 
-    dl_iterate_phdr(match_address, &search);
+    ms_each_object(match_address, &search);
     return search.found;
 }
 
@@ -243,7 +235,7 @@ struct bind_search {
 static uint64_t hash_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return hash_text(slash ? slash + 1 : path);
+    return ms_hash_text(slash ? slash + 1 : path);
 }
 
 static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -259,7 +251,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
     struct object *object = &search->objects[search->count];
     memset(object, 0, sizeof(*object));
-    object->soname = elf.soname ? hash_text(elf.soname) : hash_base_name(info->dlpi_name);
+    object->soname = elf.soname ? ms_hash_text(elf.soname) : hash_base_name(info->dlpi_name);
     for (unsigned i = 0; i < NEEDED_MAX && (needed = ms_elf_needed(&elf, i)); i++)
         object->needed[i] = hash_base_name(needed);
     for (unsigned i = 0; i < library_count; i++) {
@@ -306,7 +298,6 @@ struct chain_search {
     enum ms_api api;
     unsigned index;
     bool after_self;
-    uint64_t soname; /* 0: any */
     uintptr_t found;
 };
 
@@ -324,7 +315,7 @@ void ms_libraries_note_startup(void)
 {
     unsigned count = 0;
 
-    dl_iterate_phdr(count_object, &count);
+    ms_each_object(count_object, &count);
     startup_objects = count;
 }
 
@@ -343,7 +334,7 @@ static int match_chain(struct dl_phdr_info *info, size_t size, void *arg)
     }
     if (!search->after_self || !ms_elf_open(info, &elf) || !(symbol = ms_elf_symbol(&elf, search->symbol)))
         return 0;
-    if (!defines_anchors(&elf, search->api))
+    if (!ms_defines_anchors(&elf, search->api))
         search->found = symbol;
     return 1;
 }
@@ -352,7 +343,7 @@ static uintptr_t chained_interposer(enum ms_row row)
 {
     struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api};
 
-    dl_iterate_phdr(match_chain, &search);
+    ms_each_object(match_chain, &search);
     return search.found;
 }
 
@@ -364,33 +355,16 @@ static uint64_t node_hash(enum ms_node node)
 #undef MS_NODE
     };
 
-    return node == MS_NODE_NONE ? 0 : hash_text(names[node]);
-}
-
-static int match_first(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct chain_search *search = arg;
-    struct ms_elf elf;
-    (void)size;
-
-    if (ms_is_self(info) || !ms_elf_open(info, &elf) || !defines_anchors(&elf, search->api))
-        return 0;
-    if (search->soname && (!elf.soname || hash_text(elf.soname) != search->soname))
-        return 0;
-    search->found = ms_elf_symbol(&elf, search->symbol);
-    return search->found != 0;
+    return node == MS_NODE_NONE ? 0 : ms_hash_text(names[node]);
 }
 
 struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node)
 {
-    struct chain_search search = {.symbol = ms_rows[row]->symbol, .api = ms_rows[row]->api, .soname = node_hash(node)};
+    uintptr_t found = ms_loader_find(ms_rows[row], node_hash(node));
 
-    dl_iterate_phdr(match_first, &search);
-    if (!search.found && search.soname) {
-        search.soname = 0;
-        dl_iterate_phdr(match_first, &search);
-    }
-    return (struct ms_target){(void *)search.found, NULL};
+    if (!found && node != MS_NODE_NONE)
+        found = ms_loader_find(ms_rows[row], 0);
+    return (struct ms_target){(void *)found, NULL};
 }
 
 static struct ms_target sole_provider(enum ms_row row)
@@ -433,7 +407,7 @@ static struct ms_target bind_vendor_locked(enum ms_row row, uintptr_t caller, bo
         return sole_provider(row);
     }
     search.objects = objects;
-    dl_iterate_phdr(collect_object, &search);
+    ms_each_object(collect_object, &search);
     provider = nearest_provider(&search, queue);
     for (unsigned i = 0; !provider && !dependencies_only && i < search.count; i++) {
         if (objects[i].symbol)

@@ -83,10 +83,28 @@ bool ms_loader_has_vendor(void)
 
     for (const struct r_debug *state = loader_state(); state; state = next_namespace(state)) {
         for (const struct link_map *object = state->r_map; object; object = object->l_next) {
-            if (object->l_ld != ms_own_dynamic && ms_elf_read(object->l_addr, object->l_ld, &elf) &&
-                ms_is_vendor_library(&elf))
-                return true;
+            if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf))
+                continue;
+            for (unsigned api = 0; api < MS_API_COUNT; api++) {
+                if (ms_defines_anchors(&elf, api))
+                    return true;
+            }
         }
     }
     return false;
+}
+
+uintptr_t ms_loader_find(const struct ms_row_info *row, uint64_t soname)
+{
+    const struct r_debug *state = loader_state();
+    struct ms_elf elf;
+
+    for (const struct link_map *object = state ? state->r_map : NULL; object; object = object->l_next) {
+        if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf) ||
+            !ms_defines_anchors(&elf, row->api))
+            continue;
+        if (soname == 0 || (elf.soname && ms_hash_text(elf.soname) == soname))
+            return ms_elf_symbol(&elf, row->symbol);
+    }
+    return 0;
 }

@@ -41,7 +41,7 @@ unsigned ms_library_count_locked(enum ms_api api);
  * the program's start, then the vendor's library among the caller's own dependencies, then, unless `dependencies_only`, in load
  * order. `.real` is NULL when there is none. */
 struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only);
-/** The first vendor library's function behind `row`, without the lock and without what is remembered: for a thread that may hold it. */
+/** The first vendor library's function behind `row`, without any lock and without what is remembered: for a thread that may hold them. */
 struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
@@ -49,12 +49,16 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
-/** Whether an object is a library of one of the interfaces. */
-bool ms_is_vendor_library(const struct ms_elf *elf);
+/** Whether an object is a library of this interface. */
+bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api);
+uint64_t ms_hash_text(const char *text);
 
-/* loader.c */
+/* loader.c: reads the loader's lists without its lock. */
 
-/** Whether such a library is loaded in any namespace. For the end of a process: it reads the loader's lists without its lock. */
+/** The function behind `row` in the first library of its interface, or in the one whose SONAME has this hash; 0 if there is none.
+ * For a signal handler, in which dl_iterate_phdr may wait for the thread that it interrupted. */
+uintptr_t ms_loader_find(const struct ms_row_info *row, uint64_t soname);
+/** Whether a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 
 /* slots.c */

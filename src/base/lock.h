@@ -15,6 +15,7 @@
 enum ms_lock_rank {
     MS_RANK_RESOLVE = 1,
     MS_RANK_JOURNAL,
+    MS_RANK_LOADER,
     MS_RANK_DEVICE,
     MS_RANK_OBJECT,
     MS_RANK_BLOCKS,

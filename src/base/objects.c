@@ -1,7 +1,7 @@
 /* objects.c - the rows of loaded objects, and keeping them up to date.
  *
  * Floor 0. A refresh first copies what the loader tells into a private mapping (under the loader's list lock,
- * taken by dl_iterate_phdr, and none of ours), then merges the copy into the rows (under our lock, and none
+ * taken by dl_iterate_phdr, and the lock that keeps forks away), then merges the copy into the rows (under our lock, and none
  * of the loader's). The loader holds that list lock only while it links an object in or out, never while
  * constructors run, so a thread that a constructor waits for can refresh. */
 #include "config.h"
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/lock.h"
 #include "base/objects.h"
 #include "base/store.h"
@@ -35,6 +36,8 @@ struct copy {
 };
 
 static struct ms_lock merge_lock = MS_LOCK_INIT(MS_RANK_MODULE);
+static struct ms_lock loader_lock = MS_LOCK_INIT(MS_RANK_LOADER);
+static MS_TLS bool held_for_fork;
 static struct stamp merged; /* under merge_lock */
 
 /* Rows that were ever unloaded, so that the usual process (none) pays one load for it. */
@@ -46,6 +49,35 @@ static _Atomic uint64_t changes_seen;
 static _Atomic uint64_t adds_seen, subs_seen; /* `merged`, for readers without the lock */
 
 static char executable[MS_OBJECT_PATH_BYTES];
+
+int ms_each_object(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg)
+{
+    int result;
+
+    ms_lock(&loader_lock);
+    result = dl_iterate_phdr(callback, arg);
+    ms_unlock(&loader_lock);
+    return result;
+}
+
+/* Not without bound: the holder may wait for the loader, and the loader for whoever forks. */
+void ms_objects_before_fork(void)
+{
+    held_for_fork = ms_thread.depth == 0 && ms_lock_within(&loader_lock, 1000);
+}
+
+void ms_objects_after_fork_parent(void)
+{
+    if (held_for_fork)
+        ms_unlock(&loader_lock);
+    held_for_fork = false;
+}
+
+void ms_objects_after_fork_child(void)
+{
+    ms_lock_reset(&loader_lock);
+    held_for_fork = false;
+}
 
 static struct ms_object *row_at(uint32_t index)
 {
@@ -165,7 +197,7 @@ static int copy_objects(struct copy *copy)
             return -1;
         copy->rows = memory;
         copy->count = 0;
-        dl_iterate_phdr(copy_object, copy);
+        ms_each_object(copy_object, copy);
         if (copy->count <= copy->capacity)
             return 0;
         munmap(memory, copy_bytes(copy));
@@ -275,7 +307,7 @@ static void merge(const struct copy *copy)
 static bool is_up_to_date(void)
 {
     struct stamp stamp = {0, 0};
-    dl_iterate_phdr(read_stamp, &stamp);
+    ms_each_object(read_stamp, &stamp);
     return stamp.adds == atomic_load_explicit(&adds_seen, memory_order_relaxed) &&
            stamp.subs == atomic_load_explicit(&subs_seen, memory_order_relaxed);
 }

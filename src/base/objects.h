@@ -2,11 +2,11 @@
  *
  * Floor 0. The list is our own snapshot, taken through dl_iterate_phdr, so that a stack's addresses can still
  * be named after their module was unloaded. A module that is gone keeps its row; another one at the same
- * address gets a new row with the next generation. Rows are append-only: reading takes no lock. No lock of
- * ours is held while the loader's is. */
+ * address gets a new row with the next generation. Rows are append-only: reading takes no lock. */
 #ifndef MS_BASE_OBJECTS_H
 #define MS_BASE_OBJECTS_H
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +25,15 @@ struct ms_object {
     char path[MS_OBJECT_PATH_BYTES]; /* "" could not be had; the executable's path is resolved; "...end" if
                                         too long */
 };
+
+/** dl_iterate_phdr, in turn with memshim's other calls of it and never during a fork: a child finds the loader's lock as it was left by a
+ * thread that is not there, and the C library does not free it. Returns what the callback did. */
+int ms_each_object(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
+
+/** What pthread_atfork calls for it. The first waits for a second at most, and not at all below memshim's own code. */
+void ms_objects_before_fork(void);
+void ms_objects_after_fork_parent(void);
+void ms_objects_after_fork_child(void);
 
 /** Bring the list up to date. Costs about a microsecond when nothing was loaded or unloaded since: called
  * before a new stack is interned and by the report, not for every event. Errno is preserved. */
