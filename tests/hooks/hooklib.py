@@ -30,7 +30,10 @@ def skip(name, reason):
 
 
 def preload():
-    """What LD_PRELOAD holds: a library built with a sanitizer needs the sanitizer's own before it."""
+    """What LD_PRELOAD holds: with gcc's sanitizers, the sanitizer's library first; clang's are in the program."""
+    said = subprocess.run(os.environ["TEST_CC"].split() + ["--version"], capture_output=True, text=True, check=True).stdout
+    if "clang" in said:
+        return os.environ["TEST_LIB"]
     for word, library in (("address", "libasan.so"), ("thread", "libtsan.so"), ("undefined", "libubsan.so")):
         if word in os.environ["TEST_SANITIZE"]:
             path = subprocess.run(os.environ["TEST_CC"].split() + ["-print-file-name=" + library], capture_output=True,

@@ -38,9 +38,10 @@ try() {
 # same NAME FILE FILE: equal contents; the difference is shown if not.
 same() { try "$1" diff "$2" "$3"; }
 
-# A library built with a sanitizer needs that sanitizer's own library before it.
+# With gcc's sanitizers, memshim needs the sanitizer's own library before it; clang's are in the program.
 sanitizer_library() {
-    case $TEST_SANITIZE in
+    case $TEST_SANITIZE,$($TEST_CC --version) in
+    *clang*) ;;
     *address*) "$TEST_CC" -print-file-name=libasan.so ;;
     *thread*) "$TEST_CC" -print-file-name=libtsan.so ;;
     *undefined*) "$TEST_CC" -print-file-name=libubsan.so ;;
@@ -52,14 +53,14 @@ report=$TEST_TMP/report.json
 
 # native PROGRAM...: on the simulated GPU, without memshim.
 native() {
-    env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" timeout -k 2 "${LIMIT-30}" "$@"
+    timeout -k 2 "${LIMIT-30}" env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" "$@"
 }
 
-# shimmed PROGRAM...: the same with memshim before it; the report goes to $report.
+# shimmed PROGRAM...: the same with memshim before it and before nothing else; the report goes to $report.
 shimmed() {
     rm -f "$report"
-    env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" MEMSHIM_MODE=track MEMSHIM_REPORT="${REPORT-$report}" \
-        LD_PRELOAD="${PRELOAD-$preload}" timeout -k 2 "${LIMIT-30}" "$@"
+    timeout -k 2 "${LIMIT-30}" env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" MEMSHIM_MODE=track \
+        MEMSHIM_REPORT="${REPORT-$report}" LD_PRELOAD="${PRELOAD-$preload}" "$@"
 }
 
 # both NAME PROGRAM...: same output and same exit status with and without memshim.
