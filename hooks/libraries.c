@@ -79,34 +79,46 @@ static uintptr_t find_in_elf(void *arg, const char *symbol)
     return ms_elf_symbol(arg, symbol);
 }
 
+/* The row of a library, known or new; NULL when all are taken. A library that is gone leaves its row to another when there is no
+ * fresh one: whoever still calls through it calls unmapped memory, with us or without. */
+static struct ms_library *library_row(const struct dl_phdr_info *info, uint64_t name_hash, enum ms_api api, bool *is_new_p)
+{
+    struct ms_library *gone = NULL;
+
+    *is_new_p = false;
+    for (unsigned i = 0; i < library_count; i++) {
+        struct ms_library *l = &libraries[i];
+        if (l->bias == info->dlpi_addr && l->name_hash == name_hash && l->api == api)
+            return l;
+        if (l->gone && !l->present && !gone)
+            gone = l;
+    }
+    *is_new_p = true;
+    return library_count < LIBRARIES_MAX ? &libraries[library_count++] : gone;
+}
+
 /* Note an object that defines the anchors of `api`, and where its functions are. */
 static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, enum ms_api api)
 {
     uint64_t name_hash = ms_hash_text(info->dlpi_name);
-    unsigned i;
+    bool is_new;
+    struct ms_library *library = library_row(info, name_hash, api, &is_new);
 
-    for (i = 0; i < library_count; i++) {
-        struct ms_library *l = &libraries[i];
-        if (l->bias == info->dlpi_addr && l->name_hash == name_hash && l->api == api)
-            break;
-    }
-    /* The row of a library that is gone is not used again: a slot may still point at its `gpu`. */
-    if (i == LIBRARIES_MAX) {
+    if (!library) {
         ms_ledger_blind_spot("more vendor libraries are loaded than can be told apart");
         return;
     }
-    struct ms_library *library = &libraries[i];
-    if (i == library_count) {
+    if (is_new) {
         *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash,
                                          .soname = elf->soname ? ms_hash_text(elf->soname) : 0, .api = (uint8_t)api};
         if (api == MS_API_CUDA_DRIVER)
             ms_gpu_bind(&library->gpu, find_in_elf, elf);
-        library_count++;
     }
+    library->gone = false;
     library->present = true;
     for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
         if (ms_rows[row]->api == api)
-            map_insert(ms_elf_symbol(elf, ms_rows[row]->symbol), row, i);
+            map_insert(ms_elf_symbol(elf, ms_rows[row]->symbol), row, (unsigned)(library - libraries));
     }
 }
 
@@ -156,6 +168,8 @@ void ms_libraries_refresh_locked(void)
     memset(map, 0, sizeof(map));
     map_used = 0;
     ms_each_object(scan_object, NULL);
+    for (unsigned i = 0; i < library_count; i++)
+        libraries[i].gone = !libraries[i].present;
 }
 
 unsigned ms_library_count_locked(enum ms_api api)

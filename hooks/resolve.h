@@ -21,7 +21,8 @@ struct ms_library {
     uint64_t soname;    /* a hash */
     uint64_t name_hash; /* of its path: tells apart what was loaded at one address in turn */
     uint8_t api;
-    bool present;       /* found by the latest scan */
+    bool present;       /* found by the scan under way, or by the latest */
+    bool gone;          /* not found by the latest */
     struct ms_gpu gpu;  /* of a driver library */
 };
 

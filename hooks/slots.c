@@ -1,25 +1,55 @@
 /* slots.c - which wrapper stands for which real function.
  *
- * A row has MS_SLOTS wrappers; slot k holds the one real function that wrapper k calls. Slots are taken under the resolve lock and
- * never given back: a wrapper, once handed out, may be called for as long as the process lives. */
+ * A row has MS_SLOTS wrappers; slot k holds the one real function that wrapper k calls. Slots are taken under the resolve lock. One is
+ * given to another function only when its own went away with its library: a program that still calls the old wrapper calls what it
+ * unloaded itself. */
 #include "hooks/resolve.h"
 
-static struct ms_target slots[MS_ROW_COUNT][MS_SLOTS];
+static struct slot {
+    struct ms_target target;
+    bool of_library; /* a function of a library, as opposed to one that only a lookup knows */
+} slots[MS_ROW_COUNT][MS_SLOTS];
+
+static bool is_loaded(enum ms_row row, const void *real)
+{
+    const struct ms_gpu *gpu;
+    enum ms_row found;
+
+    return ms_library_row_locked((uintptr_t)real, (int)row, &found, &gpu);
+}
+
+/* The slot that has this function, else an empty one, else one whose function is gone; -1 if there is none. */
+static int choose_locked(enum ms_row row, const void *real)
+{
+    int choice = -1;
+
+    for (int k = 0; k < MS_SLOTS && slots[row][k].target.real; k++) {
+        if (slots[row][k].target.real == real)
+            return k;
+    }
+    for (int k = MS_SLOTS - 1; k >= 0; k--) {
+        if (!slots[row][k].target.real)
+            choice = k;
+    }
+    for (int k = 0; k < MS_SLOTS && choice < 0; k++) {
+        if (slots[row][k].of_library && !is_loaded(row, slots[row][k].target.real))
+            choice = k;
+    }
+    return choice;
+}
 
 void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target)
 {
-    for (unsigned k = 0; k < MS_SLOTS; k++) {
-        struct ms_target *slot = &slots[row][k];
-        if (slot->real && slot->real != target->real)
-            continue;
-        if (!slot->real)
-            *slot = *target;
-        return ms_rows[row]->wrappers[k];
-    }
-    return NULL;
+    int k = choose_locked(row, target->real);
+
+    if (k < 0)
+        return NULL;
+    if (slots[row][k].target.real != target->real)
+        slots[row][k] = (struct slot){*target, is_loaded(row, target->real)};
+    return ms_rows[row]->wrappers[k];
 }
 
 const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot)
 {
-    return &slots[row][slot];
+    return &slots[row][slot].target;
 }

@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 45
+plan 48
 SIM_PATH=$TEST_SIM:$here
 
 both "a linked library between program and runtime is called once, and finds the next" "$here/chain_linked"
@@ -47,6 +47,11 @@ PRELOAD="$preload:$here/module12.so:$here/module13.so" shimmed "$here/opener" \
     "local=$here/module12.so" "local=$here/module13.so" >"$TEST_TMP/shimmed" 2>&1
 same "... linked from the start" "$TEST_TMP/native" "$TEST_TMP/shimmed"
 report "both are followed when linked" 'apis["cudaMalloc"]["calls"] == 6 and live == 4096 + 8192'
+
+both "a library that is unloaded and loaded again, forty times at another address" \
+    "$here/reloader" "$here/plain/libcuda.so.1" cuMemAlloc_v2 40
+said "it did move" '40 of 40 allocations, at 40 places'
+report "is followed to the last time" 'apis["cuMemAlloc_v2"]["calls"] == 40'
 
 out_of_sight() {
     both "RTLD_DEEPBIND changes nothing for the program" "$here/opener" "deepbind=$here/module13.so"

@@ -75,6 +75,10 @@ tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 
+# A runtime that comes and goes.
+check_PROGRAMS += tests/hooks/reloader
+tests_hooks_reloader_SOURCES = tests/hooks/reloader.c
+
 # Every call refused in turn.
 check_PROGRAMS += tests/hooks/refused
 tests_hooks_refused_SOURCES = tests/hooks/refused.c
