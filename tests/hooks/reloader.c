@@ -1,8 +1,8 @@
 /*
  * reloader.c - opens and closes a library again and again, at another address each time, and allocates through it.
  *
- * usage: reloader LIBRARY FUNCTION TIMES. A program that loads and unloads a plugin does this. Same output natively and under memshim, which
- * must see the last allocation as it saw the first.
+ * usage: reloader LIBRARY FUNCTION TIMES. A program that loads and unloads a plugin does this. Same output natively
+ * and under memshim, which must see the last allocation as it saw the first.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -15,7 +15,8 @@ typedef int alloc_func_t(void **, size_t);
 /* Something else lies where the library was, so that it comes back elsewhere. */
 static void block(uintptr_t address)
 {
-    mmap((void *)address, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    mmap((void *)address, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+         -1, 0);
 }
 
 int main(int argc, char **argv)
