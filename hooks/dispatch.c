@@ -301,6 +301,13 @@ void ms_call_end(struct ms_call *call, int status)
         return;
     call->section.saved_errno = errno;
     ms_guard_enter();
+    /* Forked in the middle of the call, by a signal handler perhaps: the record is the parent's. */
+    if (MS_UNLIKELY(!ms_init_owner())) {
+        ms_thread.recording = 0;
+        ms_thread.outermost = NULL;
+        ms_section_leave(&call->section);
+        return;
+    }
     if (classes[class].after)
         classes[class].after(call, status);
     if (call->records)

@@ -23,4 +23,15 @@ void ms_enter_dlmopen(long space, const char *file);
 
 void ms_enter_dlclose(void);
 
+/* The C library's functions that end a process (ends.c), found with the loader's. */
+#define MS_ENDS(X)                                                                                          \
+    X(_exit) X(_Exit) X(quick_exit) X(abort) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat)
+enum {
+#define MS_END(name) MS_REAL_##name,
+    MS_ENDS(MS_END)
+#undef MS_END
+    MS_REAL_ENDS
+};
+extern void *ms_real_ends[MS_REAL_ENDS];
+
 #endif

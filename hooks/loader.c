@@ -16,7 +16,15 @@ void *(*ms_real_dlopen)(const char *, int);
 void *(*ms_real_dlmopen)(long, const char *, int);
 int (*ms_real_dlclose)(void *);
 
-static const char *const loader_names[5] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose"};
+void *ms_real_ends[MS_REAL_ENDS];
+
+enum { LOADER_NAMES = 5, NAMES = LOADER_NAMES + MS_REAL_ENDS };
+
+static const char *const names[NAMES] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose",
+#define MS_END(name) #name,
+                                         MS_ENDS(MS_END)
+#undef MS_END
+};
 
 extern ElfW(Dyn) ms_own_dynamic[] __asm__("_DYNAMIC") __attribute__((visibility("hidden")));
 
@@ -44,7 +52,7 @@ static const struct r_debug *loader_state(void)
 /* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
 void ms_resolve_loader(void)
 {
-    uintptr_t found[5] = {0};
+    uintptr_t found[NAMES] = {0};
     const struct r_debug *state = loader_state();
     const struct link_map *object = state ? state->r_map : NULL;
     struct ms_elf elf;
@@ -54,11 +62,13 @@ void ms_resolve_loader(void)
     while (object && (object = object->l_next)) {
         if (!ms_elf_read(object->l_addr, object->l_ld, &elf))
             continue;
-        for (unsigned i = 0; i < 5; i++) {
+        for (unsigned i = 0; i < NAMES; i++) {
             if (!found[i])
-                found[i] = ms_elf_symbol(&elf, loader_names[i]);
+                found[i] = ms_elf_symbol(&elf, names[i]);
         }
     }
+    for (unsigned i = 0; i < MS_REAL_ENDS; i++)
+        __atomic_store_n(&ms_real_ends[i], (void *)found[LOADER_NAMES + i], __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1], __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))found[2], __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))found[3], __ATOMIC_RELAXED);

@@ -28,6 +28,7 @@ include tests/lookups/local.mk
 include tests/cli/local.mk
 include tests/thirdparty/local.mk
 include tests/programs/local.mk
+include tests/ledger/local.mk
 include tests/bench/local.mk
 
 # The harness itself: that what it promises to tests holds.

@@ -294,6 +294,11 @@ void ms_table_drop(enum ms_table table)
         atomic_fetch_add_explicit(&header()->tables[table].dropped, 1, memory_order_relaxed);
 }
 
+void ms_table_set_dropped(enum ms_table table, uint64_t count)
+{
+    atomic_store_explicit(&tables[table].dropped, count, memory_order_relaxed);
+}
+
 uint64_t ms_table_dropped(enum ms_table table)
 {
     return atomic_load_explicit(&tables[table].dropped, memory_order_relaxed);

@@ -125,5 +125,6 @@ int ms_store_load(int fd, bool live, char *error, size_t error_bytes);
 /** For store_load.c: reserves the range and makes an empty header; the first `bytes` of a table. */
 int ms_store_open(void);
 bool ms_store_commit(enum ms_table table, uint64_t bytes);
+void ms_table_set_dropped(enum ms_table table, uint64_t count);
 
 #endif

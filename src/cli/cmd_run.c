@@ -16,6 +16,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
+#include "cli/ledgers.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
 #include "report/text.h"
@@ -279,6 +280,7 @@ static int follow(const struct run_options *options, const char *path, char **ar
     if (status)
         return status;
     if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {
+        ms_ledgers_complete(pattern, &child, since);
         ms_outcome_find(pattern, child.pid, since, &outcome);
         ms_outcome_symbolize(&outcome);
         if (!options->quiet && outcome.count)

@@ -9,13 +9,19 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/c
 	src/cli/child.h src/cli/child.c src/cli/preload.h src/cli/preload.c src/cli/outcome.h src/cli/outcome.c \
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
-	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c
+	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c \
+	src/cli/ledgers.h src/cli/ledgers.c src/cli/cmd_recover.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # What the command needs of floor 0, compiled without the hooks' flags.
 CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def src/base/options.c \
 	src/base/options_value.h src/base/options_value.c
-memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES)
+# The record of another process is read and reported by the code that does so at exit.
+CLI_LEDGER_SOURCES = src/base/lock.h src/base/lock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
+	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
+	src/stack/stack.h src/stack/tree.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c \
+	src/report/report.h $(REPORT_JSON_SOURCES)
+memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_memshim_SOURCES = src/report/report_schema.c
 memshim_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
 memshim_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
@@ -25,7 +31,7 @@ endif
 # The manual pages and the completion, from cmds.def.
 EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in)
 cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 \
-	docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
+	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI
 nodist_man1_MANS += $(cli_pages)

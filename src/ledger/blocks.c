@@ -35,6 +35,9 @@ struct MS_CACHELINE shard {
 
 static struct shard shards[MS_SHARDS] = {[0 ... MS_SHARDS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_BLOCKS)}};
 
+static atomic_bool reported;
+static void (*tell)(uint64_t late_frees);
+
 static uint64_t hash(unsigned space, uint64_t key)
 {
     uint64_t h = (key ^ (uint64_t)space << 61) * 0x9e3779b97f4a7c15u;
@@ -223,6 +226,13 @@ void ms_ledger_alloc(const struct ms_block *new_block)
     ms_unlock(&shard->lock);
 }
 
+static void count_late(void)
+{
+    uint64_t before = atomic_fetch_add_explicit(&ms_process()->late_frees, 1, memory_order_relaxed);
+    if (tell)
+        tell(before + 1);
+}
+
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
 {
     uint64_t h = hash(space, key);
@@ -236,7 +246,15 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
         found = true;
     }
     ms_unlock(&shard->lock);
+    if (MS_UNLIKELY(atomic_load_explicit(&reported, memory_order_relaxed)) && found)
+        count_late();
     return found;
+}
+
+void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
+{
+    tell = tell_func;
+    atomic_store_explicit(&reported, true, memory_order_release);
 }
 
 void ms_ledger_free_commit(const struct ms_block *block)
@@ -374,6 +392,7 @@ uint64_t ms_blocks_replaced(void)
 
 void ms_blocks_reset(void)
 {
+    atomic_store_explicit(&reported, false, memory_order_relaxed);
     memset((void *)shards, 0, sizeof shards);
     for (unsigned i = 0; i < MS_SHARDS; i++) {
         shards[i].lock.rank = MS_RANK_BLOCKS;

@@ -52,6 +52,11 @@ void ms_events_freeze(uint64_t now_ns)
     frozen_ns = now_ns ? now_ns : 1;
 }
 
+bool ms_events_frozen(void)
+{
+    return frozen_ns != 0;
+}
+
 void ms_ledger_init(const struct ms_api_info *apis, unsigned count)
 {
     ms_ledger_now();
@@ -172,38 +177,50 @@ void ms_events_context_died(const struct ms_context_died *death)
     ms_unlock(&list_lock);
 }
 
-/* Ring of `size` with `total` ever put in: the number of the i-th that is left; false past the last. */
-static bool ring_number(unsigned i, uint64_t total, unsigned size, uint64_t *number_p, uint64_t *lost_p)
+/* The i-th row that is left of a ring with `total` ever put in; NULL past the last. The oldest may have been
+ * in the middle of giving way to the next when its process was killed. */
+static const void *ring_at(enum ms_table table, const void *rows, size_t row_bytes, uint64_t size, unsigned i,
+                           uint64_t total, uint64_t *lost_p)
 {
+    uint64_t there = ms_table_rows(table), number;
+    const char *row = NULL;
     *lost_p = total > size ? total - size : 0;
-    *number_p = *lost_p + i;
-    return *number_p < total;
+    for (unsigned skipped = 0; skipped < 2; skipped++) {
+        number = *lost_p + i;
+        if (number >= total || number % size >= there)
+            return NULL;
+        row = (const char *)rows + *lost_p % size * row_bytes; /* `number` comes first in each row */
+        if (atomic_load_explicit((const _Atomic uint64_t *)(const void *)row, memory_order_acquire) ==
+            *lost_p + 1)
+            break;
+        ++*lost_p;
+    }
+    row = (const char *)rows + number % size * row_bytes;
+    uint64_t found = atomic_load_explicit((const _Atomic uint64_t *)(const void *)row, memory_order_acquire);
+    return found == number + 1 ? row : NULL;
 }
 
 bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
 {
-    uint64_t number;
     ms_lock(&list_lock);
-    bool found = ring_number(i, atomic_load(&ms_process()->oom_count), MS_OOM_MAX, &number, lost_p) &&
-                 number % MS_OOM_MAX < ms_table_rows(MS_TABLE_OOMS);
-    if (found)
-        memcpy((void *)oom_p, &MS_ROWS(OOMS, struct ms_oom)[number % MS_OOM_MAX], sizeof *oom_p);
+    const struct ms_oom *row = ring_at(MS_TABLE_OOMS, MS_ROWS(OOMS, struct ms_oom), sizeof *row, MS_OOM_MAX,
+                                       i, atomic_load(&ms_process()->oom_count), lost_p);
+    if (row)
+        memcpy((void *)oom_p, row, sizeof *oom_p);
     ms_unlock(&list_lock);
-    return found;
+    return row != NULL;
 }
 
 bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
 {
-    uint64_t number;
     ms_lock(&list_lock);
-    bool found =
-        ring_number(i, atomic_load(&ms_process()->death_count), MS_CONTEXTS_DIED_MAX, &number, lost_p) &&
-        number % MS_CONTEXTS_DIED_MAX < ms_table_rows(MS_TABLE_DEATHS);
-    if (found)
-        memcpy((void *)death_p, &MS_ROWS(DEATHS, struct ms_context_died)[number % MS_CONTEXTS_DIED_MAX],
-               sizeof *death_p);
+    const struct ms_context_died *row =
+        ring_at(MS_TABLE_DEATHS, MS_ROWS(DEATHS, struct ms_context_died), sizeof *row, MS_CONTEXTS_DIED_MAX,
+                i, atomic_load(&ms_process()->death_count), lost_p);
+    if (row)
+        memcpy((void *)death_p, row, sizeof *death_p);
     ms_unlock(&list_lock);
-    return found;
+    return row != NULL;
 }
 
 /* Rare, and perhaps before there is a file. */

@@ -149,6 +149,8 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
                           uint64_t *values, unsigned max);
 unsigned ms_timeline_buckets(void);
 void ms_timeline_reset(void);
+/** In a reader: takes the timelines of that many stretches that were read, as far as they are whole. */
+void ms_timeline_adopt(unsigned count);
 
 /* events.c: what is counted besides blocks. */
 struct MS_CACHELINE ms_api_row {
@@ -198,6 +200,7 @@ bool ms_events_device(int device, struct ms_device_info *info_p);
 void ms_events_reset(void);
 /** In a reader: time stands still. */
 void ms_events_freeze(uint64_t now_ns);
+bool ms_events_frozen(void);
 /** When time began, CLOCK_MONOTONIC. */
 uint64_t ms_events_started_ns(void);
 

@@ -147,6 +147,11 @@ static void say_error(int error)
                       path, strerrordesc_np(error));
 }
 
+static bool has_aborted(void)
+{
+    return atomic_load_explicit(&ms_process()->end_reason, memory_order_relaxed) == MS_END_SIGNAL;
+}
+
 static MS_NOINLINE void touch_slowly(int error)
 {
     int saved_errno = errno;
@@ -159,6 +164,10 @@ static MS_NOINLINE void touch_slowly(int error)
     ms_events_touch();
     if (error)
         say_error(error);
+    /* A handler of SIGABRT jumped out of it: the process lives. (Handlers of quick_exit use the GPU as well,
+     * but do end.) */
+    if (has_aborted())
+        ms_journal_end_taken_back();
     errno = saved_errno;
 }
 
@@ -166,7 +175,7 @@ void ms_ledger_touch(void)
 {
     int error = atomic_load_explicit(&ms_store_error, memory_order_relaxed);
     if (MS_UNLIKELY(!atomic_load_explicit(&opened, memory_order_acquire) ||
-                    error != atomic_load_explicit(&error_said, memory_order_relaxed)))
+                    error != atomic_load_explicit(&error_said, memory_order_relaxed) || has_aborted()))
         touch_slowly(error);
 }
 

@@ -89,6 +89,9 @@ void ms_ledger_alloc(const struct ms_block *block);
  * Returns false if the key was never seen (counted by the caller through ms_ledger_unseen_free once the
  * vendor accepted it). */
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p);
+/** From now on the record is reported: frees are late. `tell` (may be NULL) hears how many there were, each
+ * time. */
+void ms_ledger_reported(void (*tell)(uint64_t late_frees));
 /** The vendor accepted it. */
 void ms_ledger_free_commit(const struct ms_block *block);
 /** The vendor refused: the block lives on as if nothing had happened. */

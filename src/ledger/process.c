@@ -41,6 +41,11 @@ void ms_process_open(void)
     atomic_store_explicit(&own, row, memory_order_release);
 }
 
+void ms_process_adopt(void)
+{
+    atomic_store_explicit(&own, MS_ROWS(PROCESS, struct ms_process), memory_order_release);
+}
+
 void ms_process_reset(void)
 {
     atomic_store_explicit(&own, NULL, memory_order_relaxed);

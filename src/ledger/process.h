@@ -43,6 +43,8 @@ _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row o
 /** The row; never NULL (without memory for it, one outside the record). */
 struct ms_process *ms_process(void);
 void ms_process_open(void);
+/** In a reader: the row as it was read. */
+void ms_process_adopt(void);
 void ms_process_reset(void);
 
 /** Remember the directory in which the program was started. From the constructor. */

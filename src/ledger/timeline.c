@@ -12,7 +12,12 @@
 
 #include "ledger/internal.h"
 
-enum { SHIFT_START = 20, BUCKETS_DEFAULT = 2048 }; /* a stretch is about a millisecond at first */
+enum {
+    SHIFT_START = 20,
+    BUCKETS_DEFAULT = 2048,
+    BUCKETS_MIN = 16,
+    BUCKETS_MAX = 1 << 20
+}; /* a stretch is about a millisecond at first */
 
 static unsigned buckets = BUCKETS_DEFAULT;
 static struct ms_timeline *_Atomic timelines[MS_ACCOUNTS];
@@ -105,6 +110,25 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
     for (unsigned i = (timeline->last >> coarser) + 1; i < count; i++)
         values[i] = live;
     return count;
+}
+
+static bool is_whole(const struct ms_timeline *timeline)
+{
+    return timeline->shift && timeline->shift < 63 && timeline->last < buckets;
+}
+
+void ms_timeline_adopt(unsigned count)
+{
+    buckets = count >= BUCKETS_MIN && count <= BUCKETS_MAX ? count : BUCKETS_DEFAULT;
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        uint64_t place = (i + 1) % MS_ACCOUNTS, rows = buckets + 1;
+        struct ms_timeline *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
+        if (ms_table_reserved(MS_TABLE_TIMELINE) < (place + 1) * rows || !is_whole(timeline))
+            continue;
+        for (unsigned k = 0; k <= timeline->last; k++)
+            timeline->values[k] &= INT64_MAX;
+        atomic_store_explicit(&timelines[i], timeline, memory_order_relaxed);
+    }
 }
 
 void ms_timeline_reset(void)

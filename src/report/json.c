@@ -33,22 +33,34 @@ static void write_config(struct ms_out *out)
     ms_out_end_array(out);
 }
 
-static void write_coverage(struct ms_out *out)
+static unsigned long long count_of(const _Atomic uint64_t *counter)
 {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* The number of late frees comes to be known after the report is written, so it has its place. */
+static void write_coverage(struct ms_out *out, struct ms_report_input *input)
+{
+    char text[320];
     const char *line;
     struct ms_process *process = ms_process();
     json_t *blind_spots = json_array();
     for (unsigned i = 0; (line = ms_events_blind_spot(i)) != NULL; i++)
         json_array_append_new(blind_spots, ms_out_string(line));
     ms_out_key(out, "coverage");
-    ms_out_value(out, json_pack("{s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:o, s:I}", "routes", "exported",
-                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_EXPORTED]), "dlsym",
-                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_DLSYM]), "get_proc_address",
-                                (json_int_t)atomic_load(&process->routes[MS_ROUTE_GET_PROC]), "divergent",
-                                (json_int_t)atomic_load(&process->divergent), "unseen_frees",
-                                (json_int_t)atomic_load(&process->unseen_frees), "late_frees",
-                                (json_int_t)atomic_load(&process->late_frees), "blind_spots", blind_spots,
-                                "replaced_blocks", (json_int_t)ms_blocks_replaced()));
+    snprintf(text, sizeof text,
+             "{\"routes\":{\"exported\":%llu,\"dlsym\":%llu,\"get_proc_address\":%llu},\"divergent\":%llu,"
+             "\"unseen_frees\":%llu,\"late_frees\":",
+             count_of(&process->routes[MS_ROUTE_EXPORTED]), count_of(&process->routes[MS_ROUTE_DLSYM]),
+             count_of(&process->routes[MS_ROUTE_GET_PROC]), count_of(&process->divergent),
+             count_of(&process->unseen_frees));
+    ms_out_raw(out, text);
+    input->late_frees_at = ms_out_offset(out);
+    snprintf(text, sizeof text, MS_REPORT_LATE_FREES ",\"blind_spots\":", count_of(&process->late_frees));
+    ms_out_raw(out, text);
+    ms_out_value(out, blind_spots);
+    snprintf(text, sizeof text, ",\"replaced_blocks\":%llu}", (unsigned long long)ms_blocks_replaced());
+    ms_out_raw(out, text);
 }
 
 static uint64_t all_calls(void)
@@ -101,13 +113,20 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
                  ms_objects_dropped());
         ms_out_element(out, json_string(text));
     }
-    if (!snapshot->consistent)
+    if (input->recovered && ms_store_memory_only()) {
+        snprintf(text, sizeof text,
+                 "report: %llu bytes of the record were in the process's memory alone, for want of room in "
+                 "its file",
+                 (unsigned long long)ms_store_memory_only());
+        ms_out_element(out, json_string(text));
+    } else if (!snapshot->consistent) {
         ms_out_element(
             out, json_string("report: written while another thread changed the record; sums may not add up"));
+    }
     ms_out_end_array(out);
 }
 
-void ms_json_write(struct ms_out *out, const struct ms_report_input *input)
+void ms_json_write(struct ms_out *out, struct ms_report_input *input)
 {
     ms_out_begin_object(out);
     ms_out_key(out, "schema_version");
@@ -121,7 +140,7 @@ void ms_json_write(struct ms_out *out, const struct ms_report_input *input)
     ms_json_stacks(out, input);
     ms_json_sites(out, input);
     ms_json_events(out, input);
-    write_coverage(out);
+    write_coverage(out, input);
     write_overhead(out, input);
     write_diagnostics(out, input);
     ms_out_end_object(out);

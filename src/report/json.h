@@ -18,11 +18,15 @@ struct ms_report_input {
     const struct ms_report_stacks *stacks;
     enum ms_end_reason reason;
     int exit_code;
-    uint64_t began_ns; /* of writing, ms_ledger_now() */
+    uint64_t began_ns;      /* of writing, ms_ledger_now() */
+    uint64_t late_frees_at; /* out: where coverage.late_frees is in the file */
+    bool recovered;         /* from the ledger of another process */
 };
 
+/** The number of late frees, in a width that any has. */
+#define MS_REPORT_LATE_FREES "%20llu"
 /** The whole report. */
-void ms_json_write(struct ms_out *out, const struct ms_report_input *input);
+void ms_json_write(struct ms_out *out, struct ms_report_input *input);
 
 void ms_json_run(struct ms_out *out, const struct ms_report_input *input); /* json_run.c: run */
 void ms_json_devices(struct ms_out *out,

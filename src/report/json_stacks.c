@@ -14,6 +14,7 @@
 static const struct {
     const char *start, *owner;
 } known_files[] = {
+    {"libmemshim.so", "memshim"},
     {"libcudart", "cuda_runtime"},
     {"libcuda.so", "cuda_driver"},
     {"libnccl", "nccl"},
@@ -41,14 +42,10 @@ static const struct {
 
 static const char *owner_of(const struct ms_object *object, uint32_t row)
 {
-    uint32_t own_row = UINT32_MAX;
     const char *slash = strrchr(object->path, '/');
     const char *file = slash ? slash + 1 : object->path;
-    ms_object_at((uintptr_t)&ms_json_stacks, &own_row);
     if (row == 0) /* the loader lists the executable first */
         return "program";
-    if (row == own_row)
-        return "memshim";
     for (unsigned i = 0; i < MS_ARRAY_LEN(known_files); i++) {
         if (strncmp(file, known_files[i].start, strlen(known_files[i].start)) == 0)
             return known_files[i].owner;

@@ -18,6 +18,8 @@ enum { HEAP_BYTES = 32 << 20, HEAP_ALIGNMENT = 16 };
 
 static char *heap;
 static size_t heap_used;
+static json_malloc_t alloc_before;
+static json_free_t free_before;
 
 static void *heap_alloc(size_t bytes)
 {
@@ -42,11 +44,13 @@ int ms_out_open(struct ms_out *out, int fd)
         return -1;
     heap = memory;
     heap_used = 0;
+    json_get_alloc_funcs(&alloc_before, &free_before);
     json_set_alloc_funcs(heap_alloc, heap_free);
     json_object_seed(1); /* otherwise it opens /dev/urandom; keys are ours, so nobody can make them collide */
     out->fd = fd;
     out->error = 0;
     out->used = 0;
+    out->written = 0;
     out->fresh = true;
     return 0;
 }
@@ -61,13 +65,20 @@ static void flush(struct ms_out *out)
         else if (written == 0 || errno != EINTR)
             out->error = written == 0 ? EIO : errno;
     }
+    out->written += out->used;
     out->used = 0;
+}
+
+uint64_t ms_out_offset(const struct ms_out *out)
+{
+    return out->written + out->used;
 }
 
 int ms_out_close(struct ms_out *out)
 {
     flush(out);
     munmap(heap, HEAP_BYTES);
+    json_set_alloc_funcs(alloc_before, free_before);
     heap = NULL;
     errno = out->error;
     return out->error ? -1 : 0;

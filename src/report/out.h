@@ -15,11 +15,12 @@ struct ms_out {
     int fd;
     int error; /* errno of the first failure; 0 while all is well */
     size_t used;
-    bool fresh; /* nothing was written yet at this level */
+    uint64_t written; /* bytes before those in the buffer */
+    bool fresh;       /* nothing was written yet at this level */
     char buffer[64 * 1024];
 };
 
-/** Takes over jansson's allocation. Returns 0, or -1 with errno. */
+/** Takes over jansson's allocation until ms_out_close(). Returns 0, or -1 with errno. */
 int ms_out_open(struct ms_out *out, int fd);
 /** Writes what is left and lets go of the memory, not of the descriptor. Returns 0, or -1 with errno: the
  * file is not whole. */
@@ -38,6 +39,8 @@ void ms_out_end_array(struct ms_out *out);
 void ms_out_element(struct ms_out *out, json_t *element);
 /** The next element, without jansson: for arrays of many numbers. */
 void ms_out_number(struct ms_out *out, uint64_t number);
+/** Where the next byte goes in the file. */
+uint64_t ms_out_offset(const struct ms_out *out);
 /** Bytes as they are. */
 void ms_out_raw(struct ms_out *out, const char *text);
 

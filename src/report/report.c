@@ -32,15 +32,24 @@ int ms_report_write(enum ms_end_reason reason, int exit_code)
     return -1;
 }
 
+void ms_report_late_frees(uint64_t count)
+{
+    (void)count;
+}
+
 #else
 
 #include "report/json.h"
 
-enum { BLOCKS_MAX = 10000, TRIES = 16 };
+enum { TRIES = 16 };
 
-static struct ms_snapshot snapshot;
-static struct ms_report_stacks stacks;
-static struct ms_out out;
+/* The report that was written, so that it can be found again. */
+static struct {
+    char path[PATH_MAX];
+    dev_t device;
+    ino_t inode;
+    uint64_t late_frees_at; /* 0 for none */
+} written;
 
 /* Signals that writing can raise: at a file size limit, and at a pipe without a reader. */
 struct held_signals {
@@ -72,44 +81,6 @@ static void release_signals(struct held_signals *held)
     pthread_sigmask(SIG_SETMASK, &held->before, NULL);
 }
 
-static void mention_stacks(void)
-{
-    struct ms_oom oom;
-    uint64_t lost;
-    if (ms_report_stacks_open(&stacks) != 0)
-        return;
-    for (uint32_t i = 0; i < snapshot.site_count; i++)
-        ms_report_stacks_mention(&stacks, snapshot.sites[i].site.stack);
-    for (unsigned i = 0; ms_events_oom(i, &oom, &lost); i++)
-        ms_report_stacks_mention(&stacks, oom.stack);
-    ms_report_stacks_number(&stacks);
-}
-
-/* Returns 0, or -1 with errno. */
-static int write_contents(int fd, enum ms_end_reason reason, int exit_code)
-{
-    struct ms_report_input input = {
-        .snapshot = &snapshot,
-        .stacks = &stacks,
-        .reason = reason,
-        .exit_code = exit_code,
-        .began_ns = ms_ledger_now(),
-    };
-    int result = -1;
-    if (ms_snapshot_take(&snapshot, BLOCKS_MAX) == 0) {
-        mention_stacks();
-        if (ms_out_open(&out, fd) == 0) {
-            ms_json_write(&out, &input);
-            result = ms_out_close(&out);
-        }
-    }
-    int saved_errno = errno;
-    ms_report_stacks_close(&stacks);
-    ms_snapshot_release(&snapshot);
-    errno = saved_errno;
-    return result;
-}
-
 /* A new file beside `path`, so that renaming it stays within one file system. */
 static int open_temporary(const char *path, char *temporary, size_t bytes)
 {
@@ -131,8 +102,12 @@ static int write_beside(const char *path, enum ms_end_reason reason, int exit_co
     int fd = open_temporary(path, temporary, sizeof temporary);
     if (fd < 0)
         return -1;
-    int result = write_contents(fd, reason, exit_code);
+    struct stat status = {.st_ino = 0};
+    int result = ms_report_contents(fd, reason, exit_code, true, &written.late_frees_at);
     int saved_errno = errno;
+    fstat(fd, &status);
+    written.device = status.st_dev;
+    written.inode = status.st_ino;
     if (close(fd) != 0 && result == 0) {
         saved_errno = errno;
         result = -1;
@@ -160,7 +135,7 @@ static int write_to(const char *path, enum ms_end_reason reason, int exit_code)
     int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    int result = write_contents(fd, reason, exit_code);
+    int result = ms_report_contents(fd, reason, exit_code, true, NULL);
     int saved_errno = errno;
     close(fd);
     errno = saved_errno;
@@ -169,7 +144,7 @@ static int write_to(const char *path, enum ms_end_reason reason, int exit_code)
 
 static int write_report(enum ms_end_reason reason, int exit_code)
 {
-    static char path[PATH_MAX];
+    char *path = written.path;
     const char *pattern = ms_option_text(MS_OPT_REPORT);
     struct held_signals held;
     if (strcmp(pattern, "none") == 0 || getauxval(AT_SECURE)) {
@@ -178,7 +153,7 @@ static int write_report(enum ms_end_reason reason, int exit_code)
     }
     ms_process_describe();
     ms_objects_refresh();
-    if (ms_report_expand(pattern, ms_process_directory(), path, sizeof path) != 0) {
+    if (ms_report_expand(pattern, ms_process_directory(), path, sizeof written.path) != 0) {
         ms_log(MS_LOG_ERROR, "report", "MEMSHIM_REPORT: \"%.200s\" makes too long a path", pattern);
         return -1;
     }
@@ -193,6 +168,22 @@ static int write_report(enum ms_end_reason reason, int exit_code)
         ms_log(MS_LOG_ERROR, "report", "cannot write %s: %s", path, strerrordesc_np(error));
     }
     return result;
+}
+
+void ms_report_late_frees(uint64_t count)
+{
+    struct stat status;
+    char text[32];
+    int saved_errno = errno;
+    int fd = written.late_frees_at ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC) : -1;
+    int bytes = snprintf(text, sizeof text, MS_REPORT_LATE_FREES, (unsigned long long)count);
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == written.device &&
+        status.st_ino == written.inode &&
+        pwrite(fd, text, (size_t)bytes, (off_t)written.late_frees_at) != bytes)
+        ms_log(MS_LOG_INFO, "report", "cannot count a late free in %s", written.path);
+    if (fd >= 0)
+        close(fd);
+    errno = saved_errno;
 }
 
 int ms_report_write(enum ms_end_reason reason, int exit_code)

@@ -13,4 +13,13 @@
  * overwrites through a symbolic link. errno is preserved. */
 int ms_report_write(enum ms_end_reason reason, int exit_code);
 
+/** So many blocks were freed after the report was written: put that into it, if it is there still. */
+void ms_report_late_frees(uint64_t count);
+
+/** The report alone, into a descriptor: of this process, or of the one whose ledger was loaded. `at_rest`:
+ * the record does not change. Where the number of late frees is in it goes to `late_frees_at_p` (may be
+ * NULL). Returns 0, or -1 with errno. */
+int ms_report_contents(int fd, enum ms_end_reason reason, int exit_code, bool at_rest,
+                       uint64_t *late_frees_at_p);
+
 #endif

@@ -1,0 +1,136 @@
+/* cmd_recover.c - memshim recover: the report of a process that could not write one, or has not yet.
+ *
+ * Floor 5. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "cli/cli.h"
+#include "cli/ledgers.h"
+
+struct recover_options {
+    const char *output;
+    bool force;
+    char **paths; /* of the ledgers */
+    size_t count;
+    int status;
+};
+
+static int take(void *arg, int id, const char *value)
+{
+    struct recover_options *options = arg;
+
+    if (id == 'f')
+        options->force = true;
+    else
+        options->output = value;
+    return 0;
+}
+
+static void collect(void *arg, const char *path)
+{
+    struct recover_options *options = arg;
+    char **grown = realloc(options->paths, (options->count + 1) * sizeof(*grown));
+
+    if (grown)
+        options->paths = grown;
+    if (grown && (grown[options->count] = strdup(path)))
+        options->count++;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && strlen(text) < 10 && strspn(text, "0123456789") == strlen(text);
+}
+
+/* The ledgers that the operand stands for. Returns an exit status. */
+static int find(const char *operand, struct recover_options *options)
+{
+    struct stat st;
+
+    if (stat(operand, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            collect(options, operand);
+        else if (!ms_ledgers_in(operand, collect, options))
+            ms_cli_error("there is no ledger (memshim-*.ledger) in %s", operand);
+    } else if (is_number(operand)) {
+        if (!ms_ledgers_anywhere(atoi(operand), collect, options))
+            ms_cli_error("process %s has no ledger in %s", operand,
+                         *ms_option_text(MS_OPT_DIR) ? ms_option_text(MS_OPT_DIR)
+                                                     : "/dev/shm, $XDG_RUNTIME_DIR or /tmp");
+    } else {
+        ms_cli_error("cannot read %s: %s", operand, strerror(errno));
+    }
+    return options->count ? MS_EXIT_OK : MS_EXIT_USAGE;
+}
+
+static const char *describe(const struct ms_cli_ledger *ledger)
+{
+    switch (ledger->reason) {
+    case MS_END_RUNNING:
+        return ledger->alive == MS_ALIVE_YES ? "still runs" : "may still run";
+    case MS_END_EXIT:
+        return "left without the normal end";
+    case MS_END_EXEC:
+        return "was replaced by another program";
+    default:
+        return "was killed";
+    }
+}
+
+static int recover(const char *path, const struct recover_options *options)
+{
+    struct ms_cli_ledger ledger;
+    char *beside = NULL;
+    const char *output = options->output;
+    int status;
+
+    if (ms_ledgers_open(path, &ledger) < 0)
+        return MS_EXIT_USAGE;
+    if (!output && asprintf(&beside, "%s.json", path) > 0)
+        output = beside;
+    status = output ? ms_ledgers_write(&ledger, output, options->force) : MS_EXIT_FAILED;
+    if (status == MS_EXIT_OK) {
+        ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
+                    strcmp(output, "-") ? output : "standard output");
+        if (ledger.alive == MS_ALIVE_NO)
+            ms_ledgers_remove(&ledger);
+    }
+    ms_ledgers_close(&ledger);
+    free(beside);
+    return status;
+}
+
+int ms_cmd_recover(int argc, char **argv)
+{
+    struct recover_options options = {0};
+    int first = ms_cli_parse(argc, argv, false, take, &options), status;
+    size_t i;
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (argc - first != 1) {
+        ms_cli_error("takes one ledger, directory or process, got %d; usage: memshim recover [OPTION...] "
+                     "LEDGER|DIR|PID",
+                     argc - first);
+        return MS_EXIT_USAGE;
+    }
+    ms_options_load(environ, NULL, NULL);
+    status = find(argv[first], &options);
+    if (status == MS_EXIT_OK && options.output && options.count > 1) {
+        ms_cli_error("%zu ledgers do not go into one file; name one of them, or leave out -o", options.count);
+        status = MS_EXIT_USAGE;
+    } else {
+        for (i = 0; i < options.count; i++) {
+            int one = recover(options.paths[i], &options);
+            status = status == MS_EXIT_OK ? one : status;
+        }
+    }
+    for (i = 0; i < options.count; i++)
+        free(options.paths[i]);
+    free(options.paths);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* ledgers.h - the ledgers of processes that ended without a report, or still run.
+ *
+ * Floor 5. One ledger is loaded at a time (ledger/recover.h). */
+#ifndef MS_CLI_LEDGERS_H
+#define MS_CLI_LEDGERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/child.h"
+#include "ledger/recover.h"
+
+/** A ledger that is loaded. */
+struct ms_cli_ledger {
+    const char *path;
+    int fd;
+    enum ms_alive alive;
+    enum ms_end_reason reason;
+    int exit_code; /* -1: not known */
+};
+
+/** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */
+int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p);
+void ms_ledgers_close(struct ms_cli_ledger *ledger);
+
+/** Write the report of a loaded ledger to `output` ("-" is standard output). Returns an exit status. */
+int ms_ledgers_write(const struct ms_cli_ledger *ledger, const char *output, bool force);
+/** Remove a ledger whose report is whole; not if it is another file by now. */
+void ms_ledgers_remove(const struct ms_cli_ledger *ledger);
+
+/** Called with the path of each ledger. */
+typedef void (*ms_ledgers_visit_t)(void *arg, const char *path);
+/** Visit the ledgers in one directory. Returns how many. */
+size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg);
+/** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one
+ * process if `pid` is not 0. */
+size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
+
+/** After a run: write the reports that processes of it could not write, since they were killed or left
+ * without the normal end, under the names that `pattern` gives them. `child` is the program itself. */
+void ms_ledgers_complete(const char *pattern, const struct ms_child *child, int64_t since_unix_ns);
+
+#endif

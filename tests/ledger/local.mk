@@ -1,0 +1,12 @@
+# tests/ledger: the file of the record, and how processes end; see docs/testing.md
+check_PROGRAMS += tests/ledger/churn tests/ledger/ends
+tests_ledger_churn_SOURCES = tests/ledger/churn.c
+tests_ledger_churn_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_ledger_churn_LDADD = libcuda.so.1
+tests_ledger_ends_SOURCES = tests/ledger/ends.c
+tests_ledger_ends_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_ledger_ends_LDADD = libcuda.so.1
+
+ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py
+dist_check_SCRIPTS += $(ms_ledger_tests)
+TESTS += $(ms_ledger_tests)
