@@ -344,7 +344,6 @@ static uint64_t end_of_record(bool live)
 int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
 {
     ms_objects_reset();
-    ms_stack_reset();
     ms_ledger_reset();
     if (ms_store_load(fd, live, error, error_bytes) != 0)
         return -1;

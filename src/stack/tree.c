@@ -18,17 +18,9 @@
 #include "base/objects.h"
 #include "base/store.h"
 #include "stack/rules.h"
-#include "stack/stack.h"
+#include "stack/tree.h"
 
 enum { INDEX_START = 4096 };
-
-struct node {
-    uint64_t frame;
-    uint32_t parent;
-    uint32_t generation; /* of the object that holds `frame`, so that its successor at this address is told
-                            apart */
-};
-_Static_assert(sizeof(struct node) == MS_TABLE_NODES_ROW_BYTES, "a row of the ledger; row 0 is no stack");
 
 struct index {
     uint32_t mask;
@@ -38,19 +30,14 @@ struct index {
 static struct ms_lock add_lock = MS_LOCK_INIT(MS_RANK_STACK);
 static struct index *_Atomic current_index;
 
-static struct node *node_at(ms_stack_id id)
-{
-    return &MS_ROWS(NODES, struct node)[id];
-}
-
-static uint32_t hash(const struct node *node)
+static uint32_t hash(const struct ms_node *node)
 {
     uint64_t h = node->frame * 0x9e3779b97f4a7c15u;
     h ^= ((uint64_t)node->parent << 32 | node->generation) + (h >> 29);
     return (uint32_t)((h * 0xbf58476d1ce4e5b9u) >> 32);
 }
 
-static ms_stack_id find(const struct index *index, const struct node *wanted)
+static ms_stack_id find(const struct index *index, const struct ms_node *wanted)
 {
     if (!index)
         return 0;
@@ -58,14 +45,14 @@ static ms_stack_id find(const struct index *index, const struct node *wanted)
         ms_stack_id id = atomic_load_explicit(&index->ids[slot], memory_order_acquire);
         if (id == 0)
             return 0;
-        const struct node *node = node_at(id);
+        const struct ms_node *node = ms_node_at(id);
         if (node->frame == wanted->frame && node->parent == wanted->parent &&
             node->generation == wanted->generation)
             return id;
     }
 }
 
-static void put(struct index *index, const struct node *node, ms_stack_id id)
+static void put(struct index *index, const struct ms_node *node, ms_stack_id id)
 {
     uint32_t slot = hash(node) & index->mask;
     while (atomic_load_explicit(&index->ids[slot], memory_order_relaxed))
@@ -86,12 +73,12 @@ static struct index *roomy_index(void)
         return NULL;
     larger->mask = slots - 1;
     for (ms_stack_id id = 1; id <= count; id++)
-        put(larger, node_at(id), id);
+        put(larger, ms_node_at(id), id);
     atomic_store_explicit(&current_index, larger, memory_order_release);
     return larger;
 }
 
-static ms_stack_id add(const struct node *wanted)
+static ms_stack_id add(const struct ms_node *wanted)
 {
     ms_lock(&add_lock);
     struct index *index = roomy_index();
@@ -100,7 +87,7 @@ static ms_stack_id add(const struct node *wanted)
         ms_stack_id next = ms_stack_count() + 1;
         if (ms_table_reserve(MS_TABLE_NODES, (uint64_t)next + 1)) {
             id = next;
-            *node_at(id) = *wanted;
+            *ms_node_at(id) = *wanted;
             ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);
             put(index, wanted, id);
         }
@@ -116,7 +103,7 @@ static ms_stack_id follow(const uintptr_t *frames, unsigned count, unsigned *lef
     bool reused = ms_objects_any_gone();
     ms_stack_id id = 0;
     while (count) {
-        struct node wanted = {frames[count - 1], id, reused ? ms_object_generation(frames[count - 1]) : 0};
+        struct ms_node wanted = {frames[count - 1], id, reused ? ms_object_generation(frames[count - 1]) : 0};
         ms_stack_id next = find(index, &wanted);
         if (!next)
             break;
@@ -139,7 +126,7 @@ ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
     ms_objects_refresh();
     id = follow(frames, count, &left);
     while (left) {
-        struct node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
+        struct ms_node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
         id = add(&wanted);
         if (!id) {
             ms_table_drop(MS_TABLE_NODES);
@@ -148,30 +135,6 @@ ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
         left--;
     }
     return id;
-}
-
-int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uint32_t *generation_p)
-{
-    if (id == 0 || id > ms_stack_count())
-        return -1;
-    const struct node *node = node_at(id);
-    if (node->parent >= id) /* only in a damaged file */
-        return -1;
-    *parent_p = node->parent;
-    *frame_p = (uintptr_t)node->frame;
-    *generation_p = node->generation;
-    return 0;
-}
-
-uint32_t ms_stack_count(void)
-{
-    uint64_t rows = ms_table_rows(MS_TABLE_NODES);
-    return rows ? (uint32_t)rows - 1 : 0;
-}
-
-uint64_t ms_stack_dropped(void)
-{
-    return ms_table_dropped(MS_TABLE_NODES);
 }
 
 void ms_stack_reset(void)

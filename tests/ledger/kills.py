@@ -33,6 +33,8 @@ def read_log(path):
     live, busy = {}, []
     with open(path, "rb") as log:
         data = log.read()
+    if len(data) < THREADS * ENTRIES * 32:  # it has only just been made
+        return {}, []
     for thread in range(THREADS):
         mine = []
         for entry in range(ENTRIES):
