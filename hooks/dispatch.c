@@ -273,8 +273,12 @@ void ms_call_begin(struct ms_call *call)
         call->passes = true;
         return;
     }
-    /* Cancellation stays deferred over the vendor's function: a thread that died in it would leave this frame linked. */
-    ms_section_enter(&call->section);
+    /* Cancellation stays deferred over the vendor's function, for a thread that died in it would leave this frame linked; the
+     * outermost frame sees to it for those nested in it. */
+    if (ms_thread.outermost)
+        ms_section_enter_nested(&call->section);
+    else
+        ms_section_enter(&call->section);
     if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
         ms_ledger_touch();
     if (!ms_thread.outermost) {
@@ -316,6 +320,8 @@ void ms_call_end(struct ms_call *call, int status)
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
             ms_ledger_call(call->row, status == 0, call->bytes);
         ms_thread.outermost = NULL;
+        ms_section_leave(&call->section);
+    } else {
+        ms_section_leave_nested(&call->section);
     }
-    ms_section_leave(&call->section);
 }

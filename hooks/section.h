@@ -37,4 +37,17 @@ static inline void ms_section_leave(struct ms_section *section)
     errno = section->saved_errno;
 }
 
+/* The same inside a section whose cancellation is deferred already. */
+static inline void ms_section_enter_nested(struct ms_section *section)
+{
+    section->saved_errno = errno;
+    ms_guard_enter();
+}
+
+static inline void ms_section_leave_nested(struct ms_section *section)
+{
+    ms_guard_leave();
+    errno = section->saved_errno;
+}
+
 #endif
