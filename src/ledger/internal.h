@@ -49,6 +49,20 @@ static inline uint8_t ms_slot_tags(unsigned kind, unsigned space, bool outlives_
     return (uint8_t)(kind | space << 4 | (unsigned)outlives_context << 6);
 }
 
+/* What sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken number of
+ * them. */
+struct ms_estimate {
+    uint64_t bytes, count_q8;
+};
+
+/** Adds what one sampled block of `bytes` stands for. */
+static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
+{
+    uint64_t stands_for = ms_stack_sample_bytes(bytes);
+    estimate->bytes += stands_for;
+    estimate->count_q8 += bytes ? (stands_for << 8) / bytes : 0;
+}
+
 /* Everything allocated by one api on one device from one stack.
  *
  * at_peak_bytes: what the site held when its account last rose to a new peak. It is not written at each peak
@@ -67,10 +81,11 @@ struct ms_site {
     uint64_t live_bytes, live_count;
     uint64_t max_bytes; /* the most it ever held */
     uint64_t at_peak_bytes, peak_seen;
-    uint64_t rounding_bytes;             /* bytes - requested, over live blocks */
-    uint64_t died_bytes, died_count;     /* went with their context */
-    uint64_t lifetime_ns_sum;            /* of those that were freed */
-    uint64_t first_ns, last_ns;          /* of its allocations */
+    uint64_t rounding_bytes;         /* bytes - requested, over live blocks */
+    uint64_t died_bytes, died_count; /* went with their context */
+    uint64_t lifetime_ns_sum;        /* of those that were freed */
+    uint64_t first_ns, last_ns;      /* of its allocations */
+    struct ms_estimate estimate;     /* of all that its stack allocated, where stacks are sampled; else 0 */
     uint32_t size_hist[MS_SIZE_CLASSES]; /* [k]: 2^k <= bytes < 2^(k+1); 0 counts in [0] */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
 };

@@ -290,6 +290,8 @@ uint32_t ms_account_add(const struct ms_block *new_block)
         site->total_bytes += block.bytes;
         site->total_count++;
         site->last_ns = block.born_ns;
+        if (ms_stack_sampling() && block.stack)
+            ms_estimate_add(&site->estimate, block.bytes);
     }
     account->kinds[block.kind].total_bytes += block.bytes;
     account->kinds[block.kind].total_count++;

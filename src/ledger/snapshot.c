@@ -186,6 +186,8 @@ static void copy_block(void *arg, const struct ms_block *block)
         struct ms_snapshot_site *site = &snapshot->sites[block->site];
         site->live_first_ns = block->born_ns < site->live_first_ns ? block->born_ns : site->live_first_ns;
         site->live_last_ns = block->born_ns > site->live_last_ns ? block->born_ns : site->live_last_ns;
+        if (site->site.estimate.bytes)
+            ms_estimate_add(&site->live_estimate, block->bytes);
     }
     if (snapshot->block_count < copying->room) {
         snapshot->blocks[snapshot->block_count++] = *block;

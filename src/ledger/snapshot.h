@@ -12,6 +12,7 @@
 struct ms_snapshot_site {
     struct ms_site site;                  /* with at_peak_bytes as of the snapshot */
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
+    struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
 };
 
 struct ms_snapshot_device {

@@ -34,11 +34,22 @@ static json_t *site_hash(const struct ms_report_stacks *stacks, const struct ms_
     return json_string(text);
 }
 
+/* What a sampled stack allocated altogether, as far as its blocks tell. */
+static void add_estimate(json_t *json, const struct ms_estimate *total, const struct ms_estimate *live)
+{
+    json_object_set_new(json, "estimated_total_bytes", json_integer((json_int_t)total->bytes));
+    json_object_set_new(json, "estimated_total_count",
+                        json_integer((json_int_t)((total->count_q8 + 128) >> 8)));
+    json_object_set_new(json, "estimated_live_bytes", json_integer((json_int_t)live->bytes));
+    json_object_set_new(json, "estimated_live_count",
+                        json_integer((json_int_t)((live->count_q8 + 128) >> 8)));
+}
+
 static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
                          const struct ms_report_stacks *stacks)
 {
     const struct ms_site *site = &copy->site;
-    return json_pack(
+    json_t *json = json_pack(
         "{s:I, s:o, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "id",
         (json_int_t)id, "hash", site_hash(stacks, site), "stack",
         (json_int_t)ms_report_stacks_at(stacks, site->stack), "device", (int)site->device, "api",
@@ -49,6 +60,9 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
         (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site), "kind",
         ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count, "first_ns",
         (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
+    if (site->estimate.bytes)
+        add_estimate(json, &site->estimate, &copy->live_estimate);
+    return json;
 }
 
 /* Memory that the program allocated; registering or importing somebody's memory allocates none. */

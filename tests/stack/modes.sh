@@ -16,7 +16,7 @@ define='[globals().update(
 # holds NAME EXPRESSION: over the report, with depth(site), small and large.
 holds() { report "$1" "[$define and ($2)][0]"; }
 
-plan 17
+plan 20
 for mode in all sample fp off; do
     MEMSHIM_STACKS=$mode shimmed "$program" >"$TEST_TMP/out" 2>&1
     try "$mode: the program sees what it should" grep -qx 'failures 1' "$TEST_TMP/out"
@@ -31,6 +31,13 @@ for mode in all sample fp off; do
         # 250 of 4000 are expected; six standard deviations are 92.
         holds "sample: as many of the small ones as their size says" \
             'sum(s["live_count"] for s in small if s["stack"]) in range(158, 343)'
+        # The same six deviations, of the bytes and the blocks that those few stand for.
+        holds "sample: and they stand for about all of them" \
+            '0.63 < sum(s.get("estimated_live_count", 0) for s in small) / 4000 < 1.37'
+        holds "sample: in bytes as well" \
+            '0.63 < sum(s.get("estimated_total_bytes", 0) for s in small) / (4000 * 65536) < 1.37'
+        holds "sample: a large one stands for itself" \
+            'large[0]["estimated_live_bytes"] == large[0]["live_bytes"] and large[0]["estimated_live_count"] == 10'
         holds "sample: all of the large ones, whole" 'large[0]["live_count"] == 10 and depth(large[0]) >= 24'
         ;;
     off) report "off: none" 'all(s["stack"] == 0 for s in r["sites"]) and len(r["stacks"]) <= 1' ;;
