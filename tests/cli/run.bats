@@ -234,6 +234,7 @@ END
 }
 
 @test "dispositions and mask are the program's as they were the command's" {
+    need_plain "a shell and its tools"
     trap '' USR2
     grep -E '^Sig(Ign|Blk)' /proc/self/status >plain.txt
     "$TEST_BIN" run -q -- grep -E '^Sig(Ign|Blk)' /proc/self/status >followed.txt
