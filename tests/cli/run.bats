@@ -239,7 +239,10 @@ END
     grep -E '^Sig(Ign|Blk)' /proc/self/status >plain.txt
     "$TEST_BIN" run -q -- grep -E '^Sig(Ign|Blk)' /proc/self/status >followed.txt
     trap - USR2
-    cmp plain.txt followed.txt
+    # Signal 33 is the C library's own, and ThreadSanitizer's in the command.
+    sed -i -E 's/(:\s*)[0-9a-f]{8}/\1/' plain.txt followed.txt
+    grep -q '^SigIgn:.*800$' plain.txt
+    diff plain.txt followed.txt
 }
 
 @test "a stopped program stops the command, and goes on with it" {

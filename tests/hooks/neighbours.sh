@@ -57,7 +57,7 @@ host() { # NAME COMPILER FLAG PRELOAD
 LIMIT=60
 host "a host with gcc's AddressSanitizer" gcc -fsanitize=address "$(gcc -print-file-name=libasan.so):$TEST_LIB"
 # memshim is not built with the sanitizer, which cannot see its locks then: TSAN_OPTIONS says to look at the host alone.
-export TSAN_OPTIONS=ignore_noninstrumented_modules=1
+export TSAN_OPTIONS="$TSAN_OPTIONS:ignore_noninstrumented_modules=1"
 host "a host with gcc's ThreadSanitizer" gcc -fsanitize=thread "$(gcc -print-file-name=libtsan.so):$TEST_LIB"
 host "a host with gcc's UndefinedBehaviorSanitizer" gcc -fsanitize=undefined "$TEST_LIB"
 host "a host with clang's AddressSanitizer" clang -fsanitize=address "$TEST_LIB"
