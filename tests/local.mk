@@ -29,6 +29,7 @@ include tests/cli/local.mk
 include tests/thirdparty/local.mk
 include tests/programs/local.mk
 include tests/ledger/local.mk
+include tests/fuzz/local.mk
 include tests/bench/local.mk
 
 # The harness itself: that what it promises to tests holds.

@@ -56,6 +56,10 @@ static void MS_PRINTF(2, 3) complain(struct listener *listener, const char *form
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    for (char *c = line; *c; c++) { /* a line stays one, whatever a variable holds */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
     listener->count++;
     if (listener->complain)
         listener->complain(listener->arg, line);

@@ -103,11 +103,11 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
         return count;
     unsigned coarser = shift - ms_timeline_shift(timeline);
     for (unsigned i = 0; i <= timeline->last; i++) {
-        unsigned target = i >> coarser;
+        uint64_t target = (uint64_t)i >> coarser;
         if (target < count)
             values[target] = larger(values[target], timeline->values[i]);
     }
-    for (unsigned i = (timeline->last >> coarser) + 1; i < count; i++)
+    for (uint64_t i = ((uint64_t)timeline->last >> coarser) + 1; i < count; i++)
         values[i] = live;
     return count;
 }

@@ -1,5 +1,5 @@
 # tests/ledger: the file of the record, and how processes end; see docs/testing.md
-check_PROGRAMS += tests/ledger/churn tests/ledger/ends
+check_PROGRAMS += tests/ledger/churn tests/ledger/ends tests/ledger/many tests/ledger/fakefs.so
 tests_ledger_churn_SOURCES = tests/ledger/churn.c
 tests_ledger_churn_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ledger_churn_LDADD = libcuda.so.1
@@ -7,6 +7,12 @@ tests_ledger_ends_SOURCES = tests/ledger/ends.c
 tests_ledger_ends_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ledger_ends_LDADD = libcuda.so.1
 
-ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py
+tests_ledger_many_SOURCES = tests/ledger/many.c
+tests_ledger_many_LDADD = libcuda.so.1
+tests_ledger_fakefs_so_SOURCES = tests/ledger/fakefs.c
+tests_ledger_fakefs_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_ledger_fakefs_so_LDFLAGS = -shared
+
+ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)

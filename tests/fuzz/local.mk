@@ -1,0 +1,18 @@
+# tests/fuzz: readers of what others wrote. Under make check each is driven for two seconds by driver.c; scripts/fuzz drives them longer.
+ms_fuzz_common = tests/fuzz/fuzz.h tests/fuzz/file.c tests/fuzz/driver.c
+ms_fuzz_tests = tests/fuzz/fuzz_options
+check_PROGRAMS += tests/fuzz/fuzz_options
+tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options.h src/base/options.def \
+	src/base/options.c src/base/options_value.h src/base/options_value.c $(ms_fuzz_common)
+if BUILD_CLI
+ms_fuzz_tests += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
+check_PROGRAMS += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
+tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(CLI_LEDGER_SOURCES) $(CLI_BASE_SOURCES) $(ms_fuzz_common)
+tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_ledger_LDADD = $(JANSSON_LIBS)
+tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c $(CLI_READ_SOURCES) $(ms_fuzz_common)
+nodist_tests_fuzz_fuzz_report_SOURCES = src/report/report_schema.c
+tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
+tests_fuzz_fuzz_report_LDADD = -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+endif
+TESTS += $(ms_fuzz_tests)
