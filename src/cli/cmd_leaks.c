@@ -126,7 +126,7 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
 static void print_text(FILE *out, const struct ms_report *report, json_t **leaks, size_t count)
 {
     json_int_t bytes = 0, blocks = 0, suppressed = 0;
-    size_t i;
+    size_t sites = 0, i;
 
     for (i = 0; i < count; i++) {
         if (!strcmp(ms_report_text(leaks[i], "class"), "suppressed")) {
@@ -135,13 +135,14 @@ static void print_text(FILE *out, const struct ms_report *report, json_t **leaks
         }
         bytes += ms_report_int(leaks[i], "bytes");
         blocks += ms_report_int(leaks[i], "count");
+        sites++;
     }
     if (!count) {
         fputs("no leaks\n", out);
         return;
     }
     fprintf(out, "%s leaked in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(bytes).text,
-            blocks, blocks == 1 ? "" : "s", count, count == 1 ? "" : "s");
+            blocks, blocks == 1 ? "" : "s", sites, sites == 1 ? "" : "s");
     if (suppressed)
         fprintf(out, "; %s more suppressed", ms_text_size(suppressed).text);
     fputc('\n', out);

@@ -19,6 +19,7 @@
 #include "cli/ledgers.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
+#include "cli/suppress.h"
 #include "report/text.h"
 
 struct run_options {
@@ -283,6 +284,8 @@ static int follow(const struct run_options *options, const char *path, char **ar
         ms_ledgers_complete(pattern, &child, since);
         ms_outcome_find(pattern, child.pid, since, &outcome);
         ms_outcome_symbolize(&outcome);
+        if (!options->quiet)
+            ms_suppress_note_used();
         if (!options->quiet && outcome.count)
             print_found(&outcome);
         else if (!options->quiet)
@@ -308,6 +311,8 @@ int ms_cmd_run(int argc, char **argv)
     status = set_variables(&options, &pattern);
     if (!status)
         status = ms_child_find(argv[first], &path);
+    if (!status && ms_suppress_load() < 0)
+        status = MS_EXIT_USAGE;
     if (!status)
         status = clear_way(pattern, options.force);
     if (!status && ms_preload_set(options.sim) < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/suppress.h"
 #include "report/symbols.h"
 
 static void count_module(void *arg, const char *line)
@@ -22,13 +23,15 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
     unsigned unusable = 0;
     char error[4608];
 
+    if (ms_suppress_load() < 0)
+        return -1;
     if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
         ms_cli_error("%s", error);
         return -1;
     }
-    if (ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
-        return 0;
-    ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
+    if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
+        ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
+    ms_suppress_apply(report_p);
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
                     "symbolize says which",

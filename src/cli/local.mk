@@ -10,7 +10,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/c
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
 	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c \
-	src/cli/ledgers.h src/cli/ledgers.c src/cli/cmd_recover.c
+	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # What the command needs of floor 0, compiled without the hooks' flags.

@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/suppress.h"
 #include "report/symbols.h"
 
 char *ms_outcome_pattern(void)
@@ -168,6 +169,7 @@ void ms_outcome_symbolize(struct ms_outcome *outcome)
         if (ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
             continue;
         ms_symbols_resolve(report, &places, note_module, NULL, &result);
+        ms_suppress_apply(report);
         ms_outcome_store(outcome->found[i].path, report);
     }
 }

@@ -33,7 +33,7 @@ char *ms_outcome_fixed_path(const char *pattern);
 /** Read the reports that `pattern` can have become on this host and that were begun at `since_unix_ns` or
  * later. */
 void ms_outcome_find(const char *pattern, pid_t pid, int64_t since_unix_ns, struct ms_outcome *outcome_p);
-/** Resolve the names of every report found and write it back in place. */
+/** Resolve the names of every report found, mark the leaks that are suppressed, and write it back in place. */
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
 

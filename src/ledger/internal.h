@@ -20,6 +20,7 @@ enum {
     MS_SITES_MAX = MS_TABLE_SITES_ROWS,
     MS_SIZE_CLASSES = 48,
     MS_SPANS = 16,
+    MS_SPAN_SHIFT_START = 20, /* a span is about a millisecond at first */
     MS_OOM_MAX = MS_TABLE_OOMS_ROWS,
     MS_OOM_TOP_SITES = 5,
     MS_BLIND_SPOT_BYTES = MS_TABLE_BLIND_SPOTS_ROW_BYTES,
@@ -122,6 +123,9 @@ uint32_t ms_site_count(void);
 struct ms_site *ms_site_at(uint32_t site);
 /** at_peak_bytes as of now. Under the account's lock. */
 uint64_t ms_site_at_peak(const struct ms_account *account, const struct ms_site *site);
+/** Whether what it holds rose in at least three quarters of the spans after the one in which it began, of
+ * which there must be five, and has not fallen by more than a quarter since. marks[] must be up to date. */
+bool ms_site_is_growing(const struct ms_site *site);
 /** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
 void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live);
 uint64_t ms_sites_dropped(void);

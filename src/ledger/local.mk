@@ -1,5 +1,5 @@
 # src/ledger: floor 2, see docs/architecture.md
 LEDGER_SOURCES = src/ledger/ledger.h src/ledger/internal.h src/ledger/process.h src/ledger/process.c \
 	src/ledger/journal.h src/ledger/journal.c src/ledger/check.h src/ledger/snapshot.h \
-	src/ledger/ledger.c src/ledger/blocks.c src/ledger/sites.c src/ledger/timeline.c src/ledger/events.c \
+	src/ledger/ledger.c src/ledger/blocks.c src/ledger/sites.c src/ledger/growth.c src/ledger/timeline.c src/ledger/events.c \
 	src/ledger/snapshot.c

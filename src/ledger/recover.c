@@ -139,6 +139,9 @@ static void clean_site(struct ms_site *site)
     clamp(&site->died_bytes, site->total_bytes);
     clamp(&site->free_count, site->total_count - site->died_count);
     clamp(&site->lifetime_ns_sum, INT64_MAX);
+    clamp(&site->estimate.bytes, INT64_MAX);
+    for (unsigned i = 0; i < MS_SPANS; i++)
+        clamp(&site->marks[i], INT64_MAX);
     clamp(&site->first_ns, INT64_MAX);
     clamp(&site->last_ns, INT64_MAX);
     site->peak_seen = ms_account_of(site->device)->peaks;

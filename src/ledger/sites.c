@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "ledger/process.h"
 
-enum { INDEX_START = 64, SPAN_SHIFT_START = 20 };
+enum { INDEX_START = 64 };
 
 /* What a process needs to find the sites of a device. */
 static struct own {
@@ -128,7 +128,7 @@ static uint32_t new_site(const struct ms_block *block)
     site->api = block->api;
     site->kind = block->kind;
     site->first_ns = block->born_ns;
-    site->span_shift = SPAN_SHIFT_START;
+    site->span_shift = MS_SPAN_SHIFT_START;
     atomic_store_explicit(&site->state, 1, memory_order_release);
     return (uint32_t)number;
 }
@@ -152,27 +152,6 @@ static uint32_t find_site(struct own *mine, const struct ms_block *block)
     mine->index[slot] = number + 1;
     mine->count++;
     return number;
-}
-
-/* Two spans become one, until `now_ns` is in one of them. A mark is of the end of its span, and the last span
- * has not ended. */
-static void widen_spans(struct ms_site *site, uint64_t now_ns)
-{
-    while (now_ns >> site->span_shift >= MS_SPANS) {
-        for (unsigned i = 0; i < site->span_last / 2; i++)
-            site->marks[i] = site->marks[2 * i + 1];
-        site->span_last /= 2;
-        site->span_shift++;
-    }
-}
-
-void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live)
-{
-    if (MS_LIKELY(now_ns >> site->span_shift <= site->span_last))
-        return;
-    widen_spans(site, now_ns);
-    while (site->span_last < now_ns >> site->span_shift)
-        site->marks[site->span_last++] = live;
 }
 
 /* What the vendor was asked for beyond what the program asked for. */

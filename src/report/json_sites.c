@@ -80,12 +80,13 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
         return;
     uint64_t first_ns = site->died_count ? site->first_ns : copy->live_first_ns;
     uint64_t last_ns = site->died_count ? site->last_ns : copy->live_last_ns;
-    ms_out_element(out, json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:i, s:s, s:I}", "site", (json_int_t)id,
-                                  "bytes", (json_int_t)(site->live_bytes + site->died_bytes), "count",
-                                  (json_int_t)count, "class", "at_exit", "first_ns", (json_int_t)first_ns,
-                                  "last_ns", (json_int_t)last_ns, "device", (int)site->device, "kind",
-                                  ms_json_kind_name(site->kind), "died_with_context_bytes",
-                                  (json_int_t)site->died_bytes));
+    ms_out_element(out,
+                   json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:i, s:s, s:I}", "site", (json_int_t)id, "bytes",
+                             (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count,
+                             "class", ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns",
+                             (json_int_t)first_ns, "last_ns", (json_int_t)last_ns, "device",
+                             (int)site->device, "kind", ms_json_kind_name(site->kind),
+                             "died_with_context_bytes", (json_int_t)site->died_bytes));
 }
 
 static json_t *block_json(const struct ms_block *block)

@@ -68,3 +68,30 @@ END
     [[ $err == *"self.json: 1 module is not here"* ]]
     [[ $out == *"    program+0x"* ]]
 }
+
+@test "MEMSHIM_SUPPRESSIONS: leak: lines match functions, files and modules, as parts or from end to end" {
+    suppress() {
+        printf '%s\n' "$@" >known.supp
+        MEMSHIM_SUPPRESSIONS=known.supp try leaks "$data/train.json"
+        [ "$status" -eq 0 ]
+    }
+    suppress '# known' '' 'leak:make_w*ts'
+    [[ $out == "1.0 MiB leaked in 2 blocks"*"2.0 MiB more suppressed"* ]]
+    suppress 'leak:train.c'
+    [[ $out == "0 B leaked in 0 blocks at 0 sites; 3.0 MiB more suppressed"* ]]
+    suppress 'leak:libstripped.so'
+    [[ $out == *"1.0 MiB more suppressed"* ]]
+    suppress 'leak:^make_weights$'
+    [[ $out == *"2.0 MiB more suppressed"* ]]
+    suppress 'leak:^weights' 'leak:make$' 'leak:make?weights' 'leak:[m]ake'
+    [[ $out == "3.0 MiB leaked in 3 blocks"* ]]
+    absent grep -q "more suppressed" out.txt
+}
+
+@test "a file of suppressions that cannot be read, or is none, is refused by name and line" {
+    MEMSHIM_SUPPRESSIONS=missing.supp try leaks "$data/train.json"
+    refused 2 "MEMSHIM_SUPPRESSIONS" "missing.supp"
+    printf 'leak:fine\nrace:other\n' >bad.supp
+    MEMSHIM_SUPPRESSIONS=bad.supp try leaks "$data/train.json"
+    refused 2 "bad.supp:2" "race:other" "leak:TEMPLATE"
+}

@@ -251,6 +251,54 @@ static void test_fork(void)
     ok(give(0x1000), "its parent goes on");
 }
 
+static void at(unsigned milliseconds)
+{
+    ms_events_freeze((uint64_t)milliseconds << 20);
+}
+
+/* A hundred steps: one site takes all at once, one more with each, one holds a little for a moment, one fills
+ * up and is emptied, one goes up and down. */
+static void test_growth(void)
+{
+    start();
+    for (unsigned step = 0; step < 100; step++) {
+        at(1 + step * 3);
+        for (uint64_t i = 0; step == 2 && i < 50; i++)
+            take(0x100000 + i * 64, 64, 1, 0);
+        take(0x200000 + step * 64, 64, 2, 0);
+        take(0x300000, 64, 3, 0);
+        give(0x300000);
+        take(0x400000 + step * 64, 64, 4, 0);
+        if (step % 2)
+            give(0x500000);
+        else
+            take(0x500000, 64, 5, 0);
+    }
+    for (uint64_t step = 0; step < 90; step++)
+        give(0x400000 + step * 64);
+    at(301);
+    look();
+    ok(!ms_site_is_growing(site_of(1)), "what is taken once and kept does not grow");
+    ok(ms_site_is_growing(site_of(2)), "what takes more and more does");
+    ok(!ms_site_is_growing(site_of(3)), "what is always given back does not");
+    ok(!ms_site_is_growing(site_of(4)), "nor what was given back in the end");
+    ok(!ms_site_is_growing(site_of(5)), "nor what goes up and down");
+    ok(site_of(2)->span_shift == 25 && site_of(2)->span_last == 9, "spans grow with the run");
+    is_u64(site_of(2)->marks[4], 64 * 53, "a mark is what was held at the end of its span");
+    at(3000);
+    look();
+    ok(!ms_site_is_growing(site_of(2)), "what has long stopped growing does not grow");
+    ms_events_freeze(0);
+    start();
+    at(1);
+    take(1, 64, 1, 0);
+    at(2);
+    take(2, 64, 1, 0);
+    at(3);
+    look();
+    ok(!ms_site_is_growing(site_of(1)), "two steps are no growth");
+}
+
 enum { THREADS = 8, ROUNDS = 20000, SLOTS = 256 };
 static atomic_bool stop;
 static atomic_int bad_results;
@@ -324,6 +372,8 @@ int main(void)
     test_cut();
     test_fork();
     test_held_lock();
+    test_growth();
+    start();
     is_int(errno, 44, "errno is left alone");
     test_threads();
     return done();
