@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "cli/cli.h"
 #include "cli/closure.h"
 #include "cli/doctor.h"
 #include "cli/preload.h"
+#include "ledger/journal.h"
 
 static json_t *path_or_null(const char *path)
 {
@@ -39,8 +42,33 @@ static json_t *other_preloads(void)
     return array;
 }
 
+static bool takes_ledger(const char *directory)
+{
+    struct statfs system;
+
+    return directory && *directory && access(directory, W_OK | X_OK) == 0 &&
+           statfs(directory, &system) == 0 && !ms_journal_network_name((unsigned long)system.f_type);
+}
+
+/* Where the library would put a ledger, in its order; NULL where it would keep it in memory alone. */
+static const char *ledger_directory(void)
+{
+    const char *chosen, *runtime = getenv("XDG_RUNTIME_DIR");
+
+    ms_options_load(environ, NULL, NULL); /* what is wrong with them is said before the run */
+    chosen = ms_option_text(MS_OPT_DIR);
+    if (*chosen)
+        return takes_ledger(chosen) ? chosen : NULL;
+    if (takes_ledger("/dev/shm"))
+        return "/dev/shm";
+    if (runtime && *runtime == '/' && takes_ledger(runtime))
+        return runtime;
+    return takes_ledger("/tmp") ? "/tmp" : NULL;
+}
+
 json_t *ms_doctor_machine(void)
 {
+    const char *ledger = ledger_directory();
     char *driver = ms_closure_find("libcuda.so.1");
     json_t *machine = json_object();
 
@@ -55,7 +83,9 @@ json_t *ms_doctor_machine(void)
     json_object_set_new(machine, "driver", path_or_null(driver));
     json_object_set_new(machine, "device_files", json_boolean(access("/dev/nvidiactl", F_OK) == 0));
     json_object_set_new(machine, "secure", json_boolean(getauxval(AT_SECURE) != 0));
-    json_object_set_new(machine, "ledger", json_string("anonymous memory of each process"));
+    json_object_set_new(
+        machine, "ledger",
+        json_string(ledger ? ledger : "memory of each process alone: what is killed leaves no record"));
     json_object_set_new(machine, "other_preloads", other_preloads());
     free(driver);
     return machine;
