@@ -306,18 +306,13 @@ void ms_call_end(struct ms_call *call, int status)
     call->section.saved_errno = errno;
     ms_guard_enter();
     /* Forked in the middle of the call, by a signal handler perhaps: the record is the parent's. */
-    if (MS_UNLIKELY(!ms_init_owner())) {
-        ms_thread.recording = 0;
-        ms_thread.outermost = NULL;
-        ms_section_leave(&call->section);
-        return;
-    }
-    if (classes[class].after)
+    bool owner = ms_init_owner();
+    if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
     if (call->records)
         ms_thread.recording = 0;
     if (ms_thread.outermost == call) {
-        if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
+        if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT && MS_LIKELY(owner))
             ms_ledger_call(call->row, status == 0, call->bytes);
         ms_thread.outermost = NULL;
         ms_section_leave(&call->section);

@@ -34,8 +34,9 @@
 #define MS_BODY(result, fn, declared, types, passed, ...)                                                   \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                           \
-        struct ms_call ms_call_ = {.row = MS_ROW_##fn, .frame = ms_frame_, .caller = ms_caller_,            \
-                                   .gpu = ms_target_->gpu, .args = {__VA_ARGS__}};                              \
+        struct ms_call ms_call_;                                                                            \
+        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         result ms_status_;                                                                                      \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \

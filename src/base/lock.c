@@ -1,8 +1,7 @@
-/* lock.c - a futex mutex: free, held, held and waited for.
+/* lock.c - a futex mutex; the fast ways are in lock.h.
  *
- * Floor 0. The algorithm is the three-state mutex of "Futexes Are Tricky": only a holder that saw state 2
- * makes a system call to let go. Waiters spin briefly first, for the sections behind these locks take tens of
- * nanoseconds. */
+ * Floor 0. Waiters spin briefly first, for the sections behind these locks take tens of nanoseconds; then
+ * they count themselves and sleep, never for longer than a millisecond at a time (see ms_unlock). */
 #include "config.h"
 
 #include <errno.h>
@@ -15,8 +14,8 @@
 #include "base/lock.h"
 #include "base/log.h"
 
-enum { FREE, HELD, CONTENDED };
-enum { SPINS = 128 };
+enum { FREE, HELD };
+enum { SPINS = 128, NAP_NS = 1000000 };
 
 #ifdef MS_DEBUG_CHECKS
 /* Per rank, the highest address held and how many are held. */
@@ -25,7 +24,7 @@ static MS_TLS struct {
     unsigned count;
 } held[MS_RANK_COUNT];
 
-static void check_rank(const struct ms_lock *lock)
+void ms_lock_check(const struct ms_lock *lock)
 {
     for (uint32_t rank = lock->rank + 1; rank < MS_RANK_COUNT; rank++) {
         if (held[rank].count)
@@ -35,30 +34,15 @@ static void check_rank(const struct ms_lock *lock)
         ms_log(MS_LOG_ERROR, "lock", "rank %u taken twice, or out of order", lock->rank);
 }
 
-static void note_taken(const struct ms_lock *lock)
+void ms_lock_note_taken(const struct ms_lock *lock)
 {
     held[lock->rank].highest = lock;
     held[lock->rank].count++;
 }
 
-static void note_released(const struct ms_lock *lock)
+void ms_lock_note_released(const struct ms_lock *lock)
 {
     held[lock->rank].count--;
-}
-#else
-static inline void check_rank(const struct ms_lock *lock)
-{
-    (void)lock;
-}
-
-static inline void note_taken(const struct ms_lock *lock)
-{
-    (void)lock;
-}
-
-static inline void note_released(const struct ms_lock *lock)
-{
-    (void)lock;
 }
 #endif
 
@@ -81,10 +65,9 @@ static bool try_lock(struct ms_lock *lock)
 static bool spin(struct ms_lock *lock)
 {
     for (int i = 0; i < SPINS; i++) {
-        uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
-        if (state == FREE && try_lock(lock))
+        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == FREE && try_lock(lock))
             return true;
-        if (state == CONTENDED)
+        if (atomic_load_explicit(&lock->waiters, memory_order_relaxed))
             return false;
         relax();
     }
@@ -102,46 +85,33 @@ static uint64_t now_ns(void)
 static bool wait_for(struct ms_lock *lock, uint64_t deadline_ns)
 {
     int saved_errno = errno;
-    bool taken = true;
-    while (atomic_exchange_explicit(&lock->state, CONTENDED, memory_order_acquire) != FREE) {
-        struct timespec left, *timeout = NULL;
-        if (deadline_ns) {
-            uint64_t now = now_ns();
-            if (now >= deadline_ns) {
-                taken = false;
-                break;
-            }
-            left.tv_sec = (time_t)((deadline_ns - now) / 1000000000u);
-            left.tv_nsec = (long)((deadline_ns - now) % 1000000000u);
-            timeout = &left;
-        }
-        syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, CONTENDED, timeout, NULL, 0);
+    bool taken;
+    atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_seq_cst);
+    while (!(taken = try_lock(lock)) && (!deadline_ns || now_ns() < deadline_ns)) {
+        const struct timespec nap = {0, NAP_NS};
+        syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, HELD, &nap, NULL, 0);
     }
+    atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
     errno = saved_errno;
     return taken;
 }
 
-void ms_lock(struct ms_lock *lock)
+void ms_lock_slowly(struct ms_lock *lock)
 {
-    check_rank(lock);
-    if (MS_UNLIKELY(!try_lock(lock)) && !spin(lock))
+    if (!spin(lock))
         wait_for(lock, 0);
-    note_taken(lock);
 }
 
 bool ms_lock_within(struct ms_lock *lock, unsigned timeout_ms)
 {
     if (!try_lock(lock) && !spin(lock) && !wait_for(lock, now_ns() + (uint64_t)timeout_ms * 1000000u))
         return false;
-    note_taken(lock);
+    ms_lock_note_taken(lock);
     return true;
 }
 
-void ms_unlock(struct ms_lock *lock)
+void ms_unlock_wake(struct ms_lock *lock)
 {
-    note_released(lock);
-    if (MS_LIKELY(atomic_exchange_explicit(&lock->state, FREE, memory_order_release) == HELD))
-        return;
     int saved_errno = errno;
     syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     errno = saved_errno;
@@ -150,6 +120,7 @@ void ms_unlock(struct ms_lock *lock)
 void ms_lock_reset(struct ms_lock *lock)
 {
     atomic_store_explicit(&lock->state, FREE, memory_order_relaxed);
+    atomic_store_explicit(&lock->waiters, 0, memory_order_relaxed);
 #ifdef MS_DEBUG_CHECKS
     held[lock->rank].count = 0;
 #endif

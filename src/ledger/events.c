@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/options.h"
 #include "ledger/process.h"
@@ -22,18 +22,11 @@ static _Atomic unsigned api_total;
 static struct ms_lock list_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 typedef char blind_spot[MS_BLIND_SPOT_BYTES];
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t ms_ledger_now(void)
 {
     if (MS_UNLIKELY(frozen_ns))
         return frozen_ns;
-    uint64_t now = monotonic_ns(), start = atomic_load_explicit(&started_ns, memory_order_relaxed);
+    uint64_t now = ms_clock_ns(), start = atomic_load_explicit(&started_ns, memory_order_relaxed);
     if (MS_UNLIKELY(start == 0)) {
         /* The first to ask starts the clock: a constructor may have allocated before ms_ledger_init. */
         if (atomic_compare_exchange_strong(&started_ns, &start, now))

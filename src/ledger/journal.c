@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "ledger/journal.h"
@@ -130,6 +131,7 @@ static bool place(char *why, size_t why_bytes)
 static void open_file(void)
 {
     char why[REASON_BYTES];
+    ms_clock_start();
     ms_process_open();
     ms_process_describe();
     if (!place(why, sizeof why))

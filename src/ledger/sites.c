@@ -230,9 +230,9 @@ static void note_live(struct ms_account *account, uint64_t now_ns, uint64_t befo
 }
 
 /* Live totals of the account and of the block's site, one block up. */
-static void raise_live(struct ms_account *account, const struct ms_block *block, uint64_t now_ns)
+static void raise_live(struct ms_account *account, struct ms_site *site, const struct ms_block *block,
+                       uint64_t now_ns)
 {
-    struct ms_site *site = ms_site_at(block->site);
     account->last_ns = now_ns;
     if (site) {
         keep_peak(account, site);
@@ -257,34 +257,39 @@ static void raise_live(struct ms_account *account, const struct ms_block *block,
     note_live(account, now_ns, before);
 }
 
-uint32_t ms_account_add(const struct ms_block *new_block)
+uint32_t ms_account_add(const struct ms_block *block)
 {
-    struct ms_block block = *new_block;
-    struct ms_account *account = ms_account_of(block.device);
+    struct ms_account *account = ms_account_of(block->device);
     ms_account_lock(account);
-    block.site = find_site(own_of(account), &block);
-    struct ms_site *site = ms_site_at(block.site);
+    uint32_t number = find_site(own_of(account), block);
+    struct ms_site *site = ms_site_at(number);
     if (site) {
-        site->size_hist[size_class(block.bytes)]++;
-        site->total_bytes += block.bytes;
+        site->size_hist[size_class(block->bytes)]++;
+        site->total_bytes += block->bytes;
         site->total_count++;
-        site->last_ns = block.born_ns;
-        if (ms_stack_sampling() && block.stack)
-            ms_estimate_add(&site->estimate, block.bytes);
+        site->last_ns = block->born_ns;
+        if (ms_stack_sampling() && block->stack)
+            ms_estimate_add(&site->estimate, block->bytes);
     }
-    account->kinds[block.kind].total_bytes += block.bytes;
-    account->kinds[block.kind].total_count++;
-    if (ms_kind_is_device(block.kind)) {
-        account->device.total_bytes += block.bytes;
+    account->kinds[block->kind].total_bytes += block->bytes;
+    account->kinds[block->kind].total_count++;
+    if (ms_kind_is_device(block->kind)) {
+        account->device.total_bytes += block->bytes;
         account->device.total_count++;
     } else {
-        __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[block.kind];
-        atomic_fetch_add_explicit(&amount->total_bytes, block.bytes, memory_order_relaxed);
+        __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[block->kind];
+        atomic_fetch_add_explicit(&amount->total_bytes, block->bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&amount->total_count, 1, memory_order_relaxed);
     }
-    raise_live(account, &block, block.born_ns);
+    raise_live(account, site, block, block->born_ns);
     ms_account_unlock(account);
-    return block.site;
+    return number;
+}
+
+/* Born on one processor, freed on another, whose clocks differ a little. */
+static uint64_t lifetime_ns(const struct ms_block *block, uint64_t end_ns)
+{
+    return end_ns > block->born_ns ? end_ns - block->born_ns : 0;
 }
 
 /* How a block ended, in its site's figures. */
@@ -293,7 +298,7 @@ static void count_end(struct ms_site *site, const struct ms_block *block, enum m
 {
     if (end == MS_BLOCK_FREED) {
         site->free_count++;
-        site->lifetime_ns_sum += now_ns - block->born_ns;
+        site->lifetime_ns_sum += lifetime_ns(block, now_ns);
     } else if (end == MS_BLOCK_DIED) {
         site->died_bytes += block->bytes;
         site->died_count++;
@@ -333,9 +338,9 @@ void ms_account_restore(const struct ms_block *block)
     struct ms_site *site = ms_site_at(block->site);
     if (site) {
         site->free_count--;
-        site->lifetime_ns_sum -= block->freed_ns - block->born_ns;
+        site->lifetime_ns_sum -= lifetime_ns(block, block->freed_ns);
     }
-    raise_live(account, block, now_ns);
+    raise_live(account, site, block, now_ns);
     ms_account_unlock(account);
 }
 
