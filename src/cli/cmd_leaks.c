@@ -95,7 +95,7 @@ static void print_json(FILE *out, const char *path, const struct ms_report *repo
 
     for (i = 0; i < count; i++) {
         if (strcmp(ms_report_text(leaks[i], "class"), "suppressed"))
-            bytes += ms_report_int(leaks[i], "bytes");
+            bytes = ms_report_sum(bytes, ms_report_int(leaks[i], "bytes"));
         json_array_append_new(rows, leak_json(report, leaks[i]));
     }
     ms_cli_print_json(out, json_pack("{s:s, s:I, s:o}", "file", path, "leaked_bytes", bytes, "leaks", rows));
@@ -130,11 +130,11 @@ static void print_text(FILE *out, const struct ms_report *report, json_t **leaks
 
     for (i = 0; i < count; i++) {
         if (!strcmp(ms_report_text(leaks[i], "class"), "suppressed")) {
-            suppressed += ms_report_int(leaks[i], "bytes");
+            suppressed = ms_report_sum(suppressed, ms_report_int(leaks[i], "bytes"));
             continue;
         }
-        bytes += ms_report_int(leaks[i], "bytes");
-        blocks += ms_report_int(leaks[i], "count");
+        bytes = ms_report_sum(bytes, ms_report_int(leaks[i], "bytes"));
+        blocks = ms_report_sum(blocks, ms_report_int(leaks[i], "count"));
         sites++;
     }
     if (!count) {

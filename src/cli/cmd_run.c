@@ -162,7 +162,7 @@ static json_int_t count_leaked_blocks(const struct ms_report *report)
 
     json_array_foreach (leaks, i, leak)
         if (strcmp(ms_report_text(leak, "class"), "suppressed"))
-            blocks += ms_report_int(leak, "count");
+            blocks = ms_report_sum(blocks, ms_report_int(leak, "count"));
     return blocks;
 }
 
@@ -202,7 +202,7 @@ static void print_found(const struct ms_outcome *outcome)
     size_t i;
 
     json_array_foreach (devices, i, device)
-        peak += ms_report_int(device, "peak_live_bytes");
+        peak = ms_report_sum(peak, ms_report_int(device, "peak_live_bytes"));
     ms_cli_note("process %" JSON_INTEGER_FORMAT
                 ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,

@@ -37,8 +37,9 @@ static void add_numbers(json_t *sums, const json_t *numbers)
 
     json_object_foreach ((json_t *)numbers, name, number) {
         if (json_is_integer(number))
-            json_object_set_new(sums, name,
-                                json_integer(ms_report_int(sums, name) + json_integer_value(number)));
+            json_object_set_new(
+                sums, name,
+                json_integer(ms_report_sum(ms_report_int(sums, name), json_integer_value(number))));
     }
 }
 
@@ -75,9 +76,9 @@ static json_t *judge(const struct ms_outcome *outcome, const struct ms_child *ch
         add_lines(spots, json_object_get(coverage, "blind_spots"));
         add_lines(diagnostics, json_object_get(root, "diagnostics"));
         json_array_foreach (json_object_get(root, "apis"), k, api)
-            calls += ms_report_int(api, "calls");
+            calls = ms_report_sum(calls, ms_report_int(api, "calls"));
         json_array_foreach (json_object_get(root, "devices"), k, device)
-            live += ms_report_int(device, "peak_live_bytes");
+            live = ms_report_sum(live, ms_report_int(device, "peak_live_bytes"));
     }
     return json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "status", child->status, "reports",
                      (json_int_t)outcome->count, "calls", calls, "peak_bytes", live, "routes", routes,

@@ -43,7 +43,7 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
     ms_text_put(out, ms_report_text(run, "host"));
     if (json_object_get(run, "rank"))
         fprintf(out, ", rank %" JSON_INTEGER_FORMAT, ms_report_int(run, "rank"));
-    if (ended > started)
+    if (started >= 0 && ended > started)
         fprintf(out, ", %s", ms_text_duration(ended - started).text);
     fputs(", ended by ", out);
     ms_text_put(out, ms_report_text(run, "end_reason"));

@@ -129,7 +129,7 @@ static json_int_t sum_of_sites(const struct ms_report *report, json_int_t device
 
     json_array_foreach (report->sites, i, site)
         if (ms_report_int(site, "device") == device && is_device_memory(site))
-            sum += ms_report_int(site, key);
+            sum = ms_report_sum(sum, ms_report_int(site, key));
     return sum;
 }
 
@@ -147,7 +147,7 @@ static json_int_t sum_of_members(const json_t *object)
     json_t *member;
 
     json_object_foreach ((json_t *)object, name, member)
-        sum += json_integer_value(member);
+        sum = ms_report_sum(sum, json_integer_value(member));
     return sum;
 }
 
@@ -195,9 +195,10 @@ static void check_leak(struct inquiry *inquiry, const json_t *leak, size_t i)
 {
     const json_t *site = ms_report_site(inquiry->report, ms_report_int(leak, "site"));
 
-    expect_equal(inquiry, at("leaks", i, "bytes"), ms_report_int(leak, "bytes"),
-                 "what its site holds and lost with contexts",
-                 ms_report_int(site, "live_bytes") + ms_report_int(leak, "died_with_context_bytes"));
+    expect_equal(
+        inquiry, at("leaks", i, "bytes"), ms_report_int(leak, "bytes"),
+        "what its site holds and lost with contexts",
+        ms_report_sum(ms_report_int(site, "live_bytes"), ms_report_int(leak, "died_with_context_bytes")));
     expect_at_most(inquiry, at("leaks", i, "count"), ms_report_int(leak, "count"),
                    "the blocks of its site that were not freed",
                    ms_report_int(site, "total_count") - ms_report_int(site, "freed_count"));
@@ -231,7 +232,7 @@ static void check_apis(struct inquiry *inquiry)
 
         expect_at_most(inquiry, at("apis", i, "failures"), ms_report_int(api, "failures"), "calls", calls);
         expect_equal(inquiry, at("apis", i, "calls"), calls, "served and followed together",
-                     ms_report_int(api, "served") + ms_report_int(api, "followed"));
+                     ms_report_sum(ms_report_int(api, "served"), ms_report_int(api, "followed")));
     }
 }
 

@@ -4,6 +4,7 @@
 #include "report/read.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,15 @@ json_t *ms_report_array(const json_t *object, const char *key)
     json_t *array = json_object_get(object, key);
 
     return json_is_array(array) ? array : NULL;
+}
+
+json_int_t ms_report_sum(json_int_t a, json_int_t b)
+{
+    json_int_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return a < 0 ? LLONG_MIN : LLONG_MAX;
+    return sum;
 }
 
 /* Ids are positions in every report that memshim writes; a file put together by hand may order its rows
@@ -94,7 +104,7 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device)
 
         if (strcmp(ms_report_text(leak, "class"), "suppressed") &&
             (device < 0 || ms_report_int(site, "device") == device))
-            bytes += ms_report_int(leak, "bytes");
+            bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
     }
     return bytes;
 }

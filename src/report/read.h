@@ -36,6 +36,9 @@ const char *ms_report_text(const json_t *object, const char *key);
 bool ms_report_bool(const json_t *object, const char *key);
 json_t *ms_report_array(const json_t *object, const char *key);
 
+/** The sum of two figures, which nothing says will fit: cut to what can be written. */
+json_int_t ms_report_sum(json_int_t a, json_int_t b);
+
 /** The row with this id; NULL if there is none. */
 json_t *ms_report_site(const struct ms_report *report, json_int_t id);
 json_t *ms_report_module(const struct ms_report *report, json_int_t id);
