@@ -40,7 +40,9 @@ static bool read_all(int fd, void *into, uint64_t count, uint64_t offset)
     char *bytes = into;
     while (count) {
         ssize_t part = pread(fd, bytes, count, (off_t)offset);
-        if (part <= 0 && errno != EINTR)
+        if (part == 0) /* cut off since its length was taken */
+            errno = ENODATA;
+        if (part == 0 || (part < 0 && errno != EINTR))
             return false;
         if (part > 0) {
             bytes += part;
