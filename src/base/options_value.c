@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/options_value.h"
 
-enum { NAME_BYTES_MAX = 32 };
+enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64 };
 
 /* Index of `text` in the list "a|b|c", or -1. */
 static int word_index(const char *words, const char *text)
@@ -100,10 +100,76 @@ static bool parse_size(const struct ms_option_info *info, const char *text, stru
     return true;
 }
 
+/* Past a bracket expression, whose "[" is at `text`; at the last byte of it, or of the text. */
+static const char *skip_bracket(const char *text)
+{
+    text += text[1] == '^' ? 2 : 1;
+    if (*text == ']')
+        text++;
+    for (; *text && *text != ']'; text++) {
+        char kind = text[1];
+        if (*text != '[' || (kind != ':' && kind != '.' && kind != '='))
+            continue;
+        for (text += 2; *text && !(*text == kind && text[1] == ']'); text++)
+            ;
+        text += *text ? 1 : 0;
+        if (!*text)
+            break;
+    }
+    return *text ? text : text - 1;
+}
+
+/* How often the C library's compiler writes out what stands before the operator at *text_p, which is moved to
+ * its last byte. */
+static uint64_t repetitions(const char **text_p)
+{
+    const char *text = *text_p;
+    uint64_t low = 0, high = 0;
+    if (*text++ == '+')
+        return 2;
+    if ((isdigit((unsigned char)*text) && !read_digits(&text, &low)) ||
+        (*text == ',' && isdigit((unsigned char)*++text) && !read_digits(&text, &high)))
+        return REGEX_SIZE_MAX + 1;
+    if (*text == '}')
+        *text_p = text;
+    high = high > low ? high : low;
+    return high < REGEX_SIZE_MAX ? high + 1 : REGEX_SIZE_MAX + 1;
+}
+
+/* Repetitions of repetitions multiply when they are compiled: a line of text could take all memory of the
+ * host. What cannot be compiled at all is not noticed here. */
+static bool regex_is_small(const char *text)
+{
+    uint64_t outer[REGEX_DEPTH_MAX], whole = 0, last = 0; /* outside this group, in it, its last part */
+    unsigned depth = 0;
+    for (; *text && whole + last <= REGEX_SIZE_MAX; text++) {
+        if (*text == '(') {
+            if (depth == REGEX_DEPTH_MAX)
+                return false;
+            outer[depth++] = whole + last;
+            whole = last = 0;
+        } else if (*text == ')' && depth) {
+            last += whole + 1;
+            whole = outer[--depth];
+        } else if (*text == '+' || *text == '{') {
+            last = (last + 1) * repetitions(&text);
+        } else if (*text == '*' || *text == '?') {
+            last++;
+        } else {
+            whole += last;
+            last = 1;
+            text = *text == '[' ? skip_bracket(text) : text + (*text == '\\' && text[1]);
+        }
+    }
+    while (depth)
+        whole += outer[--depth];
+    return whole + last <= REGEX_SIZE_MAX;
+}
+
 static bool regex_compiles(const char *text)
 {
     regex_t regex;
-    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
+    if (!regex_is_small(text) || regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
         return false;
     regfree(&regex);
     return true;
@@ -146,7 +212,7 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
                  *info->values ? ", or the word " : "", info->values);
         break;
     case MS_TYPE_REGEX:
-        snprintf(why, why_bytes, "an extended regular expression");
+        snprintf(why, why_bytes, "an extended regular expression, or is too large a one");
         break;
     case MS_TYPE_STRING:
     case MS_TYPE_PATH:

@@ -79,6 +79,27 @@ static void test_bad_values(void)
     bad("MEMSHIM_LIMIT=K", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_PREALLOC=none", MS_OPT_PREALLOC, "is not a size");
     bad("MEMSHIM_EXCLUDE=(", MS_OPT_EXCLUDE, "is not an extended regular expression");
+    bad("MEMSHIM_EXCLUDE=a{99}{99}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=a{99}*?{99}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=a????????????????{255}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=((a{1,20}b){20}){,20}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=a+++++++++++++", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=a{9999999999999999999999}", MS_OPT_EXCLUDE, "too large");
+}
+
+/* Repetitions beside each other do not multiply, and in a bracket nothing repeats. */
+static void test_regexes(void)
+{
+    static const char *const expressions[] = {
+        "/a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "(/[^/]+){1,9}", "[+{99}{99}+++++++++++++(]",    "[]({99]{9}",
+        "[[:alpha:]+({999]{9}",          "\\({9}\\+++",   "^(/usr)?/bin/(python3?|bash)$"};
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+        char variable[128];
+        snprintf(variable, sizeof variable, "MEMSHIM_INCLUDE=%s", expressions[i]);
+        load(variable, NULL);
+        ok(complaint_count == 0 && strcmp(ms_option_text(MS_OPT_INCLUDE), expressions[i]) == 0, "%s is taken",
+           expressions[i]);
+    }
 }
 
 static void test_long_value(void)
@@ -154,6 +175,7 @@ int main(void)
     test_good_values();
     test_bad_values();
     test_long_value();
+    test_regexes();
     test_unknown_names();
     test_file();
     return done();
