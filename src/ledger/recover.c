@@ -27,10 +27,10 @@ static void clamp(uint64_t *value, uint64_t most)
         *value = most;
 }
 
-static void clamp_atomic(_Atomic uint64_t *value)
+static void clamp_atomic(_Atomic uint64_t *value, uint64_t most)
 {
-    if (atomic_load(value) > INT64_MAX)
-        atomic_store(value, INT64_MAX);
+    if (atomic_load(value) > most)
+        atomic_store(value, most);
 }
 
 /* Names end, and are of printable ASCII. */
@@ -71,8 +71,8 @@ static void clean_apis(void)
         struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[i];
         clean_name(row->name, sizeof row->name);
         clean_name(row->family, sizeof row->family);
-        clamp_atomic(&row->calls);
-        clamp_atomic(&row->bytes);
+        clamp_atomic(&row->calls, INT64_MAX / MANY);
+        clamp_atomic(&row->bytes, INT64_MAX / MANY);
         if (atomic_load(&row->failures) > atomic_load(&row->calls))
             atomic_store(&row->failures, atomic_load(&row->calls));
     }
@@ -309,16 +309,18 @@ static int clean_process(void)
         return -1;
     if (atomic_load(&process->end_reason) >= MS_END_COUNT)
         atomic_store(&process->end_reason, MS_END_NONE);
+    if (process->ppid < 0)
+        process->ppid = 0;
     clamp(&process->start_unix_ns, INT64_MAX / 2);
-    clamp_atomic(&process->end_ns);
-    clamp_atomic(&process->divergent);
-    clamp_atomic(&process->unseen_frees);
-    clamp_atomic(&process->late_frees);
-    clamp_atomic(&process->replaced_blocks);
-    clamp_atomic(&process->oom_count);
-    clamp_atomic(&process->death_count);
+    clamp_atomic(&process->end_ns, INT64_MAX);
+    clamp_atomic(&process->divergent, INT64_MAX);
+    clamp_atomic(&process->unseen_frees, INT64_MAX);
+    clamp_atomic(&process->late_frees, INT64_MAX);
+    clamp_atomic(&process->replaced_blocks, INT64_MAX);
+    clamp_atomic(&process->oom_count, INT64_MAX);
+    clamp_atomic(&process->death_count, INT64_MAX);
     for (unsigned i = 0; i < MS_ROUTE_COUNT; i++)
-        clamp_atomic(&process->routes[i]);
+        clamp_atomic(&process->routes[i], INT64_MAX);
     return 0;
 }
 

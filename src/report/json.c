@@ -12,16 +12,19 @@
 #include "base/objects.h"
 #include "report/json.h"
 
-/* As the process wrote them down: "NAME=", a letter for where it comes from, the value. */
+/* As the process wrote them down: "NAME=", a letter for where it comes from, the value. A ledger may be
+ * damaged: what is no name is left out. */
 static void write_config(struct ms_out *out)
 {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     const char *option, *equals;
     uint64_t cursor = 0;
     ms_out_key(out, "config");
     ms_out_begin_array(out);
     while ((option = ms_process_next_text("option", &cursor)) != NULL) {
         char name[64];
-        if (!(equals = strchr(option, '=')) || !equals[1])
+        equals = option + strspn(option, letters);
+        if (equals == option || equals - option > 32 || *equals != '=' || !equals[1])
             continue;
         snprintf(name, sizeof name, "MEMSHIM_%.*s", (int)(equals - option), option);
         ms_out_element(out, json_pack("{s:o, s:o, s:s}", "name", ms_out_string(name), "value",

@@ -14,11 +14,13 @@ static void set_text(json_t *json, const char *key)
         json_object_set_new(json, key, ms_out_string(value));
 }
 
+/* A rank or a number of ranks. */
 static void set_number(json_t *json, const char *key)
 {
     const char *value = ms_process_text(key);
-    if (value)
-        json_object_set_new(json, key, json_integer(strtol(value, NULL, 10)));
+    long number = value ? strtol(value, NULL, 10) : -1;
+    if (number >= 0)
+        json_object_set_new(json, key, json_integer(number));
 }
 
 static json_t *required_text(const char *key)
