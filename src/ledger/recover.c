@@ -217,8 +217,10 @@ static bool is_sound(const struct ms_slot *slot, const struct ms_block *block)
     if (block->kind >= MS_KIND_COUNT || slot->bytes > INT64_MAX / MANY ||
         slot->requested > INT64_MAX / MANY || slot->born_ns > INT64_MAX || slot->context > INT64_MAX)
         return false;
-    return block->site == UINT32_MAX || (site && site->kind == block->kind &&
-                                         ms_account_number(site->device) == ms_account_number(block->device));
+    if (block->site == UINT32_MAX)
+        return ms_sites_dropped() != 0;
+    return (site && site->kind == block->kind &&
+            ms_account_number(site->device) == ms_account_number(block->device));
 }
 
 /* What is live, from the slots alone. */
@@ -257,7 +259,8 @@ static void settle_site(struct ms_site *site)
     clamp(&site->free_count, site->total_count - site->live_count - site->died_count);
 }
 
-/* The peak is what the sites held then; it was being raised, perhaps, when the process ended. */
+/* The peak is what the sites held then. If that is less than is live it was being raised when the process
+ * ended: it is now. */
 static void settle_peaks(void)
 {
     uint64_t at_peak[MS_ACCOUNTS] = {0};
@@ -267,10 +270,20 @@ static void settle_peaks(void)
         if (ms_kind_is_device(site->kind))
             at_peak[ms_account_number(site->device)] += site->at_peak_bytes;
     }
-    for (unsigned i = 0; i < MS_ACCOUNTS && !ms_sites_dropped(); i++) {
+    if (ms_sites_dropped())
+        return;
+    for (uint32_t i = 0; i < ms_site_count(); i++) {
+        struct ms_site *site = ms_site_at(i);
+        unsigned account = ms_account_number(site->device);
+        if (ms_kind_is_device(site->kind) &&
+            at_peak[account] < ms_account_of(site->device)->device.live_bytes)
+            site->at_peak_bytes = site->live_bytes;
+    }
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
-        if (at_peak[i] >= device->live_bytes)
-            device->peak_live_bytes = at_peak[i];
+        device->peak_live_bytes = at_peak[i] < device->live_bytes ? device->live_bytes : at_peak[i];
+        if (device->total_bytes < device->peak_live_bytes)
+            device->total_bytes = device->peak_live_bytes;
     }
 }
 
