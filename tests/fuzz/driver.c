@@ -1,9 +1,10 @@
 /*
- * Drives a fuzz target where libFuzzer does not: the seeds as they are, then changed at random for
- * MILLISECONDS (2000). Prints TAP.
+ * Drives a fuzz target where libFuzzer does not: what was found before and the seeds as they are, then the
+ * seeds changed at random for MILLISECONDS (2000). Prints TAP.
  *
  * Usage: fuzz_X [MILLISECONDS [RANDOM_SEED]], or fuzz_X --seeds DIRECTORY to write the seeds there.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,44 @@ static size_t change(size_t size)
     return size;
 }
 
+#pragma weak LLVMFuzzerCustomMutator
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t max_size)
+{
+    (void)bytes; /* always data[] */
+    (void)max_size;
+    return size ? change(size) : 0;
+}
+
+static size_t mutate(size_t size)
+{
+    if (LLVMFuzzerCustomMutator && next() % 4)
+        return LLVMFuzzerCustomMutator(data, size, MAX, (unsigned)next());
+    return change(size);
+}
+
+static void try_found(void)
+{
+    const char *top = getenv("top_srcdir");
+    char path[4096];
+    struct dirent *entry;
+
+    snprintf(path, sizeof path, "%s/tests/fuzz/found/%s", top ? top : ".", fuzz_name);
+    DIR *directory = opendir(path);
+    if (!directory || chdir(path) != 0)
+        abort();
+    while ((entry = readdir(directory)) != NULL) {
+        FILE *file = *entry->d_name == '.' ? NULL : fopen(entry->d_name, "r");
+        if (file) {
+            LLVMFuzzerTestOneInput(data, fread(data, 1, MAX, file));
+            fclose(file);
+        }
+    }
+    closedir(directory);
+    if (chdir("/") != 0)
+        abort();
+}
+
 /* In a child, so that what it dies of can be told with the number that brings it back. */
 static void fuzz(uint64_t milliseconds)
 {
@@ -125,13 +164,15 @@ static void fuzz(uint64_t milliseconds)
     uint64_t end = now_ms() + milliseconds;
     size_t size;
 
+    alarm(20);
+    try_found();
     for (; (size = fuzz_seed(seeds, seed, MAX)) != 0; seeds++)
         LLVMFuzzerTestOneInput(seed, size);
     for (; now_ms() < end; rounds++) {
         size = fuzz_seed(rounds % seeds, seed, MAX);
         memcpy(data, seed, size);
         for (uint64_t i = 1 + next() % CHANGES; i && size; i--)
-            size = change(size);
+            size = mutate(size);
         alarm(20); /* an input that is never done with */
         LLVMFuzzerTestOneInput(data, size);
     }

@@ -1,8 +1,14 @@
-/* Fuzz target: a ledger's file, read and reported by memshim recover. */
+/* Fuzz target: a ledger's file, read and reported by memshim recover. Whatever could be read must become a
+ * report that is valid.
+ *
+ * An input that begins with the 'M' of a ledger's magic is the file. Any other is changes to a sound one: bit
+ * 0 of the first byte says that its process still writes, and each change is an area (a table, the header,
+ * the list of extents, the end of the file), three bytes of where, a length, and that many bytes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,21 +18,133 @@
 #include "base/options.h"
 #include "ledger/journal.h"
 #include "ledger/recover.h"
+#include "report/consistent.h"
 #include "report/report.h"
 #include "stack/tree.h"
 #include "tests/fuzz/fuzz.h"
 
+enum { AREA_HEADER = MS_TABLE_COUNT, AREA_LISTS, AREA_END, AREAS, CHANGE_BYTES = 5 };
+
+const char fuzz_name[] = "ledger";
+static uint8_t real[1 << 20], changed[1 << 20];
+static size_t real_bytes;
+
+/* The used rows of a table in the real ledger. */
+static uint8_t *find_table(unsigned table, size_t *bytes_p)
+{
+    const struct ms_store_header *head = (const void *)real;
+
+    for (uint32_t i = 0; i < atomic_load(&head->extent_count); i++) {
+        const struct ms_store_extent *extent = &head->extents[i];
+        uint64_t used = (atomic_load(&head->tables[table].rows) + 1) * head->tables[table].row_bytes;
+        if (extent->table != table || extent->table_offset)
+            continue;
+        *bytes_p = used < extent->bytes ? used : extent->bytes;
+        return changed + extent->file_offset;
+    }
+    *bytes_p = 0;
+    return NULL;
+}
+
+static void change(unsigned area, uint32_t where, const uint8_t *bytes, size_t count, size_t *size_p)
+{
+    size_t room;
+    uint8_t *start = changed;
+
+    if (area < MS_TABLE_COUNT)
+        start = find_table(area, &room);
+    else if (area == AREA_HEADER)
+        room = offsetof(struct ms_store_header, extents);
+    else if (area == AREA_LISTS)
+        start += offsetof(struct ms_store_header, extents), room = 32 * sizeof(struct ms_store_extent);
+    else {
+        *size_p = where % (real_bytes + 1);
+        return;
+    }
+    if (!room)
+        return;
+    where %= room;
+    memcpy(start + where, bytes, count < room - where ? count : room - where);
+}
+
+/* The real ledger with the input's changes; returns its length. */
+static size_t apply(const uint8_t *data, size_t size)
+{
+    size_t result = real_bytes;
+
+    memcpy(changed, real, real_bytes);
+    while (size >= CHANGE_BYTES) {
+        uint32_t where = data[1] | (uint32_t)data[2] << 8 | (uint32_t)data[3] << 16;
+        size_t count = data[4] % 64;
+
+        data += CHANGE_BYTES, size -= CHANGE_BYTES;
+        count = count < size ? count : size;
+        change(data[-CHANGE_BYTES] % AREAS, where, data, count, &result);
+        data += count, size -= count;
+    }
+    return result;
+}
+
+static void violation(void *arg, const char *path, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "%s %s\n", path, text);
+}
+
+static void check_report(int fd)
+{
+    static json_t *schema;
+    struct ms_report report;
+    char error[4608], path[64];
+
+    if (!schema)
+        schema = ms_schema_of_report();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (ms_report_read(path, &report, error, sizeof error) != 0) {
+        violation(NULL, "report", error);
+        abort();
+    }
+    if (ms_schema_validate(schema, report.root, violation, NULL) != 0 ||
+        ms_report_consistent(&report, violation, NULL) != 0)
+        abort();
+    ms_report_close(&report);
+}
+
+static void report(bool live)
+{
+    static int fd = -1;
+
+    if (fd < 0)
+        fd = memfd_create("report", MFD_CLOEXEC);
+    if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+        abort();
+    if (ms_report_contents(fd, live ? MS_END_RUNNING : MS_END_KILLED, -1, !live, NULL) != 0)
+        abort();
+    check_report(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int nowhere = -1;
-    char error[256];
-    int fd = fuzz_file(data, size);
+    char error[256] = "";
+    bool live = false;
+    int fd;
 
-    if (nowhere < 0)
-        nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (ms_ledger_load(fd, size % 2, error, sizeof error) == 0) {
+    if (!size)
+        return 0;
+    if (data[0] == MS_STORE_MAGIC[0]) {
+        fd = fuzz_file(data, size);
+    } else {
+        if (!real_bytes)
+            real_bytes = fuzz_seed(0, real, sizeof real);
+        live = data[0] & 1;
+        size = apply(data + 1, size - 1);
+        fd = fuzz_file(changed, size);
+    }
+    if (ms_ledger_load(fd, live, error, sizeof error) == 0) {
         ms_ledger_alive(fd, "memshim-1-1.ledger");
-        ms_report_contents(nowhere, MS_END_KILLED, -1, true, NULL);
+        report(live);
+    } else if (!*error || strchr(error, '\n')) {
+        abort();
     }
     return 0;
 }
@@ -55,7 +173,7 @@ static void record(void)
     ms_ledger_touch();
     ms_ledger_device(0, &device);
     record_stacks();
-    for (uint64_t i = 1; i <= 300; i++) {
+    for (uint64_t i = 1; i <= 60; i++) {
         struct ms_block block = {.key = i << 12,
                                  .bytes = i * 10,
                                  .requested = i * 9,
@@ -85,6 +203,32 @@ static size_t read_back(const char *path, uint8_t *data, size_t max)
     return size > 0 ? (size_t)size : 0;
 }
 
+/* Each a change of one number; most of them once led to a report that was not valid. */
+static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
+{
+    static const struct {
+        unsigned table, at;
+        uint64_t value;
+    } damages[] = {
+        {MS_TABLE_PROCESS, offsetof(struct ms_process, pid), 0xe02c00de00000001},
+        {MS_TABLE_APIS, offsetof(struct ms_api_row, calls), INT64_MAX},
+        {MS_TABLE_TEXT, 0, 0x3d3d3d3d3d3d3d3d},
+        {MS_TABLE_SITES, offsetof(struct ms_site, at_peak_bytes), 0},
+        {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, peaks), 12345},
+        {MS_TABLE_BLOCKS, offsetof(struct ms_slot, bytes), INT64_MAX / 2},
+    };
+    size_t size = 1 + CHANGE_BYTES + sizeof damages->value;
+
+    if (number >= MS_ARRAY_LEN(damages) || max < size)
+        return 0;
+    memset(data, 0, size);
+    data[1] = (uint8_t)damages[number].table;
+    memcpy(data + 2, &damages[number].at, 3);
+    data[5] = sizeof damages->value;
+    memcpy(data + 1 + CHANGE_BYTES, &damages[number].value, sizeof damages->value);
+    return size;
+}
+
 size_t fuzz_seed(unsigned number, uint8_t *data, size_t max)
 {
     static uint8_t kept[1 << 20];
@@ -93,7 +237,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t max)
     int pipes[2];
 
     if (number > 0)
-        return 0;
+        return damaged_seed(number - 1, data, max);
     if (!size && mkdtemp(directory) && pipe(pipes) == 0) {
         pid_t child = fork();
         if (child == 0) {

@@ -7,12 +7,31 @@
 #include "base/options.h"
 #include "tests/fuzz/fuzz.h"
 
+const char fuzz_name[] = "options";
 enum { VARIABLES_MAX = 64 };
 
 static void listen_to(void *arg, const char *line)
 {
     (void)arg;
     if (!*line || strchr(line, '\n') || strlen(line) > 4096)
+        abort();
+}
+
+/* Whatever was given, an option has a value that its row allows. */
+static void check(enum ms_option_id id)
+{
+    const struct ms_option_info *info = ms_option_info(id);
+    int64_t number = ms_option_int(id);
+    long long low, high;
+
+    if (strlen(ms_option_text(id)) >= 4096 || (!*ms_option_text(id) && *info->default_text))
+        abort();
+    if (ms_option_source(id) == MS_SOURCE_DEFAULT && strcmp(ms_option_text(id), info->default_text) != 0)
+        abort();
+    if (info->type == MS_TYPE_INT && sscanf(info->values, "%lld-%lld", &low, &high) == 2 &&
+        (number < low || number > high))
+        abort();
+    if (info->type == MS_TYPE_SIZE && ms_option_size(id, UINT64_MAX) < ms_option_size(id, 0))
         abort();
 }
 
@@ -31,12 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     variables[count++] = config;
     for (size_t at = first + 1; at < size && count < VARIABLES_MAX; at += strlen(text + at) + 1)
         variables[count++] = text + at;
-    ms_options_load(variables, listen_to, NULL);
-    for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
-        if (!ms_option_text(id) || strlen(ms_option_text(id)) >= 4096)
-            abort();
-        ms_option_size(id, UINT64_MAX);
-    }
+    int complaints = ms_options_load(variables, listen_to, NULL);
+    for (unsigned id = 0; id < MS_OPT_COUNT; id++)
+        check(id);
+    if (ms_options_load(variables, NULL, NULL) != complaints)
+        abort();
     free(text);
     return 0;
 }
