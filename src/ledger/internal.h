@@ -70,7 +70,7 @@ static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
  * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
  * long as `peak_seen` differs from the account's `peaks`, the site has not changed since that peak, and holds
  * now what it held then. */
-struct ms_site {
+struct MS_CACHELINE ms_site {
     ms_stack_id stack;
     int16_t device;
     uint16_t api;

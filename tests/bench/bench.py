@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-KEYS = ["allocator", "api", "threads", "stacks", "ns_per_pair", "ratio_to_native", "added_ns_per_pair"]
+KEYS = ["allocator", "api", "threads", "stacks", "live_blocks", "ns_per_pair", "cpu_ns_per_pair", "ratio_to_native", "added_ns_per_pair",
+        "ledger_bytes_per_block", "report_s", "report_mib"]
 ALLOCATORS = ["native", "memshim-stacks-off", "memshim-stacks-fp", "memshim"]
 
 
@@ -23,10 +24,14 @@ def main():
     rows = report["rows"]
     facts.append((list(report) == ["name", "machine", "rows"], "its JSON has a name, a machine and rows"))
     facts.append((rows and all(list(row) == KEYS for row in rows), "every row has the same keys"))
-    facts.append(([row["allocator"] for row in rows] == ALLOCATORS * 9, "each case has a row for each variant"))
+    facts.append(([row["allocator"] for row in rows] == ALLOCATORS * 12, "each case has a row for each variant"))
     facts.append((all(row["ns_per_pair"] > 0 for row in rows), "every figure is a time"))
     facts.append((all(row["ratio_to_native"] == 1 for row in rows if row["allocator"] == "native"),
                   "the ratio is to native of the same run"))
+    many = [row for row in rows if row["live_blocks"] == 1000000 and row["allocator"] != "native"]
+    facts.append((many and all(64 <= row["ledger_bytes_per_block"] < 128 for row in many), "a live block takes less than 128 bytes"))
+    facts.append((many and all(0 < row["report_s"] < 2 and row["report_mib"] < 200 for row in many),
+                  "the report of a million live blocks takes less than 2 s and 200 MiB"))
     print(f"1..{len(facts)}")
     for number, (holds, name) in enumerate(facts, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

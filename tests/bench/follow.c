@@ -1,10 +1,12 @@
 /*
- * What following costs: nanoseconds per allocation and free, through the exported functions, in as many threads as asked
- * for. Run by scripts/bench with and without memshim before it; on the simulated GPU, whose vendor calls cost nothing
- * beyond their bookkeeping, so that the difference is memshim's own.
+ * What following costs: nanoseconds per allocation and free, through the exported functions, in as many
+ * threads as asked for. Run by scripts/bench with and without memshim before it; on the simulated GPU, whose
+ * vendor calls cost nothing beyond their bookkeeping, so that the difference is memshim's own.
  *
- * Usage: follow API THREADS MILLISECONDS, where API is cudaMalloc, cudaMallocAsync or cuMemAlloc. Prints one line,
- * "API THREADS PAIRS NS": the time all threads took together, divided by the pairs they made together.
+ * Usage: follow API THREADS MILLISECONDS, where API is cudaMalloc, cudaMallocAsync or cuMemAlloc. Prints one
+ * line, "API THREADS PAIRS NS CPU_NS": the time all threads took together, divided by the pairs they made
+ * together, by the clock on the wall and in processor time, which does not count what else the machine was
+ * doing.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,7 +45,8 @@ static int pair_malloc_async(cudaStream_t stream)
 {
     void *block = NULL;
 
-    return cudaMallocAsync(&block, BYTES, stream) != cudaSuccess || cudaFreeAsync(block, stream) != cudaSuccess;
+    return cudaMallocAsync(&block, BYTES, stream) != cudaSuccess ||
+           cudaFreeAsync(block, stream) != cudaSuccess;
 }
 
 static int pair_driver(cudaStream_t stream)
@@ -65,6 +68,14 @@ static uint64_t now_ns(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -96,7 +107,8 @@ __attribute__((noinline)) static uint64_t descend(int depth, cudaStream_t stream
     return pairs;
 }
 
-/* Something stays allocated, as in any program: nobody gives the last memory back and takes it again with every pair. */
+/* Something stays allocated, as in any program: nobody gives the last memory back and takes it again with
+ * every pair. */
 static void *worker(void *pairs_p)
 {
     cudaStream_t stream = NULL;
@@ -116,7 +128,7 @@ static void measure(int threads, long milliseconds)
 {
     struct timespec wait = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
     pthread_t thread[MAX_THREADS];
-    uint64_t pairs[MAX_THREADS] = {0}, all = 0, start;
+    uint64_t pairs[MAX_THREADS] = {0}, all = 0, start, cpu_start;
 
     pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++)
@@ -124,14 +136,15 @@ static void measure(int threads, long milliseconds)
             die("no more threads");
     pthread_barrier_wait(&begin);
     start = now_ns();
+    cpu_start = cpu_ns();
     nanosleep(&wait, NULL);
     atomic_store(&stop, true);
     for (int i = 0; i < threads; i++) {
         pthread_join(thread[i], NULL);
         all += pairs[i];
     }
-    printf("%s %d %llu %.1f\n", chosen->name, threads, (unsigned long long)all,
-           (double)(now_ns() - start) / (double)all);
+    printf("%s %d %llu %.1f %.1f\n", chosen->name, threads, (unsigned long long)all,
+           (double)(now_ns() - start) / (double)all, (double)(cpu_ns() - cpu_start) / (double)all);
 }
 
 int main(int argc, char **argv)
