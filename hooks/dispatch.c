@@ -133,11 +133,9 @@ static void before_free(struct ms_call *call)
 
 static void after_free(struct ms_call *call, int status)
 {
-    if (call->found && status == 0)
-        ms_ledger_free_commit(&call->block);
-    else if (call->found)
+    if (call->found && status != 0)
         ms_ledger_free_abort(&call->block);
-    else if (status == 0 && call->args.key)
+    else if (!call->found && status == 0 && call->args.key)
         ms_ledger_unseen_free();
 }
 

@@ -131,8 +131,7 @@ static void end_block(enum ms_space space, uint64_t number)
 {
     struct ms_block block;
 
-    if (ms_ledger_free_begin(space, number, &block))
-        ms_ledger_free_commit(&block);
+    ms_ledger_free_begin(space, number, &block);
 }
 
 static uint64_t handle_out(const struct ms_call *call)

@@ -257,11 +257,6 @@ void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
     atomic_store_explicit(&reported, true, memory_order_release);
 }
 
-void ms_ledger_free_commit(const struct ms_block *block)
-{
-    (void)block; /* the free was counted when it began */
-}
-
 void ms_ledger_free_abort(const struct ms_block *block)
 {
     uint64_t h = hash(block->space, block->key);

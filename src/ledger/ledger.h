@@ -92,9 +92,7 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
 /** From now on the record is reported: frees are late. `tell` (may be NULL) hears how many there were, each
  * time. */
 void ms_ledger_reported(void (*tell)(uint64_t late_frees));
-/** The vendor accepted it. */
-void ms_ledger_free_commit(const struct ms_block *block);
-/** The vendor refused: the block lives on as if nothing had happened. */
+/** The vendor refused what began (what it accepts was counted then): the block lives on as if nothing had happened. */
 void ms_ledger_free_abort(const struct ms_block *block);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);

@@ -50,8 +50,7 @@ static MS_NOINLINE void record(unsigned api, enum ms_kind kind, uint64_t key, ui
 static void release(uint64_t key)
 {
     struct ms_block block;
-    if (ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
-        ms_ledger_free_commit(&block);
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block);
     ms_ledger_call(FREE, true, 0);
 }
 

@@ -35,10 +35,7 @@ static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
 static bool give(uint64_t key)
 {
     struct ms_block block;
-    if (!ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
-        return false;
-    ms_ledger_free_commit(&block);
-    return true;
+    return ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block);
 }
 
 static const struct ms_site none = {.device = -2};
@@ -321,7 +318,6 @@ static void *churn(void *arg)
         } else if (seed % 7 == 0) {
             ms_ledger_free_abort(&block);
         } else {
-            ms_ledger_free_commit(&block);
             held[slot] = 0;
         }
     }
