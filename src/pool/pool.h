@@ -1,0 +1,171 @@
+/* pool.h - memory for the program, carved from what the vendor gave.
+ *
+ * Floor 2. Knows nothing of hooks or of the record: who serves calls asks here, and an observer hears of segments. Any function may be
+ * called from any thread, inside a section of memshim's own code (guard closed, cancellation deferred). errno is kept, nothing is
+ * taken from malloc. The vendor is called through gpu/gpu.h only, with no lock of ours held but a heap's fence lock, and never in a
+ * way that can wait for the device without a bound.
+ *
+ * A *heap* is the memory of one context in one of its lives. Every byte that the vendor gave a heap lies in a *segment* (a chunk that
+ * is carved, or a single), and every byte of a segment has exactly one state (struct ms_pool_parts). Contexts are named by the
+ * vendor's handle. */
+#ifndef MS_POOL_POOL_H
+#define MS_POOL_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/gpu.h"
+
+/** When a freed block may be used again: MEMSHIM_FREE. */
+enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_ORDERED, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
+/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, with 2 MiB alignment from 2 MiB on. */
+enum ms_pool_pack { MS_POOL_PACK_SMALL, MS_POOL_PACK_ALL, MS_POOL_PACK_NONE };
+
+/** Every policy; sizes of MEMSHIM_* in percent were resolved per device by the caller through `size_of`. */
+struct ms_pool_policy {
+    enum ms_pool_free_rule free_rule;
+    enum ms_pool_pack pack;
+    bool poison_alloc, poison_free;
+    bool export_whole;            /* MEMSHIM_IPC=native: what could be exported is a single */
+    uint64_t oom_wait_ms;
+    /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc, 'K'eep, 'S'ingle. */
+    uint64_t (*size_of)(char option, uint64_t total_bytes);
+};
+
+/** How a segment is used, and what its memory is made of. */
+enum ms_pool_tier { MS_TIER_SLAB, MS_TIER_RUN, MS_TIER_SINGLE, MS_TIER_COUNT };
+
+/** States of the bytes that the vendor gave, adding up to them. */
+struct ms_pool_parts {
+    uint64_t requested; /* by the program, of live blocks */
+    uint64_t rounding;  /* granted beyond that */
+    uint64_t limbo;     /* freed, while the device may still use it */
+    uint64_t cached;    /* free, in segments without a live block or a block in limbo */
+    uint64_t stranded;  /* free, inside a segment that is in use */
+    uint64_t pinned;    /* freed by the program, and immovable: exported, registered, captured */
+};
+
+/** Figures of one device, or of one heap. */
+struct ms_pool_figures {
+    uint64_t reserved_bytes, peak_reserved_bytes;
+    struct ms_pool_parts parts, peak_parts; /* peak_parts: when `peak_reserved_bytes` was reached */
+    uint64_t hits[MS_TIER_COUNT];           /* requests answered without the vendor */
+    uint64_t misses;                        /* ... with an allocation of the vendor's */
+    uint64_t limbo_waits, trims;
+    uint64_t vendor_allocs, vendor_frees, fences; /* calls that we made */
+    uint64_t served_allocs, served_frees;         /* calls that the program made */
+    uint64_t largest_free_bytes;
+};
+
+struct ms_pool_segment {
+    uint64_t address, bytes, context;
+    int device;
+    enum ms_pool_tier tier;
+    bool pinned;
+};
+
+/** What the pool tells. Called without a lock of the pool's, in the thread that caused it. */
+struct ms_pool_observer {
+    void (*segment_added)(const struct ms_pool_segment *segment);
+    void (*segment_removed)(const struct ms_pool_segment *segment);
+    /** The device's figures changed by a call of the vendor's. */
+    void (*figures)(int device, const struct ms_pool_figures *figures);
+    /** One line for the report: the pool stands down for a context, an invariant did not hold ... */
+    void (*note)(const char *line);
+};
+
+/** Once, before the first request. Both structures stay the caller's and must live on. */
+void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer);
+/** In a fork child, whose parent's heaps are not its own: forgets everything, calls nobody. */
+void ms_pool_reset(void);
+
+/** A block as the program sees it. */
+struct ms_pool_block {
+    uint64_t address, requested, granted;
+    uint64_t context, segment_address, segment_bytes;
+    int device;
+    enum ms_pool_tier tier;
+    uint32_t ticket; /* of whoever records, see ms_pool_set_ticket */
+    uint64_t id;     /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
+    bool pinned;
+};
+
+enum ms_pool_verdict {
+    MS_POOL_SERVED,
+    MS_POOL_PASSED, /* not ours: the vendor answers the call as it stands */
+    MS_POOL_REFUSED /* `status_p` is the program's answer */
+};
+
+/** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the library that the call goes
+ * to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the vendor's own status after the ladder, above all
+ * out of memory. May call the vendor, with capture mode relaxed. */
+enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
+                                   struct ms_pool_block *block_p, int *status_p);
+/** What the record wants back when the block is freed. Before the program knows the address. */
+void ms_pool_set_ticket(uint64_t address, uint32_t ticket);
+
+/** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if the address lies in no
+ * segment of ours; REFUSED with the vendor's code for an address inside one that is not a live block's first (double and interior
+ * frees). */
+enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
+/** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free does, and returns the
+ * vendor's status for the program. */
+int ms_pool_free_end(const struct ms_pool_block *block);
+
+/** The live block that `address` lies in. */
+bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);
+/** Whether the address lies in a segment of ours at all. */
+bool ms_pool_owns(uint64_t address);
+/** A live block was exported, registered, captured: it is not recycled after its free before every pin is undone. */
+bool ms_pool_pin(uint64_t address);
+void ms_pool_unpin(uint64_t address);
+
+/** Around a call by which the program waits for everything in `context`: what was freed before it began is free afterwards, and idle
+ * memory is given back. `mark` is what begin returned. */
+uint64_t ms_pool_sync_begin(uint64_t context);
+void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
+
+/** Around the vendor's begin and end of a capture, and around the end of a stream: no fence is recorded meanwhile, and none at all
+ * while a capture is open in the context. `change` is +1 when one was begun, -1 when one ended, 0 for neither. */
+void ms_pool_capture_enter(uint64_t context);
+void ms_pool_capture_leave(uint64_t context, int change);
+/** Graphs of a capture keep the addresses they saw: what was live during one is not given back while `change`s add up to more than 0. */
+void ms_pool_graph_alive(uint64_t context, int change);
+
+/** Where there is no fence over a context: the streams that can have work. */
+void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
+void ms_pool_stream_dies(uint64_t context, uint64_t stream);
+
+/** Before a context is destroyed or reset; its heap takes no more requests. Then what became of it: dead, and all its segments are
+ * gone without a call of the vendor's, or alive after all. */
+void ms_pool_context_ending(uint64_t context);
+void ms_pool_context_ended(uint64_t context, bool dead);
+/** The context is not served any more (a sticky error, a surprise); what is live stays known. `why` is one line. */
+void ms_pool_stand_down(uint64_t context, const char *why);
+
+/** What we could give back on the device, for cudaMemGetInfo, and what MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
+uint64_t ms_pool_reclaimable(int device);
+uint64_t ms_pool_room(int device);
+
+/** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given back. */
+uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
+
+/** Figures; consistent where no call is going on. */
+void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
+
+/** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live` blocks carry their
+ * ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */
+enum ms_pool_state { MS_STATE_LIVE, MS_STATE_LIMBO, MS_STATE_FREE, MS_STATE_PINNED };
+struct ms_pool_piece {
+    const struct ms_pool_segment *segment;
+    uint64_t offset, bytes, requested;
+    enum ms_pool_state state;
+    uint32_t ticket;
+};
+void ms_pool_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);
+
+/** Every invariant, stated in check.c; NULL, or a line that says which does not hold. At rest only. */
+const char *ms_pool_check(void);
+
+#endif
