@@ -5,9 +5,33 @@ import os
 import subprocess
 import sys
 
-KEYS = ["allocator", "api", "threads", "stacks", "live_blocks", "ns_per_pair", "cpu_ns_per_pair", "ratio_to_native", "added_ns_per_pair",
+KEYS = ["allocator", "api", "threads", "stacks", "frames", "live_blocks", "ns_per_pair", "cpu_ns_per_pair", "ratio_to_native", "added_ns_per_pair",
         "ledger_bytes_per_block", "report_s", "report_mib"]
 ALLOCATORS = ["native", "memshim-stacks-off", "memshim-stacks-fp", "memshim"]
+WALKS = ["frame-pointer", "backtrace"]
+FRAMES = [8, 16, 64]
+
+
+def depths_seen():
+    """How deep the stacks are that memshim finds where the bench says that it has FRAMES of them."""
+    build = os.environ["top_builddir"]
+    seen = []
+    for frames in FRAMES:
+        path = os.path.join(os.environ["TEST_TMP"], f"{frames}.json")
+        env = {**os.environ, "LD_LIBRARY_PATH": build, "LD_PRELOAD": os.path.join(build, "libmemshim.so"), "MEMSHIM_MODE": "track",
+               "MEMSHIM_STACK_DEPTH": "256", "MEMSHIM_REPORT": path}
+        subprocess.run([os.path.join(build, "tests/bench/follow"), "cuMemAlloc", "1", "1", str(frames)], env=env,
+                       stdout=subprocess.DEVNULL, check=True)
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        stack = max((site for site in report["sites"] if site["api"] == "cuMemAlloc_v2"),
+                    key=lambda site: site["total_count"])["stack"]
+        depth = 0
+        while stack:
+            stack = report["stacks"][stack][0]
+            depth += 1
+        seen.append(depth)
+    return seen
 
 
 def main():
@@ -24,7 +48,10 @@ def main():
     rows = report["rows"]
     facts.append((list(report) == ["name", "machine", "rows"], "its JSON has a name, a machine and rows"))
     facts.append((rows and all(list(row) == KEYS for row in rows), "every row has the same keys"))
-    facts.append(([row["allocator"] for row in rows] == ALLOCATORS * 12, "each case has a row for each variant"))
+    facts.append(([row["allocator"] for row in rows] == ALLOCATORS * 9 + (ALLOCATORS + WALKS) * 3 + ALLOCATORS * 3,
+                  "each case has a row for each variant"))
+    facts.append(([row["frames"] for row in rows if row["allocator"] == "backtrace"] == FRAMES, "stacks of each depth are walked"))
+    facts.append((depths_seen() == FRAMES, "and are as deep as the rows say"))
     facts.append((all(row["ns_per_pair"] > 0 for row in rows), "every figure is a time"))
     facts.append((all(row["ratio_to_native"] == 1 for row in rows if row["allocator"] == "native"),
                   "the ratio is to native of the same run"))

@@ -17,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "stack/stack.h"
+#include "tests/bench/chain.h"
 
 enum { FRAMES_MAX = 64, ROUNDS = 15, WALKS = 4000 };
 
@@ -115,28 +116,11 @@ static MS_NOINLINE void measure(void)
     }
 }
 
-/* f0 .. f63: each calls the next, and stays on the stack while it does. */
-#define EACH(number, next)                                                                                             \
-    static MS_NOINLINE unsigned f##number(unsigned left)                                                               \
-    {                                                                                                                  \
-        unsigned result = 1;                                                                                           \
-        if (left == 0)                                                                                                 \
-            measure();                                                                                                 \
-        else                                                                                                           \
-            result += next(left - 1);                                                                                  \
-        __asm__ volatile("" : "+r"(result));                                                                           \
-        return result;                                                                                                 \
-    }
-static unsigned f0(unsigned left);
-EACH(31, f0) EACH(30, f31) EACH(29, f30) EACH(28, f29) EACH(27, f28) EACH(26, f27) EACH(25, f26) EACH(24, f25)
-EACH(23, f24) EACH(22, f23) EACH(21, f22) EACH(20, f21) EACH(19, f20) EACH(18, f19) EACH(17, f18) EACH(16, f17)
-EACH(15, f16) EACH(14, f15) EACH(13, f14) EACH(12, f13) EACH(11, f12) EACH(10, f11) EACH(9, f10) EACH(8, f9)
-EACH(7, f8) EACH(6, f7) EACH(5, f6) EACH(4, f5) EACH(3, f4) EACH(2, f3) EACH(1, f2) EACH(0, f1)
-
 int main(void)
 {
     static const unsigned depths[] = { 8, 16, 64 };
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    chain_last = measure;
     packaged = library ? (int (*)(void **, int))dlsym(library, "unw_backtrace") : NULL;
     printf("%-14s", "frames");
     for (unsigned i = 0; i < MS_ARRAY_LEN(ways); i++)
@@ -145,7 +129,7 @@ int main(void)
     for (unsigned i = 0; i < MS_ARRAY_LEN(depths); i++) {
         depth = depths[i];
         ms_stack_configure(MS_WALK_UNWIND, depth);
-        f0(depth + 4);
+        chain_0(depth + 4);
         printf("%-14u", depth);
         for (unsigned j = 0; j < MS_ARRAY_LEN(ways); j++)
             if (ways[j].count)

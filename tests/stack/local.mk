@@ -52,7 +52,7 @@ tests_stack_joiner_so_LDFLAGS = -shared
 
 # Measures and prints; nobody runs it by itself.
 check_PROGRAMS += tests/bench/stack
-tests_bench_stack_SOURCES = tests/bench/stack.c
+tests_bench_stack_SOURCES = tests/bench/stack.c tests/bench/chain.h
 tests_bench_stack_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 
 # Through the whole library.
