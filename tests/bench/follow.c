@@ -5,12 +5,12 @@
  *
  * Usage: follow API THREADS MILLISECONDS [FRAMES [WALK]], where API is cudaMalloc, cudaMallocAsync or
  * cuMemAlloc. FRAMES is how many functions are on the stack when it is called, the C library's below main or
- * the thread included (16). WALK has the program itself look at its stack before each allocation, all FRAMES of it:
- * unw_backtrace (libunwind.so.8, opened here), backtrace (glibc's) or frame-pointer.
+ * the thread included (16). WALK has the program itself look at its stack before each allocation, all FRAMES
+ * of it: unw_backtrace (libunwind.so.8, opened here), backtrace (glibc's) or frame-pointer.
  *
  * Prints one line, "API THREADS PAIRS NS CPU_NS FRAMES": the time all threads took together, divided by the
- * pairs they made together, by the clock on the wall and in processor time, which does not count what else the
- * machine was doing; and how many frames the walk found (without one: 0).
+ * pairs they made together, by the clock on the wall and in processor time, which does not count what else
+ * the machine was doing; and how many frames the walk found (without one: 0).
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -50,8 +50,8 @@ static _Thread_local struct {
     int frames_at_loop, frames_found;
 } self;
 
-/* By frame pointers, which this program is compiled with, as long as they lead upwards by little; what lies below
- * main may not have any. */
+/* By frame pointers, which this program is compiled with, as long as they lead upwards by little; what lies
+ * below main may not have any. */
 static int walk_pointers(void **frames, int max)
 {
     void **frame = __builtin_frame_address(0);
@@ -230,9 +230,10 @@ int main(int argc, char **argv)
         frames_wanted = atoi(argv[4]);
     if (argc >= 6)
         choose_walk(argv[5]);
-    if (!chosen || argc > 6 || threads < 1 || threads > MAX_THREADS || milliseconds < 1 || frames_wanted < 1 ||
-        frames_wanted > FRAMES_MAX) {
-        fprintf(stderr, "usage: follow cudaMalloc|cudaMallocAsync|cuMemAlloc THREADS MILLISECONDS [FRAMES [WALK]]\n");
+    if (!chosen || argc > 6 || threads < 1 || threads > MAX_THREADS || milliseconds < 1 ||
+        frames_wanted < 1 || frames_wanted > FRAMES_MAX) {
+        fprintf(stderr,
+                "usage: follow cudaMalloc|cudaMallocAsync|cuMemAlloc THREADS MILLISECONDS [FRAMES [WALK]]\n");
         return 2;
     }
     measure(threads, milliseconds);
