@@ -5,6 +5,7 @@ sim_driver_tests = \
 	tests/sim/driver_copy \
 	tests/sim/driver_fault \
 	tests/sim/driver_ipc \
+	tests/sim/driver_kernel \
 	tests/sim/driver_lookup \
 	tests/sim/driver_memop \
 	tests/sim/driver_memory \
@@ -61,3 +62,6 @@ dist_check_SCRIPTS += tests/sim/driver_tables.sh
 tests_sim_driver_memop_SOURCES = tests/sim/driver_memop.c $(sim_driver_sources)
 tests_sim_driver_memop_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_memop_LDADD = libcuda.so.1
+tests_sim_driver_kernel_SOURCES = tests/sim/driver_kernel.c tests/sim/kernels.h $(sim_driver_sources)
+tests_sim_driver_kernel_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_kernel_LDADD = libcuda.so.1

@@ -90,3 +90,17 @@ TESTS += tests/sim/runtime_share_12
 dist_check_SCRIPTS += tests/sim/runtime_vendor.sh
 EXTRA_DIST += tests/sim/vendor/plain.c tests/sim/vendor/kernel.cu
 TESTS += tests/sim/runtime_vendor.sh
+
+check_PROGRAMS += tests/sim/runtime_kernel_13
+tests_sim_runtime_kernel_13_SOURCES = tests/sim/runtime_kernel.c tests/sim/kernels.h tests/tap.h
+tests_sim_runtime_kernel_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_kernel_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_kernel_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_kernel_13
+
+check_PROGRAMS += tests/sim/runtime_kernel_12
+tests_sim_runtime_kernel_12_SOURCES = tests/sim/runtime_kernel.c tests/sim/kernels.h tests/tap.h
+tests_sim_runtime_kernel_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_kernel_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_kernel_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_kernel_12

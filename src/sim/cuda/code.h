@@ -60,6 +60,19 @@ struct CUlib_st {
     struct CUmod_st *modules; /* one per context that asked */
 };
 
+/* What one of the few kernels that do something is (body.c). */
+#define SIM_BODY_ARGUMENTS 3
+
+struct sim_body {
+    const char *name;
+    unsigned count; /* of arguments */
+    unsigned char sizes[SIM_BODY_ARGUMENTS];
+    CUresult (*run)(const uint64_t *arguments, struct sim_queue *queue);
+};
+
+const struct sim_body *sim_body_find(const char *name);
+bool sim_body_arguments(const struct sim_body *body, void **parameters, void **extra, uint64_t *arguments);
+
 void sim_code_lock(void);
 void sim_code_unlock(void);
 

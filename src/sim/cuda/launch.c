@@ -1,6 +1,6 @@
 /*
- * Launches. A kernel takes its place in its stream and the time MEMSIM_COST gives it; it reads and writes
- * nothing.
+ * Launches. A kernel takes its place in its stream and the time MEMSIM_COST gives it; but for the few of
+ * body.c it reads and writes nothing.
  */
 #include "code.h"
 
@@ -13,15 +13,21 @@ struct shape {
     unsigned grid[3], block[3], shared_bytes;
 };
 
+struct kernel_op {
+    struct sim_op op;
+    const struct sim_body *body; /* NULL: it touches nothing */
+    uint64_t arguments[SIM_BODY_ARGUMENTS];
+};
+
 static CUresult run_kernel(struct sim_op *op, struct sim_queue *queue)
 {
+    const struct kernel_op *kernel = (struct kernel_op *)op;
     uint64_t cost = sim_fault_cost(SIM_FN_KERNEL);
 
-    (void)op;
-    (void)queue;
     if (cost)
         sim_spend(cost);
-    return sim_fault_work(SIM_FN_KERNEL);
+    CUresult status = sim_fault_work(SIM_FN_KERNEL);
+    return status == CUDA_SUCCESS && kernel->body ? kernel->body->run(kernel->arguments, queue) : status;
 }
 
 static bool is_possible(const struct shape *shape)
@@ -37,6 +43,7 @@ static bool is_possible(const struct shape *shape)
 static CUresult launch(CUfunction handle, const struct shape *shape, CUstream stream, bool per_thread,
                        void **parameters, void **extra)
 {
+    struct kernel_op plan = {.body = NULL};
     struct sim_function *function;
     struct CUctx_st *ctx;
     CUresult status = sim_context_current(&ctx);
@@ -45,13 +52,20 @@ static CUresult launch(CUfunction handle, const struct shape *shape, CUstream st
         status = sim_function_get(handle, ctx, &function);
     if (status != CUDA_SUCCESS)
         return status;
+    plan.body = sim_body_find(function->name);
     if ((parameters && extra) || !is_possible(shape) ||
-        shape->shared_bytes > (unsigned)function->dynamic_bytes)
+        shape->shared_bytes > (unsigned)function->dynamic_bytes ||
+        (plan.body && !sim_body_arguments(plan.body, parameters, extra, plan.arguments)))
         status = CUDA_ERROR_INVALID_VALUE;
     sim_object_put(function);
     if (status != CUDA_SUCCESS)
         return status;
-    return sim_stream_enqueue(stream, per_thread, sim_op_new(sizeof(struct sim_op), run_kernel));
+    struct kernel_op *op = sim_op_new(sizeof *op, run_kernel);
+    if (op) {
+        plan.op = op->op;
+        *op = plan;
+    }
+    return sim_stream_enqueue(stream, per_thread, (struct sim_op *)op);
 }
 
 static CUresult launch_configured(const CUlaunchConfig *config, CUfunction handle, bool per_thread,

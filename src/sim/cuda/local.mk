@@ -7,6 +7,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/array.c \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/block.c \
+	src/sim/cuda/body.c \
 	src/sim/cuda/capture.c \
 	src/sim/cuda/code.h \
 	src/sim/cuda/config.c \
