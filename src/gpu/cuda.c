@@ -15,6 +15,27 @@
 /* context << 8 | device + 1; a user-space handle leaves the upper 16 bits free. */
 static _Atomic uint64_t contexts[CONTEXTS];
 
+static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "cuMemAlloc_v2");
+    gpu->mem_free = (__typeof__(gpu->mem_free))find(arg, "cuMemFree_v2");
+    gpu->mem_get_info = (__typeof__(gpu->mem_get_info))find(arg, "cuMemGetInfo_v2");
+    gpu->memset_d8_async = (__typeof__(gpu->memset_d8_async))find(arg, "cuMemsetD8Async");
+    gpu->event_create = (__typeof__(gpu->event_create))find(arg, "cuEventCreate");
+    gpu->event_destroy = (__typeof__(gpu->event_destroy))find(arg, "cuEventDestroy_v2");
+    gpu->event_query = (__typeof__(gpu->event_query))find(arg, "cuEventQuery");
+    gpu->event_record = (__typeof__(gpu->event_record))find(arg, "cuEventRecord");
+    gpu->ctx_record_event = (__typeof__(gpu->ctx_record_event))find(arg, "cuCtxRecordEvent");
+    gpu->stream_create = (__typeof__(gpu->stream_create))find(arg, "cuStreamCreate");
+    gpu->stream_wait_event = (__typeof__(gpu->stream_wait_event))find(arg, "cuStreamWaitEvent");
+    gpu->stream_get_ctx = (__typeof__(gpu->stream_get_ctx))find(arg, "cuStreamGetCtx");
+    gpu->stream_is_capturing = (__typeof__(gpu->stream_is_capturing))find(arg, "cuStreamIsCapturing");
+    gpu->ctx_push = (__typeof__(gpu->ctx_push))find(arg, "cuCtxPushCurrent_v2");
+    gpu->ctx_pop = (__typeof__(gpu->ctx_pop))find(arg, "cuCtxPopCurrent_v2");
+    gpu->ctx_synchronize = (__typeof__(gpu->ctx_synchronize))find(arg, "cuCtxSynchronize");
+    gpu->exchange_capture_mode = (__typeof__(gpu->exchange_capture_mode))find(arg, "cuThreadExchangeStreamCaptureMode");
+}
+
 void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
@@ -27,6 +48,7 @@ void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->address_range = (__typeof__(gpu->address_range))find(arg, "cuMemGetAddressRange_v2");
     gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "cuPointerGetAttribute");
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
+    bind_memory(gpu, find, arg);
 }
 
 static unsigned slot_of(uint64_t context)

@@ -24,6 +24,24 @@ struct ms_gpu {
     CUresult (*address_range)(CUdeviceptr *, size_t *, CUdeviceptr);
     CUresult (*pointer_attribute)(void *, CUpointer_attribute, CUdeviceptr);
     CUresult (*primary_state)(CUdevice, unsigned int *, int *);
+    /* Memory, and the order of work, for what memshim serves itself. */
+    CUresult (*mem_alloc)(CUdeviceptr *, size_t);
+    CUresult (*mem_free)(CUdeviceptr);
+    CUresult (*mem_get_info)(size_t *, size_t *);
+    CUresult (*memset_d8_async)(CUdeviceptr, unsigned char, size_t, CUstream);
+    CUresult (*event_create)(CUevent *, unsigned int);
+    CUresult (*event_destroy)(CUevent);
+    CUresult (*event_query)(CUevent);
+    CUresult (*event_record)(CUevent, CUstream);
+    CUresult (*ctx_record_event)(CUcontext, CUevent); /* since 12.5 */
+    CUresult (*stream_create)(CUstream *, unsigned int);
+    CUresult (*stream_wait_event)(CUstream, CUevent, unsigned int);
+    CUresult (*stream_get_ctx)(CUstream, CUcontext *);
+    CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus *);
+    CUresult (*ctx_push)(CUcontext);
+    CUresult (*ctx_pop)(CUcontext *);
+    CUresult (*ctx_synchronize)(void);
+    CUresult (*exchange_capture_mode)(CUstreamCaptureMode *);
 };
 
 struct ms_gpu_description {

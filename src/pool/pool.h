@@ -26,7 +26,7 @@ struct ms_pool_policy {
     enum ms_pool_free_rule free_rule;
     enum ms_pool_pack pack;
     bool poison_alloc, poison_free;
-    bool export_whole;            /* MEMSHIM_IPC=native: what could be exported is a single */
+    bool export_whole;            /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc, 'K'eep, 'S'ingle. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
@@ -89,6 +89,10 @@ struct ms_pool_block {
     uint64_t id;     /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
     bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
     bool pinned;
+    /* The pool's own: how the second half of a call finds again what the first half found. */
+    void *own_heap;
+    uint64_t own_item;
+    uint32_t own_life;
 };
 
 enum ms_pool_verdict {
@@ -102,8 +106,8 @@ enum ms_pool_verdict {
  * out of memory. May call the vendor, with capture mode relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** What the record wants back when the block is freed. Before the program knows the address. */
-void ms_pool_set_ticket(uint64_t address, uint32_t ticket);
+/** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the program knows the address. */
+void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket);
 
 /** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if the address lies in no
  * segment of ours; REFUSED with the vendor's code for an address inside one that is not a live block's first (double and interior
@@ -117,7 +121,8 @@ int ms_pool_free_end(const struct ms_pool_block *block);
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);
 /** Whether the address lies in a segment of ours at all. */
 bool ms_pool_owns(uint64_t address);
-/** A live block was exported, registered, captured: it is not recycled after its free before every pin is undone. */
+/** A live block was exported, registered, captured: it is not recycled after its free before every pin is undone. A whole block that
+ * was ever pinned then goes back to the vendor and is never recycled: whoever still holds a handle to it must not reach the next block. */
 bool ms_pool_pin(uint64_t address);
 void ms_pool_unpin(uint64_t address);
 
