@@ -17,6 +17,7 @@
 enum ms_lock_rank {
     MS_RANK_RESOLVE = 1,
     MS_RANK_JOURNAL,
+    MS_RANK_TRACE_FILE,
     MS_RANK_LOADER,
     MS_RANK_POOL_FENCE,
     MS_RANK_POOL_LEASE,
@@ -29,6 +30,7 @@ enum ms_lock_rank {
     MS_RANK_STACK,
     MS_RANK_MODULE,
     MS_RANK_TIMELINE,
+    MS_RANK_TRACE,
     MS_RANK_ARENA,
     MS_RANK_LOG,
     MS_RANK_STORE,

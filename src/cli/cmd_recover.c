@@ -96,6 +96,7 @@ static int recover(const char *path, const struct recover_options *options)
     if (status == MS_EXIT_OK) {
         ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
                     strcmp(output, "-") ? output : "standard output");
+        ms_ledgers_complete_trace(&ledger);
         if (ledger.alive == MS_ALIVE_NO)
             ms_ledgers_remove(&ledger);
     }

@@ -26,7 +26,7 @@ struct run_options {
     bool sim, force, quiet, fail_on_leak;
     uint64_t leak_bytes;
     long error_code;
-    const char *mode, *output;
+    const char *mode, *output, *trace;
 };
 
 static int take_leak(struct run_options *options, const char *value)
@@ -62,12 +62,12 @@ static int take_mode(struct run_options *options, const char *value)
     return -1;
 }
 
-static int take_output(struct run_options *options, const char *value)
+static int take_file(const char *option, const char *value, const char **file_p)
 {
-    options->output = value;
+    *file_p = value;
     if (*value && strcmp(value, "-"))
         return 0;
-    ms_cli_error("--output '%s': needs the name of a file; standard output is the program's", value);
+    ms_cli_error("%s '%s': needs the name of a file; standard output is the program's", option, value);
     return -1;
 }
 
@@ -86,7 +86,9 @@ static int take(void *arg, int id, const char *value)
         options->quiet = true;
         return 0;
     case 'o':
-        return take_output(options, value);
+        return take_file("--output", value, &options->output);
+    case 't':
+        return take_file("--trace", value, &options->trace);
     case 'm':
         return take_mode(options, value);
     case 'l':
@@ -96,17 +98,31 @@ static int take(void *arg, int id, const char *value)
     }
 }
 
+/* Absolute; NULL for none. */
+struct patterns {
+    char *report, *trace;
+};
+
 /* Options become variables, and then all variables are checked alike. Returns an exit status, 0 for good. */
-static int set_variables(const struct run_options *options, char **pattern_p)
+static int set_variables(const struct run_options *options, struct patterns *patterns)
 {
+    char **pattern_p = &patterns->report;
+
     if ((options->mode && setenv("MEMSHIM_MODE", options->mode, 1) < 0) ||
-        (options->output && setenv("MEMSHIM_REPORT", options->output, 1) < 0))
+        (options->output && setenv("MEMSHIM_REPORT", options->output, 1) < 0) ||
+        (options->trace && setenv("MEMSHIM_TRACE", options->trace, 1) < 0))
         return MS_EXIT_FAILED;
     if (ms_preload_check_options())
         return MS_EXIT_USAGE;
-    *pattern_p = ms_outcome_pattern();
-    if (*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0)
+    *pattern_p = ms_outcome_pattern(MS_OPT_REPORT);
+    patterns->trace = ms_outcome_pattern(MS_OPT_TRACE);
+    if ((*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0) ||
+        (patterns->trace && setenv("MEMSHIM_TRACE", patterns->trace, 1) < 0))
         return MS_EXIT_FAILED;
+    if (options->trace && ms_option_int(MS_OPT_MODE) == MS_MODE_OFF) {
+        ms_cli_error("--trace needs the program to be followed, and mode off does not");
+        return MS_EXIT_USAGE;
+    }
     if (options->fail_on_leak && (!*pattern_p || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF)) {
         ms_cli_error("--fail-on-leak needs a report, and %s says there is none",
                      *pattern_p ? "mode off" : "MEMSHIM_REPORT=none");
@@ -115,15 +131,15 @@ static int set_variables(const struct run_options *options, char **pattern_p)
     return MS_EXIT_OK;
 }
 
-/* A report that cannot be written is better known before a long run than after it. */
-static int check_directory(const char *pattern)
+/* What cannot be written is better known before a long run than after it. */
+static int check_directory(const char *what, const char *pattern)
 {
     char *directory = strndup(pattern, (size_t)(strrchr(pattern, '/') - pattern) + 1);
     char *path = directory ? ms_outcome_fixed_path(directory) : NULL;
     int status = MS_EXIT_OK;
 
     if (path && access(path, W_OK | X_OK) < 0) {
-        ms_cli_error("no report can be written in %s: %s", path, strerror(errno));
+        ms_cli_error("no %s can be written in %s: %s", what, path, strerror(errno));
         status = MS_EXIT_USAGE;
     }
     free(directory);
@@ -131,16 +147,16 @@ static int check_directory(const char *pattern)
     return status;
 }
 
-/* An old report under the name would be taken for this run's if the program wrote none. */
-static int clear_way(const char *pattern, bool force)
+/* An old report or trace under the name would be taken for this run's if the program wrote none. */
+static int clear_way(const char *what, const char *pattern, bool force)
 {
     char *path = pattern ? ms_outcome_fixed_path(pattern) : NULL;
     struct stat st;
-    int status = pattern ? check_directory(pattern) : MS_EXIT_OK;
+    int status = pattern ? check_directory(what, pattern) : MS_EXIT_OK;
 
     if (!status && path && lstat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode)) {
-            ms_cli_error("%s exists and is no regular file; a report cannot go there", path);
+            ms_cli_error("%s exists and is no regular file; a %s cannot go there", path, what);
             status = MS_EXIT_USAGE;
         } else if (!force) {
             ms_cli_error("%s exists; give -f to replace it", path);
@@ -300,7 +316,8 @@ int ms_cmd_run(int argc, char **argv)
 {
     struct run_options options = {.error_code = MS_EXIT_LEAKED};
     int first = ms_cli_parse(argc, argv, true, take, &options), status;
-    char *pattern = NULL, *path = NULL;
+    struct patterns patterns = {NULL, NULL};
+    char *path = NULL;
 
     if (first < 0)
         return ms_cli_parse_status(first);
@@ -308,18 +325,21 @@ int ms_cmd_run(int argc, char **argv)
         ms_cli_error("no program given; usage: memshim run [OPTION...] [--] PROGRAM [ARGUMENT...]");
         return MS_EXIT_USAGE;
     }
-    status = set_variables(&options, &pattern);
+    status = set_variables(&options, &patterns);
     if (!status)
         status = ms_child_find(argv[first], &path);
     if (!status && ms_suppress_load() < 0)
         status = MS_EXIT_USAGE;
     if (!status)
-        status = clear_way(pattern, options.force);
+        status = clear_way("report", patterns.report, options.force);
+    if (!status)
+        status = clear_way("trace", patterns.trace, options.force);
     if (!status && ms_preload_set(options.sim) < 0)
         status = MS_EXIT_FAILED;
     if (!status)
-        status = follow(&options, path, argv + first, pattern);
-    free(pattern);
+        status = follow(&options, path, argv + first, patterns.report);
+    free(patterns.report);
+    free(patterns.trace);
     free(path);
     return status;
 }

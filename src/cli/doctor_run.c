@@ -95,7 +95,7 @@ static int set_report(const char *directory, char **pattern_p)
     free(value);
     if (ms_preload_check_options())
         return -1;
-    *pattern_p = ms_outcome_pattern();
+    *pattern_p = ms_outcome_pattern(MS_OPT_REPORT);
     return *pattern_p ? 0 : -1;
 }
 

@@ -16,7 +16,8 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
-#include "report/path.h"
+#include "ledger/path.h"
+#include "ledger/trace.h"
 #include "report/report.h"
 
 /* What the ledger says of its end, and what can be seen. */
@@ -73,6 +74,14 @@ int ms_ledgers_write(const struct ms_cli_ledger *ledger, const char *output, boo
         return MS_EXIT_USAGE;
     }
     return ms_cli_close_output(out);
+}
+
+void ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger)
+{
+    char error[PATH_MAX + 256];
+
+    if (ledger->alive == MS_ALIVE_NO && ms_trace_complete(error, sizeof(error)) < 0)
+        ms_cli_note("process %d: %s", (int)ms_process()->pid, error);
 }
 
 void ms_ledgers_remove(const struct ms_cli_ledger *ledger)
@@ -175,7 +184,8 @@ static void complete(void *arg, const char *path)
         ms_ledgers_open(path, &ledger) < 0)
         return;
     if (ledger.alive == MS_ALIVE_NO && is_of_run(completing) &&
-        ms_report_expand(completing->pattern, "", output, sizeof(output)) == 0) {
+        ms_path_expand(completing->pattern, "", output, sizeof(output)) == 0) {
+        ms_ledgers_complete_trace(&ledger);
         if (ms_process()->pid == completing->child->pid)
             judge_child(&ledger, completing->child);
         if (ms_ledgers_write(&ledger, output, false) == MS_EXIT_OK)

@@ -26,6 +26,8 @@ void ms_ledgers_close(struct ms_cli_ledger *ledger);
 
 /** Write the report of a loaded ledger to `output` ("-" is standard output). Returns an exit status. */
 int ms_ledgers_write(const struct ms_cli_ledger *ledger, const char *output, bool force);
+/** Add to a dead process's trace what it had not written yet; a note says if that cannot be done. */
+void ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger);
 /** Remove a ledger whose report is whole; not if it is another file by now. */
 void ms_ledgers_remove(const struct ms_cli_ledger *ledger);
 

@@ -17,9 +17,9 @@
 #include "cli/suppress.h"
 #include "report/symbols.h"
 
-char *ms_outcome_pattern(void)
+char *ms_outcome_pattern(enum ms_option_id id)
 {
-    const char *text = ms_option_text(MS_OPT_REPORT), *c;
+    const char *text = ms_option_text(id), *c;
     char *directory, *pattern, *p;
 
     if (!*text || !strcmp(text, "none"))

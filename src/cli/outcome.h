@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/options.h"
 #include "report/read.h"
 
 /** A report that was written while a program ran. */
@@ -23,9 +24,9 @@ struct ms_outcome {
     bool own; /* whether found[0] is of the process that was started */
 };
 
-/** Where reports go: MEMSHIM_REPORT as options have it, made absolute (the program may change its directory).
- * NULL if it is "none"; malloc's. */
-char *ms_outcome_pattern(void);
+/** Where reports or traces go: MEMSHIM_REPORT or MEMSHIM_TRACE as options have it, made absolute (the program
+ * may change its directory). NULL if it is "none"; malloc's. */
+char *ms_outcome_pattern(enum ms_option_id id);
 /** The pattern as a file name if it holds no placeholder that differs between processes; NULL if it does.
  * malloc's. */
 char *ms_outcome_fixed_path(const char *pattern);

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "ledger/process.h"
+#include "ledger/trace.h"
 
 enum { SLOTS_AT_ONCE = 16, INDEX_START = 32, SHARD_BITS = 6 };
 _Static_assert(1 << SHARD_BITS == MS_SHARDS, "a shard's number is the top bits of the hash");
@@ -181,10 +182,17 @@ static void remove_place(struct shard *shard, uint32_t place)
 static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end, uint64_t now_ns,
                       struct ms_block *block_p)
 {
-    ms_slot_read(slot_at(shard->index[place].slot - 1), block_p);
+    uint32_t slot = shard->index[place].slot - 1;
+    ms_slot_read(slot_at(slot), block_p);
     block_p->freed_ns = now_ns;
+    ms_trace_free(slot, block_p);
     remove_place(shard, place);
     ms_account_remove(block_p, end, now_ns);
+}
+
+static uint32_t number_of(const struct ms_slot *slot)
+{
+    return (uint32_t)(slot - MS_ROWS(BLOCKS, struct ms_slot));
 }
 
 /* A slot for `block`, filled but not live. Under the shard's lock. NULL if there was no room. */
@@ -220,10 +228,12 @@ void ms_ledger_alloc(const struct ms_block *new_block)
     if (slot) {
         slot->site = ms_account_add(&block);
         set_state(slot, MS_SLOT_LIVE);
+        ms_trace_alloc(number_of(slot), &block);
     } else {
         ms_table_drop(MS_TABLE_BLOCKS);
     }
     ms_unlock(&shard->lock);
+    ms_trace_look();
 }
 
 static void count_late(void)
@@ -246,6 +256,7 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
         found = true;
     }
     ms_unlock(&shard->lock);
+    ms_trace_look();
     if (MS_UNLIKELY(atomic_load_explicit(&reported, memory_order_relaxed)) && found)
         count_late();
     return found;
@@ -267,10 +278,12 @@ void ms_ledger_free_abort(const struct ms_block *block)
         slot->site = block->site;
         ms_account_restore(block);
         set_state(slot, MS_SLOT_LIVE);
+        ms_trace_alloc(number_of(slot), block);
     } else {
         ms_table_drop(MS_TABLE_BLOCKS);
     }
     ms_unlock(&shard->lock);
+    ms_trace_look();
 }
 
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
@@ -318,6 +331,7 @@ void ms_ledger_context_died(uint64_t context)
         ms_lock(&shards[i].lock);
         context_died_in(&shards[i], context, &death);
         ms_unlock(&shards[i].lock);
+        ms_trace_look();
     }
     if (death.count)
         ms_events_context_died(&death);

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "ledger/journal.h"
+#include "ledger/trace.h"
 
 enum { NAMES_TRIED = 16, REASON_BYTES = 400 };
 
@@ -136,6 +137,7 @@ static void open_file(void)
     ms_process_describe();
     if (!place(why, sizeof why))
         ms_diagnostic(MS_LOG_WARN, "ledger", "no file: %s; if the process is killed its record is lost", why);
+    ms_trace_start();
 }
 
 /* Said when nothing is locked, and once. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "ledger/check.h"
 #include "ledger/journal.h"
+#include "ledger/trace.h"
 
 void ms_ledger_reset(void)
 {
@@ -19,6 +20,7 @@ void ms_ledger_reset(void)
     ms_events_reset();
     ms_process_reset();
     ms_journal_reset();
+    ms_trace_reset();
 }
 
 /* What the live blocks add up to. */

@@ -87,6 +87,11 @@ static void put(const char *key, const char *value)
     put_part(key, "", value);
 }
 
+void ms_process_note(const char *key, const char *value)
+{
+    put(key, value);
+}
+
 const char *ms_process_next_text(const char *key, uint64_t *cursor_p)
 {
     uint64_t bytes = ms_table_rows(MS_TABLE_TEXT);

@@ -36,7 +36,10 @@ struct ms_process {
         _Atomic uint64_t live_bytes, live_count, peak_live_bytes, total_bytes, total_count;
     } kinds[MS_KIND_COUNT]; /* what is not device memory, over all devices: a sum's peak is not the sum of
                                peaks */
-    uint64_t unused[66];
+    /* trace_file.h */
+    uint64_t trace_device, trace_inode, trace_start;
+    _Atomic uint64_t trace_end, trace_written;
+    uint64_t unused[61];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 
@@ -53,6 +56,9 @@ const char *ms_process_directory(void);
 
 /** Writes down who this is: arguments, program, host, rank, options. Once; before the file is made. */
 void ms_process_describe(void);
+
+/** Writes down one text more. Under the journal's lock. */
+void ms_process_note(const char *key, const char *value);
 
 /** Text that was written down: "exe", "cwd", "host", "rank", ...; NULL if there is none. */
 const char *ms_process_text(const char *key);

@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "hooks/init.h"
 #include "ledger/journal.h"
+#include "ledger/trace.h"
 
 /* A relative MEMSHIM_REPORT means the directory in which the program was started. */
 __attribute__((constructor)) static void remember_directory(void)
@@ -20,6 +21,7 @@ __attribute__((destructor)) static void write_report(void)
         return;
     ms_guard_enter();
     ms_init_finish();
+    ms_trace_finish();
     ms_journal_end(MS_END_EXIT, ms_init_exit_code());
     if (ms_report_write(MS_END_EXIT, ms_init_exit_code()) == 0)
         ms_ledger_reported(ms_report_late_frees);

@@ -8,7 +8,7 @@
 #include "ledger/process.h"
 #include "ledger/snapshot.h"
 #include "report/out.h"
-#include "report/path.h"
+#include "ledger/path.h"
 #include "report/report.h"
 #include "report/stacks.h"
 

@@ -153,7 +153,7 @@ static int write_report(enum ms_end_reason reason, int exit_code)
     }
     ms_process_describe();
     ms_objects_refresh();
-    if (ms_report_expand(pattern, ms_process_directory(), path, sizeof written.path) != 0) {
+    if (ms_path_expand(pattern, ms_process_directory(), path, sizeof written.path) != 0) {
         ms_log(MS_LOG_ERROR, "report", "MEMSHIM_REPORT: \"%.200s\" makes too long a path", pattern);
         return -1;
     }

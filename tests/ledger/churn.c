@@ -3,7 +3,8 @@
  * and write down in a mapped file what they hold. Each entry of the log is of one thread; its state is
  * written last, so the log, too, is true at any moment but for the one call that each thread may be in.
  *
- * Usage: churn LOG THREADS. The log is an array of struct entry, THREADS * ENTRIES of them.
+ * Usage: churn LOG THREADS [CALLS]: with CALLS they end after so many, together. The log is an array of
+ * struct entry, THREADS * ENTRIES of them.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@ struct entry {
 
 static struct entry *entries;
 static CUcontext context;
+static unsigned long calls_each; /* 0: without end */
 
 static void set_state(struct entry *entry, uint64_t state)
 {
@@ -71,7 +73,7 @@ static void *work(void *arg)
     unsigned random = (unsigned)(number * 7919 + (uint64_t)getpid());
 
     cuCtxSetCurrent(context);
-    for (;;) {
+    for (unsigned long i = 0; !calls_each || i < calls_each; i++) {
         random = random * 1664525 + 1013904223;
         turn(&entries[number * ENTRIES + (random >> 16) % ENTRIES], random >> 3);
     }
@@ -80,21 +82,24 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-    long threads = argc == 3 ? atol(argv[2]) : 0;
+    long threads = argc == 3 || argc == 4 ? atol(argv[2]) : 0;
     size_t bytes = (size_t)threads * ENTRIES * sizeof(struct entry);
-    int log = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
-    pthread_t thread;
+    int log = threads ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    pthread_t thread[64];
 
-    if (log < 0 || threads < 1 || ftruncate(log, (off_t)bytes) != 0) {
-        fprintf(stderr, "usage: churn LOG THREADS\n");
+    if (log < 0 || threads < 1 || threads > 64 || ftruncate(log, (off_t)bytes) != 0) {
+        fprintf(stderr, "usage: churn LOG THREADS [CALLS]\n");
         return 2;
     }
+    calls_each = argc == 4 ? strtoul(argv[3], NULL, 10) / (unsigned long)threads : 0;
     entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, 0);
     if (entries == MAP_FAILED || cuInit(0) != CUDA_SUCCESS ||
         cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS)
         return 1;
     for (long i = 1; i < threads; i++)
-        pthread_create(&thread, NULL, work, (void *)i);
+        pthread_create(&thread[i], NULL, work, (void *)i);
     work(NULL);
+    for (long i = 1; i < threads; i++)
+        pthread_join(thread[i], NULL);
     return 0;
 }

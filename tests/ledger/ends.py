@@ -20,7 +20,8 @@ def run(mode, followed):
     os.mkdir(place)
     env = {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"]}
     if followed:
-        env |= {"LD_PRELOAD": os.environ["TEST_LIB"], "MEMSHIM_DIR": place, "MEMSHIM_REPORT": place + "/%p.json"}
+        env |= {"LD_PRELOAD": os.environ["TEST_LIB"], "MEMSHIM_DIR": place, "MEMSHIM_REPORT": place + "/%p.json",
+                "MEMSHIM_TRACE": place + "/%p.trace"}
     done = subprocess.run([ENDS, mode], env=env, capture_output=True, text=True, timeout=60, check=False, cwd=place)
     return done
 
@@ -33,7 +34,7 @@ def reports(place):
         assert done.returncode == 0, done.stderr
     assert not [f for f in os.listdir(place) if f.endswith(".ledger")], "a ledger was not removed"
     found = []
-    for name in os.listdir(place):
+    for name in (f for f in os.listdir(place) if ".trace" not in f):
         path = os.path.join(place, name)
         checked = subprocess.run([MEMSHIM, "validate", path], capture_output=True, text=True, check=False)
         assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -42,6 +43,26 @@ def reports(place):
         assert not report["diagnostics"], report["diagnostics"]
         run_ = report["run"]
         found.append((run_["pid"], run_["end_reason"], run_.get("exit_code", -1), report["devices"][0]["live_bytes"]))
+    return sorted(found)
+
+
+def traces(place):
+    """What is live at the end of each trace: a list of (pid, live)."""
+    found = []
+    for name in (f for f in os.listdir(place) if ".trace" in f):
+        live = {}
+        with open(os.path.join(place, name), encoding="ascii") as file:
+            for line in file:
+                assert line.endswith("\n"), f"{name} does not end with a whole line"
+                if line.startswith("#"):
+                    continue
+                _, operation, number, size, _ = line.split()
+                if operation == "a":
+                    assert number not in live, f"{name}: {number} twice"
+                    live[number] = int(size)
+                else:
+                    assert live.pop(number) == int(size), f"{name}: {number} goes with another size"
+        found.append((int(name.split(".")[0]), sum(live.values())))
     return sorted(found)
 
 
@@ -64,6 +85,12 @@ def look(mode):
         return wrong + [str(error)]
     if found != expected:
         wrong.append(f"records {found}, expected {expected}")
+    try:
+        traced = traces(TMP + "/place")
+    except AssertionError as error:
+        return wrong + [str(error)]
+    if traced != sorted((pid, live) for pid, _, _, live in expected):
+        wrong.append(f"traces {traced}, expected {expected}")
     return wrong
 
 

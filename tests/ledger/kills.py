@@ -4,6 +4,7 @@ True: every block that the program's own log has as live is in the report, and w
 threads were in, one each at most. TEST_KILLS says how often (a few by default; 500 for a full run). Prints TAP.
 """
 
+import collections
 import json
 import os
 import random
@@ -25,7 +26,7 @@ def environment():
     """The simulated GPU, followed."""
     library = os.environ["TEST_LIB"]
     return {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"], "LD_PRELOAD": library, "MEMSHIM_DIR": TMP,
-            "MEMSHIM_REPORT": TMP + "/never.json"}
+            "MEMSHIM_REPORT": TMP + "/never.json", "MEMSHIM_TRACE": TMP + "/churn.trace"}
 
 
 def read_log(path):
@@ -87,6 +88,25 @@ def compare(log, report):
     return wrong
 
 
+def compare_trace(path, report):
+    """What is wrong with the trace, which must say what the report says but for the one call that each thread was in."""
+    live, wrong = {}, []
+    with open(path, encoding="ascii") as trace:
+        for line in trace:
+            words = line.split()
+            if not line.endswith("\n") or (line[0] != "#" and len(words) != 5):
+                return [f"the trace has the line {line!r}"]
+            if line[0] != "#" and words[1] == "a":
+                live[words[2]] = int(words[3])
+            elif line[0] != "#" and live.pop(words[2], None) != int(words[3]):
+                wrong.append(f"the trace has a free of what is not there: {line!r}")
+    sizes = collections.Counter(live.values())
+    sizes.subtract(s["bytes"] for s in report["segments"])
+    if sum(abs(count) for count in sizes.values()) > THREADS:
+        wrong.append(f"the trace and the report differ: {sizes}")
+    return wrong
+
+
 def once(log):
     """One kill: what is wrong."""
     ledger = run_and_kill(log)
@@ -98,7 +118,8 @@ def once(log):
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     os.unlink(path)
-    wrong = compare(log, report)
+    wrong = compare(log, report) + compare_trace(TMP + "/churn.trace", report)
+    os.unlink(TMP + "/churn.trace")
     if checked.returncode != 0:
         wrong.append("validate: " + checked.stdout + checked.stderr)
     if os.path.exists(ledger):

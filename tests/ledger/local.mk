@@ -13,6 +13,6 @@ tests_ledger_fakefs_so_SOURCES = tests/ledger/fakefs.c
 tests_ledger_fakefs_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_ledger_fakefs_so_LDFLAGS = -shared
 
-ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py tests/ledger/places.sh
+ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py tests/ledger/trace.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)

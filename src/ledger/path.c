@@ -1,13 +1,13 @@
-/* path.c - the placeholders of MEMSHIM_REPORT, from what the process wrote down of itself.
+/* path.c - the placeholders of MEMSHIM_REPORT and MEMSHIM_TRACE, from what the process wrote down of itself.
  *
- * Floor 4. No allocation. */
+ * Floor 2. No allocation. */
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "ledger/process.h"
-#include "report/path.h"
+#include "ledger/path.h"
 
 static const char *text_of(const char *key)
 {
@@ -47,7 +47,7 @@ static int append(char *path, size_t bytes, size_t *used_p, const char *text, si
     return 0;
 }
 
-int ms_report_expand(const char *pattern, const char *directory, char *path, size_t bytes)
+int ms_path_expand(const char *pattern, const char *directory, char *path, size_t bytes)
 {
     char made[256];
     size_t used = 0;

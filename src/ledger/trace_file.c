@@ -1,0 +1,198 @@
+/* trace_file.c - the trace's file; see trace_file.h.
+ *
+ * Floor 2. Bare system calls for writing: pwrite() is a cancellation point. RLIMIT_FSIZE is looked at before,
+ * for its signal would end the host. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ledger/trace.h"
+#include "ledger/trace_file.h"
+
+#define FIRST_WORDS "# memshim"
+
+enum { HEAD_BYTES = 2048 };
+
+/* Where the summary's line begins: the head's last. */
+static uint64_t summary_offset(void)
+{
+    return ms_process()->trace_start - MS_TRACE_SUMMARY_BYTES;
+}
+
+static int put(int fd, uint64_t offset, const char *bytes, size_t count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        offset + count > limit.rlim_cur)
+        return EFBIG;
+    while (count) {
+        long written = syscall(SYS_pwrite64, fd, bytes, count, (off_t)offset);
+        if (written == 0 || (written < 0 && errno != EINTR))
+            return written == 0 ? EIO : errno;
+        if (written > 0) {
+            bytes += written;
+            offset += (uint64_t)written;
+            count -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* One line of `MS_TRACE_SUMMARY_BYTES`, filled up with blanks. */
+static void pad(char *line, const char *text)
+{
+    int used = snprintf(line, MS_TRACE_SUMMARY_BYTES, "# %s", text);
+    if (used < 0 || used >= MS_TRACE_SUMMARY_BYTES)
+        used = MS_TRACE_SUMMARY_BYTES - 1;
+    memset(line + used, ' ', (size_t)(MS_TRACE_SUMMARY_BYTES - used));
+    line[MS_TRACE_SUMMARY_BYTES - 1] = '\n';
+}
+
+/* The program's name may hold anything, a line's end as well. */
+static void clean(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+static size_t make_head(char *head)
+{
+    const struct ms_process *process = ms_process();
+    char name[256];
+    const char *executable = ms_process_text("exe"), *slash = executable ? strrchr(executable, '/') : NULL;
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : "unknown");
+    clean(name);
+    int used = snprintf(head, HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
+                        FIRST_WORDS " %s: %s, process %d\n"
+                                    "# columns: microseconds op(a|f) id bytes stream\n",
+                        PACKAGE_VERSION, name, (int)process->pid);
+    pad(head + used, "unfinished");
+    return (size_t)used + MS_TRACE_SUMMARY_BYTES;
+}
+
+int ms_trace_file_create(const char *path)
+{
+    struct ms_process *process = ms_process();
+    char head[HEAD_BYTES];
+    struct stat status;
+    size_t bytes = make_head(head);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return errno;
+    int error = fstat(fd, &status) != 0 ? errno : put(fd, 0, head, bytes);
+    close(fd);
+    if (error) {
+        unlink(path);
+        return error;
+    }
+    process->trace_device = status.st_dev;
+    process->trace_inode = status.st_ino;
+    process->trace_start = bytes;
+    return 0;
+}
+
+/* The file that was made, or -1 with errno if another has its name by now. */
+static int open_again(const char *path)
+{
+    const struct ms_process *process = ms_process();
+    struct stat status;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        (uint64_t)status.st_dev == process->trace_device && (uint64_t)status.st_ino == process->trace_inode)
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+}
+
+/* [from, end) of the ring, which may go around its end once. */
+static int write_ring(int fd, uint64_t from, uint64_t end)
+{
+    const char *ring = MS_ROWS(TRACE, char);
+    int error = 0;
+    while (from < end && !error) {
+        uint64_t place = from % MS_TRACE_RING_BYTES, count = end - from;
+        if (count > MS_TRACE_RING_BYTES - place)
+            count = MS_TRACE_RING_BYTES - place;
+        error = put(fd, ms_process()->trace_start + from, ring + place, count);
+        from += count;
+    }
+    return error;
+}
+
+int ms_trace_file_write(const char *path)
+{
+    struct ms_process *process = ms_process();
+    uint64_t from = atomic_load_explicit(&process->trace_written, memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&process->trace_end, memory_order_acquire);
+    if (from == end)
+        return 0;
+    int fd = open_again(path);
+    if (fd < 0)
+        return errno;
+    int error = write_ring(fd, from, end), cut = 0;
+    if (error)
+        cut = ftruncate(fd, (off_t)(process->trace_start + from));
+    close(fd);
+    if (!error)
+        atomic_store_explicit(&process->trace_written, end, memory_order_release);
+    return cut == 0 ? error : EIO;
+}
+
+int ms_trace_file_summary(const char *path, const char *text)
+{
+    char line[MS_TRACE_SUMMARY_BYTES];
+    int fd = open_again(path);
+    if (fd < 0)
+        return errno;
+    pad(line, text);
+    int error = put(fd, summary_offset(), line, sizeof line);
+    close(fd);
+    return error;
+}
+
+/* Who reads a ledger that somebody else made must not write where that says: only into what is a trace. */
+static bool is_trace(int fd)
+{
+    char words[sizeof FIRST_WORDS - 1];
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+           pread(fd, words, sizeof words, 0) == (ssize_t)sizeof words &&
+           memcmp(words, FIRST_WORDS, sizeof words) == 0 &&
+           (uint64_t)status.st_size >= ms_process()->trace_start + atomic_load(&ms_process()->trace_written);
+}
+
+int ms_trace_complete(char *error, size_t error_bytes)
+{
+    const char *path = ms_process_text("trace");
+    const struct ms_process *process = ms_process();
+    uint64_t written = atomic_load(&process->trace_written), end = atomic_load(&process->trace_end);
+    if (!path || written == end)
+        return 0;
+    if (end < written || end - written > MS_TRACE_RING_BYTES ||
+        ms_table_rows(MS_TABLE_TRACE) < MS_TRACE_RING_BYTES || end > INT64_MAX / 2 ||
+        process->trace_start > HEAD_BYTES) {
+        snprintf(error, error_bytes, "the trace's last lines are damaged");
+        return -1;
+    }
+    int fd = open_again(path), code = fd < 0 ? errno : is_trace(fd) ? 0 : ESTALE;
+    if (fd >= 0)
+        close(fd);
+    if (!code)
+        code = ms_trace_file_write(path);
+    if (code)
+        snprintf(error, error_bytes, "the trace's last lines cannot be added to %.300s: %s", path,
+                 code == ESTALE ? "it is another file" : strerrordesc_np(code));
+    return code ? -1 : 0;
+}

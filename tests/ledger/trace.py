@@ -1,0 +1,176 @@
+"""MEMSHIM_TRACE and memshim run --trace: lines that agree with the report, whatever happens to the file. Prints TAP."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+TMP = os.environ["TEST_TMP"]
+MEMSHIM = os.environ["TEST_BIN"]
+BUILD = os.environ["top_builddir"]
+TRAINING = BUILD + "/tests/programs/training"
+COLUMNS = "# columns: microseconds op(a|f) id bytes stream"
+
+
+def read(path):
+    """A trace's comments, events, live bytes at the end and at their peak; every line is looked at."""
+    comments, events, live = [], [], {}
+    peak = now = last = ids = 0
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            assert line.endswith("\n"), "the last line is cut"
+            if line.startswith("#"):
+                comments.append(line.strip())
+                continue
+            stamp, operation, number, size, stream = line.split()
+            assert int(stamp) >= last, "time runs backwards"
+            last = int(stamp)
+            if operation == "a":
+                ids += 1
+                assert int(number) == ids, "ids are counted up"
+                live[number] = int(size)
+                now += int(size)
+                peak = max(peak, now)
+            else:
+                assert operation == "f" and live.pop(number) == int(size), "a free of what is not there"
+                now -= int(size)
+            events.append((operation, int(size), int(stream)))
+    return comments, events, now, peak
+
+
+def by_hand(command, trace, **more):
+    """Runs a program with the library preloaded."""
+    env = {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"], "LD_PRELOAD": os.environ["TEST_LIB"],
+           "MEMSHIM_REPORT": TMP + "/hand.json", "MEMSHIM_TRACE": trace}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=TMP, **more)
+
+
+def memshim_run(*options):
+    """memshim run on the simulated GPU."""
+    return subprocess.run([MEMSHIM, "run", "--sim", "-f", "-o", TMP + "/run.json", *options, "--", TRAINING, "5"],
+                          capture_output=True, text=True, check=False, cwd=TMP)
+
+
+def test_agrees():
+    """What the trace adds up to is what the report says."""
+    done = memshim_run("--trace", "agree.trace")
+    assert done.returncode == 0, done.stderr
+    comments, events, live, peak = read(TMP + "/agree.trace")
+    with open(TMP + "/run.json", encoding="utf-8") as file:
+        report = json.load(file)
+    allocs = sum(1 for e in events if e[0] == "a")
+    assert allocs == sum(s["total_count"] for s in report["sites"] if s["device"] == 0)
+    assert live == sum(leak["bytes"] for leak in report["leaks"]) == report["devices"][0]["live_bytes"]
+    assert peak == report["devices"][0]["peak_live_bytes"]
+    assert comments[1] == COLUMNS, comments
+    said = comments[2].split()
+    assert said[1:5] == ["allocs", str(allocs), "frees", str(len(events) - allocs)], said
+    assert said[5:] == ["distinct_sizes", str(len({e[1] for e in events})), "streams", str(len({e[2] for e in events})),
+                        "peak_live_bytes", str(peak)], said
+
+
+def test_streams():
+    """Each of the four workers' streams has a number and is introduced before it is used."""
+    comments, events, _, _ = read(TMP + "/agree.trace")
+    assert {e[2] for e in events} == {0, 1, 2, 3, 4}
+    assert len([c for c in comments if c.startswith("# stream ")]) == 4, comments
+
+
+def test_not_overwritten():
+    """A file that is there is refused, or replaced with -f, or left alone."""
+    with open(TMP + "/there.trace", "w", encoding="ascii") as file:
+        file.write("mine\n")
+    done = subprocess.run([MEMSHIM, "run", "--sim", "--trace", "there.trace", "--", TRAINING, "1"], capture_output=True, text=True,
+                          check=False, cwd=TMP)
+    assert done.returncode == 2 and "there.trace exists" in done.stderr, done.stderr
+    done = by_hand([TRAINING, "1"], TMP + "/there.trace")
+    assert done.returncode == 0 and "there.trace.2" in done.stderr, done.stderr
+    with open(TMP + "/there.trace", encoding="ascii") as file:
+        assert file.read() == "mine\n"
+    read(TMP + "/there.trace.2")
+    done = memshim_run("--trace", "there.trace")
+    assert done.returncode == 0, done.stderr
+    read(TMP + "/there.trace")
+
+
+def test_refused():
+    """What cannot be is said before the program starts."""
+    for options, words in ((["--trace", "no/where"], "no trace can be written"), (["--trace", "-"], "standard output"),
+                           (["--mode", "off", "--trace", "x"], "mode off")):
+        done = memshim_run(*options)
+        assert done.returncode == 2 and words in done.stderr, (options, done.stderr)
+
+
+def test_nowhere():
+    """Without a place to write to, the program goes on and a line says so."""
+    done = by_hand([TRAINING, "2"], "/proc/no/trace")
+    assert done.returncode == 0 and "copies right" in done.stdout, done.stdout
+    assert done.stderr.count("\n") == 1 and "no trace" in done.stderr, done.stderr
+
+
+def test_size_limit():
+    """At the limit of a file's size the trace ends, with a whole line; the program does not."""
+    done = by_hand([BUILD + "/tests/ledger/churn", TMP + "/limit.log", "4", "100000"], TMP + "/limit.trace",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert "limit.trace ends early" in done.stderr, done.stderr
+    comments, events, _, _ = read(TMP + "/limit.trace")
+    assert comments[2].endswith("cut short") and 1000 < len(events) < 100000, (comments, len(events))
+
+
+def test_replaced():
+    """Another file under the name is not touched."""
+    path = TMP + "/moved.trace"
+    env = {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"], "LD_PRELOAD": os.environ["TEST_LIB"],
+           "MEMSHIM_REPORT": "none", "MEMSHIM_TRACE": path}
+    with subprocess.Popen([BUILD + "/tests/ledger/churn", TMP + "/moved.log", "2", "200000"], env=env, stderr=subprocess.PIPE,
+                          text=True) as child:
+        while not os.path.exists(path):
+            time.sleep(0.001)
+        os.rename(path, path + ".away")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("mine\n")
+        said = child.stderr.read()
+        assert child.wait() == 0
+    assert "another file has its name" in said, said
+    with open(path, encoding="ascii") as file:
+        assert file.read() == "mine\n"
+    read(path + ".away")
+
+
+def test_many_threads():
+    """More lines than the ring holds, from many threads: none is lost."""
+    done = by_hand([BUILD + "/tests/ledger/churn", TMP + "/many.log", "8", "160000"], TMP + "/many.trace")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    comments, events, _, _ = read(TMP + "/many.trace")
+    assert len(events) == 160000, len(events)
+    assert not comments[2].endswith("cut short")
+
+
+def main():
+    """One fact for each test."""
+    if os.environ["TEST_SANITIZE"]:
+        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
+        return
+    if not os.access(MEMSHIM, os.X_OK):
+        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+        return
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
+    print(f"1..{len(tests)}")
+    failed = False
+    for number, (name, test) in enumerate(tests, 1):
+        wrong = None
+        try:
+            test()
+        except AssertionError as error:
+            wrong = str(error) or "see the test"
+        failed |= wrong is not None
+        print(f"{'ok' if wrong is None else 'not ok'} {number} - {name[5:].replace('_', ' ')}: {test.__doc__}")
+        if wrong is not None:
+            print("#", wrong.replace("\n", "\n# "))
+    sys.exit(failed)
+
+
+main()
