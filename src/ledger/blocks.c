@@ -135,7 +135,7 @@ static void fill_slot(struct ms_slot *slot, const struct ms_block *block)
     slot->api = block->api;
     slot->device =
         ms_account_number(block->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : (int8_t)block->device;
-    slot->tags = ms_slot_tags(block->kind, block->space, block->outlives_context);
+    slot->tags = ms_slot_tags(block);
 }
 
 void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
@@ -155,18 +155,14 @@ void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
         .api = slot->api,
         .space = (uint8_t)space_of(slot),
         .kind = slot->tags & 15,
-        .outlives_context = slot->tags >> 6 & 1,
+        .outlives_context = slot->tags & MS_SLOT_OUTLIVES,
+        .is_served = slot->tags & MS_SLOT_SERVED,
     };
 }
 
 /* Empties a place and closes the gap: whatever could not be at its home because of it moves up. */
 static void remove_place(struct shard *shard, uint32_t place)
 {
-    struct ms_slot *slot = slot_at(shard->index[place].slot - 1);
-    set_state(slot, MS_SLOT_FREE);
-    slot->site = shard->free_list;
-    shard->free_list = shard->index[place].slot;
-    shard->count--;
     uint32_t gap = place;
     for (uint32_t next = (gap + 1) & shard->mask; shard->index[next].slot; next = (next + 1) & shard->mask) {
         uint32_t home = shard->index[next].hash & shard->mask;
@@ -176,18 +172,30 @@ static void remove_place(struct shard *shard, uint32_t place)
         gap = next;
     }
     shard->index[gap].slot = 0;
+    shard->count--;
 }
 
-/* Takes out the block at `place`, which ended as `end` says. */
+/* The block in slot + 1 ended as `end` says; it is in no index any more. */
+static void end_slot(struct shard *shard, uint32_t number, enum ms_block_end end, uint64_t now_ns,
+                     struct ms_block *block_p)
+{
+    struct ms_slot *slot = slot_at(number - 1);
+    ms_slot_read(slot, block_p);
+    block_p->freed_ns = now_ns;
+    ms_trace_free(number - 1, block_p);
+    set_state(slot, MS_SLOT_FREE);
+    slot->site = shard->free_list;
+    shard->free_list = number;
+    ms_account_remove(block_p, end, now_ns);
+}
+
+/* Takes out the block at `place`. */
 static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end, uint64_t now_ns,
                       struct ms_block *block_p)
 {
-    uint32_t slot = shard->index[place].slot - 1;
-    ms_slot_read(slot_at(slot), block_p);
-    block_p->freed_ns = now_ns;
-    ms_trace_free(slot, block_p);
+    uint32_t number = shard->index[place].slot;
     remove_place(shard, place);
-    ms_account_remove(block_p, end, now_ns);
+    end_slot(shard, number, end, now_ns, block_p);
 }
 
 static uint32_t number_of(const struct ms_slot *slot)
@@ -236,6 +244,35 @@ void ms_ledger_alloc(const struct ms_block *new_block)
     ms_trace_look();
 }
 
+/* A served block's slot is its shard's, like any other; the ticket takes the place of the index. */
+uint32_t ms_ledger_serve(const struct ms_block *new_block)
+{
+    struct ms_block block = *new_block;
+    struct shard *shard = shard_of(hash(block.space, block.key));
+    block.is_served = true;
+    ms_events_touch();
+    block.born_ns = ms_ledger_now();
+    ms_lock(&shard->lock);
+    uint32_t ticket = take_slot(shard);
+    if (ticket) {
+        struct ms_slot *slot = slot_at(ticket - 1);
+        fill_slot(slot, &block);
+        slot->site = ms_account_add(&block);
+        set_state(slot, MS_SLOT_LIVE);
+        ms_trace_alloc(ticket - 1, &block);
+    } else {
+        ms_table_drop(MS_TABLE_BLOCKS);
+    }
+    ms_unlock(&shard->lock);
+    ms_trace_look();
+    return ticket;
+}
+
+static bool is_live(const struct ms_slot *slot)
+{
+    return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_SLOT_STATES == MS_SLOT_LIVE;
+}
+
 static void count_late(void)
 {
     uint64_t before = atomic_fetch_add_explicit(&ms_process()->late_frees, 1, memory_order_relaxed);
@@ -257,6 +294,29 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     }
     ms_unlock(&shard->lock);
     ms_trace_look();
+    if (MS_UNLIKELY(atomic_load_explicit(&reported, memory_order_relaxed)) && found)
+        count_late();
+    return found;
+}
+
+bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
+{
+    struct shard *shard = shard_of(hash(MS_SPACE_ADDRESS, key));
+    uint64_t now_ns = ms_ledger_now();
+    struct ms_block block;
+    bool found = false;
+    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
+        return false;
+    const struct ms_slot *slot = slot_at(ticket - 1);
+    ms_lock(&shard->lock);
+    if (is_live(slot) && slot->tags & MS_SLOT_SERVED && slot->key == key) {
+        end_slot(shard, ticket, MS_BLOCK_FREED, now_ns, &block);
+        found = true;
+    }
+    ms_unlock(&shard->lock);
+    ms_trace_look();
+    if (found && block_p)
+        *block_p = block;
     if (MS_UNLIKELY(atomic_load_explicit(&reported, memory_order_relaxed)) && found)
         count_late();
     return found;
@@ -301,37 +361,42 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
     return found;
 }
 
-static bool dies_with(const struct ms_slot *slot, uint64_t context)
+/* Also looked at without a lock, to be looked at again with it. */
+static MS_UNSYNCHRONIZED bool dies_with(const struct ms_slot *slot, uint64_t context)
 {
-    return slot->context == context && !(slot->tags >> 6 & 1);
+    return is_live(slot) && slot->context == context && !(slot->tags & MS_SLOT_OUTLIVES);
 }
 
-static void context_died_in(struct shard *shard, uint64_t context, struct ms_context_died *death)
+/* Looks again under the shard's lock: the block may have been freed meanwhile, and its slot used again. */
+static MS_UNSYNCHRONIZED bool end_with_context(uint32_t number, uint64_t context, uint64_t now_ns, struct ms_block *block_p)
 {
-    for (uint32_t place = 0; shard->index && place <= shard->mask;) {
-        struct ms_block block;
-        uint32_t slot = shard->index[place].slot;
-        if (!slot || !dies_with(slot_at(slot - 1), context)) {
-            place++;
-            continue;
-        }
-        end_block(shard, place, MS_BLOCK_DIED, death->t_ns, &block); /* what moved into this place is next */
-        if (ms_kind_is_device(block.kind)) {
-            death->bytes += block.bytes;
-            death->count++;
-            death->device = block.device;
-        }
-    }
+    const struct ms_slot *slot = slot_at(number - 1);
+    unsigned space = space_of(slot);
+    uint64_t key = slot->key, h = hash(space, key);
+    struct shard *shard = shard_of(h);
+    ms_lock(&shard->lock);
+    bool dies = dies_with(slot, context) && slot->key == key && space_of(slot) == space;
+    if (dies && slot->tags & MS_SLOT_SERVED)
+        end_slot(shard, number, MS_BLOCK_DIED, now_ns, block_p);
+    else if (dies)
+        end_block(shard, probe(shard, h, space, key), MS_BLOCK_DIED, now_ns, block_p);
+    ms_unlock(&shard->lock);
+    return dies;
 }
 
 void ms_ledger_context_died(uint64_t context)
 {
     struct ms_context_died death = {.context = context, .t_ns = ms_ledger_now(), .device = MS_DEVICE_NONE};
-    for (unsigned i = 0; i < MS_SHARDS; i++) {
-        ms_lock(&shards[i].lock);
-        context_died_in(&shards[i], context, &death);
-        ms_unlock(&shards[i].lock);
+    uint32_t slots = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
+    for (uint32_t number = 1; number <= slots; number++) {
+        struct ms_block block;
+        if (!dies_with(slot_at(number - 1), context) ||
+            !end_with_context(number, context, death.t_ns, &block) || !ms_kind_is_device(block.kind))
+            continue;
         ms_trace_look();
+        death.bytes += block.bytes;
+        death.count++;
+        death.device = block.device;
     }
     if (death.count)
         ms_events_context_died(&death);

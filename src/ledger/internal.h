@@ -39,15 +39,18 @@ struct ms_slot {
     uint32_t thread;
     uint16_t api;
     int8_t device;
-    uint8_t tags; /* kind, space, outlives_context: ms_slot_tags */
+    uint8_t tags; /* kind, space, outlives_context, is_served: ms_slot_tags */
     _Atomic uint32_t state;
 };
 _Static_assert(sizeof(struct ms_slot) == MS_TABLE_BLOCKS_ROW_BYTES, "a row of the ledger");
 enum { MS_SLOT_FREE, MS_SLOT_CHANGING, MS_SLOT_LIVE, MS_SLOT_STATES = 4 };
 
-static inline uint8_t ms_slot_tags(unsigned kind, unsigned space, bool outlives_context)
+enum { MS_SLOT_OUTLIVES = 64, MS_SLOT_SERVED = 128 };
+
+static inline uint8_t ms_slot_tags(const struct ms_block *block)
 {
-    return (uint8_t)(kind | space << 4 | (unsigned)outlives_context << 6);
+    return (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
+                     block->is_served * MS_SLOT_SERVED);
 }
 
 /* What sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken number of

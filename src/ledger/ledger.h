@@ -55,6 +55,7 @@ struct ms_block {
     uint8_t space;
     uint8_t kind;
     bool outlives_context;
+    bool is_served; /* filled in by ms_ledger_alloc and ms_ledger_serve */
 };
 
 /** What the hooks know of one row; registered once so that this floor need not look up. */
@@ -96,6 +97,14 @@ void ms_ledger_reported(void (*tell)(uint64_t late_frees));
 void ms_ledger_free_abort(const struct ms_block *block);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);
+
+/** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an entry
+ * in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies `block`.
+ * Returns a ticket, or 0 if there was no room for it (which is counted). */
+uint32_t ms_ledger_serve(const struct ms_block *block);
+/** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may have
+ * died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be NULL. */
+bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);
 
 /** A copy of the live block with exactly this key; false if there is none. */
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p);

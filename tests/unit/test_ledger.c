@@ -145,6 +145,38 @@ static void test_contexts(void)
     ok(!ms_events_death(1, &death, &lost), "a context without blocks is no event");
 }
 
+static void test_served(void)
+{
+    struct ms_block block, first = make_block(0x1000, 512, 1, 0), second = make_block(0x2000, 512, 1, 0);
+    start();
+    first.requested = 500;
+    second.context = 2;
+    uint32_t one = ms_ledger_serve(&first), two = ms_ledger_serve(&second);
+    ok(one && two && one != two, "served blocks have tickets");
+    ok(!ms_ledger_find(MS_SPACE_ADDRESS, 0x1000, &block), "and are not found by their addresses");
+    look();
+    is_u64(device(0)->live_bytes, 1024, "they are live");
+    is_u64(site_of(1)->rounding_bytes, 12, "their site knows them");
+    ok(snapshot.blocks[0].is_served && snapshot.blocks[0].key == 0x1000, "and a snapshot tells them apart");
+    ok(!ms_ledger_unserve(one, 0x2000, &block), "a ticket goes with its address");
+    ok(!ms_ledger_unserve(0, 0x1000, &block) && !ms_ledger_unserve(1 << 20, 0x1000, &block),
+       "no ticket, or one that was never given, is nothing");
+    ok(ms_ledger_unserve(one, 0x1000, &block) && block.bytes == 512 && block.freed_ns >= block.born_ns,
+       "a free takes the block out");
+    ok(!ms_ledger_unserve(one, 0x1000, &block), "once");
+    is_int(ms_ledger_check(), 0, "sums add up");
+    ms_ledger_context_died(2);
+    ok(!ms_ledger_unserve(two, 0x2000, NULL), "a block that died with its context is not freed again");
+    take(0x1000, 7, 2, 0);
+    ok(!ms_ledger_unserve(one, 0x1000, NULL) && !ms_ledger_unserve(two, 0x1000, NULL),
+       "nor is a followed one at its address");
+    look();
+    is_u64(site_of(1)->free_count, 1, "one was freed");
+    is_u64(site_of(1)->died_count, 1, "one died");
+    is_u64(device(0)->live_bytes, 7, "what is followed lives");
+    is_int(ms_ledger_check(), 0, "all sums add up");
+}
+
 static void test_odd_events(void)
 {
     struct ms_block block;
@@ -304,6 +336,7 @@ static atomic_int bad_results;
 static void *churn(void *arg)
 {
     uint64_t number = (uint64_t)(uintptr_t)arg, held[SLOTS] = {0};
+    uint32_t tickets[SLOTS] = {0};
     unsigned seed = (unsigned)number * 7919 + 1;
     for (int i = 0; i < ROUNDS; i++) {
         seed = seed * 1103515245 + 12345;
@@ -312,7 +345,14 @@ static void *churn(void *arg)
         struct ms_block block;
         if (!held[slot]) {
             held[slot] = 1 + (seed >> 16) % 4096;
-            take(key, held[slot], 1 + (seed >> 20) % 50, (int)(seed >> 28) % 3);
+            block = make_block(key, held[slot], 1 + (seed >> 20) % 50, (int)(seed >> 28) % 3);
+            tickets[slot] = seed >> 8 & 1 ? ms_ledger_serve(&block) : 0;
+            if (!tickets[slot])
+                ms_ledger_alloc(&block);
+        } else if (tickets[slot]) {
+            if (!ms_ledger_unserve(tickets[slot], key, &block) || block.bytes != held[slot])
+                bad_results++;
+            held[slot] = tickets[slot] = 0;
         } else if (!ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block) || block.bytes != held[slot]) {
             bad_results++;
         } else if (seed % 7 == 0) {
@@ -322,7 +362,8 @@ static void *churn(void *arg)
         }
     }
     for (unsigned slot = 0; slot < SLOTS; slot++) {
-        if (held[slot] && !give(number << 32 | slot << 9))
+        uint64_t key = number << 32 | slot << 9;
+        if (held[slot] && !(tickets[slot] ? ms_ledger_unserve(tickets[slot], key, NULL) : give(key)))
             bad_results++;
     }
     return NULL;
@@ -364,6 +405,7 @@ int main(void)
     test_history();
     test_refused_free();
     test_contexts();
+    test_served();
     test_odd_events();
     test_cut();
     test_fork();
