@@ -25,6 +25,7 @@ enum ms_lock_rank {
     MS_RANK_POOL_TABLES,
     MS_RANK_DEVICE,
     MS_RANK_OBJECT,
+    MS_RANK_EXPORT,
     MS_RANK_BLOCKS,
     MS_RANK_SITE,
     MS_RANK_STACK,

@@ -287,6 +287,20 @@ bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p)
     return true;
 }
 
+bool ms_table_in_file(enum ms_table table, uint64_t row)
+{
+    uint64_t begin = row * layout[table].row_bytes, end = begin + layout[table].row_bytes;
+    bool in_file = false;
+    ms_lock(&lock);
+    uint32_t count = header() ? atomic_load_explicit(&header()->extent_count, memory_order_relaxed) : 0;
+    for (uint32_t i = 0; file.path[0] && i < count && !in_file; i++) {
+        const struct ms_store_extent *extent = &header()->extents[i];
+        in_file = extent->table == table && begin >= extent->table_offset && end <= extent->table_offset + extent->bytes;
+    }
+    ms_unlock(&lock);
+    return in_file;
+}
+
 void ms_table_drop(enum ms_table table)
 {
     atomic_fetch_add_explicit(&tables[table].dropped, 1, memory_order_relaxed);

@@ -91,6 +91,8 @@ uint64_t ms_table_rows(enum ms_table table);
 /** Gives out `count` more rows, for tables whose rows say themselves whether they are whole. False as for
  * ms_table_reserve. */
 bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p);
+/** Whether this row lies in the file, where other processes can read it. */
+bool ms_table_in_file(enum ms_table table, uint64_t row);
 /** Something found no room in this table. */
 void ms_table_drop(enum ms_table table);
 uint64_t ms_table_dropped(enum ms_table table);

@@ -22,7 +22,7 @@
 #include "ledger/journal.h"
 #include "ledger/trace.h"
 
-enum { NAMES_TRIED = 16, REASON_BYTES = 400 };
+enum { REASON_BYTES = 400 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_JOURNAL);
 static _Atomic bool opened;
@@ -55,17 +55,22 @@ const char *ms_journal_network_name(unsigned long type)
     return NULL;
 }
 
+void ms_journal_name(char *name, size_t bytes, int pid, uint64_t start_ticks, int number)
+{
+    char suffix[16] = "";
+    if (number > 1)
+        snprintf(suffix, sizeof suffix, ".%d", number);
+    snprintf(name, bytes, "memshim-%d-%llu%s.ledger", pid, (unsigned long long)start_ticks, suffix);
+}
+
 /* A new file in the directory; its name ends up in `path`. The process had a record already if it was started
  * by exec: then the name gets a number. Returns a descriptor, or -1 with errno. */
 static int create_in(int directory_fd, const char *directory)
 {
     const struct ms_process *process = ms_process();
-    char name[96], number[16] = "";
-    for (int i = 1; i <= NAMES_TRIED; i++) {
-        if (i > 1)
-            snprintf(number, sizeof number, ".%d", i);
-        snprintf(name, sizeof name, "memshim-%d-%llu%s.ledger", (int)process->pid,
-                 (unsigned long long)process->start_ticks, number);
+    char name[MS_JOURNAL_NAME_BYTES];
+    for (int i = 1; i <= MS_JOURNAL_NAMES; i++) {
+        ms_journal_name(name, sizeof name, (int)process->pid, process->start_ticks, i);
         if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path) {
             errno = ENAMETOOLONG;
             return -1;
@@ -115,17 +120,27 @@ static const char *absolute(const char *directory, char *text, size_t bytes)
     return text;
 }
 
+const char *ms_journal_directory(unsigned i, char *text, size_t bytes)
+{
+    const char *chosen = ms_option_text(MS_OPT_DIR), *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *usual[] = {"/dev/shm", runtime && *runtime == '/' ? runtime : "/tmp", "/tmp"};
+    unsigned count = MS_ARRAY_LEN(usual) - (usual[1] != runtime);
+    if (*chosen)
+        return i == 0 ? absolute(chosen, text, bytes) : NULL;
+    return i < count ? usual[i] : NULL;
+}
+
 static bool place(char *why, size_t why_bytes)
 {
     static char text[PATH_MAX];
-    const char *chosen = ms_option_text(MS_OPT_DIR), *runtime = getenv("XDG_RUNTIME_DIR");
-    char first[REASON_BYTES];
-    if (*chosen)
-        return place_in(absolute(chosen, text, sizeof text), why, why_bytes);
-    if (place_in("/dev/shm", first, sizeof first) ||
-        (runtime && *runtime == '/' && place_in(runtime, why, why_bytes)) || place_in("/tmp", why, why_bytes))
-        return true;
-    snprintf(why, why_bytes, "%.*s", (int)why_bytes - 1, first);
+    const char *directory;
+    char reason[REASON_BYTES];
+    for (unsigned i = 0; (directory = ms_journal_directory(i, text, sizeof text)); i++) {
+        if (place_in(directory, reason, sizeof reason))
+            return true;
+        if (i == 0)
+            snprintf(why, why_bytes, "%.*s", (int)why_bytes - 1, reason);
+    }
     return false;
 }
 

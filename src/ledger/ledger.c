@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "ledger/check.h"
+#include "ledger/exports.h"
 #include "ledger/journal.h"
 #include "ledger/trace.h"
 
@@ -21,6 +22,7 @@ void ms_ledger_reset(void)
     ms_process_reset();
     ms_journal_reset();
     ms_trace_reset();
+    ms_exports_reset();
 }
 
 /* What the live blocks add up to. */

@@ -1,7 +1,9 @@
 # tests/fuzz: readers of what others wrote. Under make check each is driven for two seconds by driver.c; scripts/fuzz drives them longer.
 ms_fuzz_common = tests/fuzz/fuzz.h tests/fuzz/file.c tests/fuzz/driver.c
-ms_fuzz_tests = tests/fuzz/fuzz_options
-check_PROGRAMS += tests/fuzz/fuzz_options
+ms_fuzz_tests = tests/fuzz/fuzz_options tests/fuzz/fuzz_token
+check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
+tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
+tests_fuzz_fuzz_token_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options.h src/base/options.def \
 	src/base/options.c src/base/options_value.h src/base/options_value.c $(ms_fuzz_common)
 if BUILD_CLI
