@@ -74,41 +74,47 @@ static void describe_device(const struct ms_gpu *gpu, int device)
     ms_ledger_device(device, &info);
 }
 
-void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device)
+static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device, uint64_t context)
 {
     struct ms_call *outer = ms_thread.outermost;
+    const struct ms_call *named = outermost(call);
     enum ms_kind kind = call->args.kind;
     struct ms_block block = {
         .key = key, .space = (uint8_t)space, .bytes = bytes, .requested = call->args.bytes ? call->args.bytes : bytes,
         .stream = call->args.stream, .thread = ms_thread_id(), .kind = (uint8_t)kind, .device = (int16_t)device,
         .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
-        .api = outermost(call)->row, .stack = outermost(call)->stack};
+        .context = context, .api = named->row, .stack = named->stack};
 
-    ms_gpu_current(call->gpu, &block.context);
     describe_device(call->gpu, device);
     ms_ledger_alloc(&block);
     if (outer)
         outer->bytes += bytes;
 }
 
-/* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool or from
- * elsewhere may lie on another, and only the driver knows. */
-static int device_of(const struct ms_call *call, uint64_t key)
+void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device)
 {
     uint64_t context;
+
+    ms_gpu_current(call->gpu, &context);
+    record(call, space, key, bytes, device, context);
+}
+
+/* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool or from
+ * elsewhere may lie on another, and only the driver knows. */
+static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context_p)
+{
+    int device = ms_gpu_current(call->gpu, context_p);
 
     switch (call->args.kind) {
     case MS_KIND_PINNED:
     case MS_KIND_REGISTERED:
         return MS_DEVICE_NONE;
     case MS_KIND_ASYNC:
-        return ms_gpu_device_of(call->gpu, key, ms_gpu_current(call->gpu, &context));
+        return ms_gpu_device_of(call->gpu, key, device);
     case MS_KIND_IMPORTED:
-        if (call->args.space == MS_SPACE_ADDRESS)
-            return ms_gpu_device_of(call->gpu, key, ms_gpu_current(call->gpu, &context));
-        return ms_gpu_current(call->gpu, &context);
+        return call->args.space == MS_SPACE_ADDRESS ? ms_gpu_device_of(call->gpu, key, device) : device;
     default:
-        return ms_gpu_current(call->gpu, &context);
+        return device;
     }
 }
 
@@ -122,7 +128,8 @@ static void after_alloc(struct ms_call *call, int status)
     }
     if (status != 0 || (key = read_out(&call->args)) == 0)
         return;
-    ms_call_record(call, call->args.space, key, block_bytes(&call->args), device_of(call, key));
+    int device = device_of(call, key, &context);
+    record(call, call->args.space, key, block_bytes(&call->args), device, context);
 }
 
 static void before_free(struct ms_call *call)
@@ -265,22 +272,26 @@ static void sample_stack(const struct ms_call *call)
 void ms_call_begin(struct ms_call *call)
 {
     uint8_t class = ms_rows[call->row]->class;
+    bool nested = ms_call_around(call) != NULL;
 
     call->records = is_recording_class(call->row);
-    if (ms_thread.depth > 0 || !ms_init_active() || (call->records && ms_thread.recording)) {
+    if (ms_thread.depth > 0 || !ms_init_active() || (call->records && nested && ms_thread.recording)) {
         call->passes = true;
         return;
     }
-    /* Cancellation stays deferred over the vendor's function, for a thread that died in it would leave this frame linked; the
-     * outermost frame sees to it for those nested in it. */
-    if (ms_thread.outermost)
+    /* Of a thread that may be cancelled anywhere, cancellation stays off over the vendor's function, for it would leave blocks that
+     * nobody counted; the outermost frame sees to it for those nested in it. */
+    if (nested)
         ms_section_enter_nested(&call->section);
     else
-        ms_section_enter(&call->section);
+        ms_section_enter_brief(&call->section);
     if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
         ms_ledger_touch();
-    if (!ms_thread.outermost) {
+    if (!nested) {
+        call->left = ms_thread.outermost;
+        call->left_recording = ms_thread.recording;
         ms_thread.outermost = call;
+        ms_thread.recording = 0;
         if (classes[class].takes_stack && !ms_stack_sampling())
             call->stack = ms_stack_capture(call->frame, call->caller);
     }
@@ -299,6 +310,7 @@ void ms_call_end(struct ms_call *call, int status)
 {
     uint8_t class = ms_rows[call->row]->class;
 
+    call->open = 0;
     if (call->passes)
         return;
     call->section.saved_errno = errno;
@@ -312,8 +324,9 @@ void ms_call_end(struct ms_call *call, int status)
     if (ms_thread.outermost == call) {
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT && MS_LIKELY(owner))
             ms_ledger_call(call->row, status == 0, call->bytes);
-        ms_thread.outermost = NULL;
-        ms_section_leave(&call->section);
+        ms_thread.outermost = call->left;
+        ms_thread.recording = call->left_recording;
+        ms_section_leave_brief(&call->section);
     } else {
         ms_section_leave_nested(&call->section);
     }

@@ -28,7 +28,10 @@ struct ms_args {
     uint64_t flags;
 };
 
+#define MS_CALL_IS_OPEN 0x6d73ca11u
+
 struct ms_call {
+    uint32_t open;        /* MS_CALL_IS_OPEN between begin and end */
     uint16_t row;
     bool passes;          /* not ours to look at: straight to the vendor */
     bool records;         /* the driver frame that speaks to the ledger */
@@ -42,6 +45,8 @@ struct ms_call {
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
     void *object;         /* handles.c: likewise */
+    struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
+    int left_recording;
 };
 
 /** All but the arguments, and but what is only there once it was filled in: a tenth of the structure. */
@@ -56,6 +61,19 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
     call->stack = 0;
     call->bytes = 0;
     call->object = NULL;
+    call->open = MS_CALL_IS_OPEN;
+    call->left = NULL;
+}
+
+/** The outermost call of this thread that is going on below the stack frame `frame`, or NULL. What a thread leaves behind that is
+ * cancelled or unwound out of the vendor's function is none: it lies where the stack has ended, or was overwritten since. */
+static inline struct ms_call *ms_call_around(const void *frame)
+{
+    struct ms_call *outer = ms_thread.outermost;
+
+    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != MS_CALL_IS_OPEN)
+        return NULL;
+    return outer;
 }
 
 /** Before the vendor's function: closes the guard for its own work, takes the stack, takes freed blocks out. */

@@ -28,16 +28,14 @@
 #include "hooks/resolve.h"
 #include "hooks/section.h"
 
-enum state { UNSTARTED, ACTIVE, INERT };
-
-static _Atomic int state;
+_Atomic int ms_init_state;
 static _Atomic int exit_code = -1;
 static _Atomic bool out_of_sight;    /* something was opened that binds past us */
 static _Atomic uint64_t next_asked; /* rows are counted, the report names the way */
 static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
 /* One word in a page that a child of fork, or of a raw clone, finds zeroed: whoever sees 0 starts empty. */
-static _Atomic uint32_t *owner;
+_Atomic uint32_t *ms_init_owner_word;
 static _Atomic uint32_t owner_without_page = 1;
 
 static void complain(void *arg, const char *line)
@@ -78,8 +76,8 @@ static void forked(void)
     ms_objects_after_fork_child();
     ms_lock_reset(&start_lock);
     ms_resolve_reset();
-    if (owner)
-        atomic_store(owner, 0);
+    if (ms_init_owner_word)
+        atomic_store(ms_init_owner_word, 0);
 }
 
 static void map_owner(void)
@@ -87,10 +85,10 @@ static void map_owner(void)
     long page = sysconf(_SC_PAGESIZE);
     void *word = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    owner = &owner_without_page; /* kernels before 4.14: a raw clone is then not noticed */
+    ms_init_owner_word = &owner_without_page; /* kernels before 4.14: a raw clone is then not noticed */
     if (word != MAP_FAILED && madvise(word, (size_t)page, MADV_WIPEONFORK) == 0)
-        owner = word;
-    atomic_store(owner, 1);
+        ms_init_owner_word = word;
+    atomic_store(ms_init_owner_word, 1);
 }
 
 static struct ms_api_info api_infos[MS_ROW_COUNT];
@@ -121,7 +119,7 @@ static void start_locked(void)
     ms_options_load(secure ? NULL : environ, complain, NULL);
     ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
     if (secure || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF || !is_chosen_program()) {
-        atomic_store_explicit(&state, INERT, memory_order_release);
+        atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
         return;
     }
     map_owner();
@@ -129,7 +127,7 @@ static void start_locked(void)
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
     start_ledger();
     on_exit(note_exit, NULL);
-    atomic_store_explicit(&state, ACTIVE, memory_order_release);
+    atomic_store_explicit(&ms_init_state, MS_INIT_ACTIVE, memory_order_release);
 }
 
 /* The parent's threads do not exist here, so their locks are nobody's; its tables are not ours to touch. */
@@ -147,7 +145,7 @@ static void start_over(void)
     ms_thread.outermost = NULL;
     ms_thread.recording = 0;
     ms_thread.tid = 0;
-    atomic_store(owner, 1);
+    atomic_store(ms_init_owner_word, 1);
 }
 
 static void start(void)
@@ -156,36 +154,31 @@ static void start(void)
 
     ms_section_enter(&section);
     ms_lock(&start_lock);
-    if (atomic_load_explicit(&state, memory_order_relaxed) == UNSTARTED)
+    if (atomic_load_explicit(&ms_init_state, memory_order_relaxed) == MS_INIT_UNSTARTED)
         start_locked();
     ms_unlock(&start_lock);
     ms_section_leave(&section);
 }
 
-bool ms_init_active(void)
+bool ms_init_active_slowly(void)
 {
-    int now = atomic_load_explicit(&state, memory_order_acquire);
+    int now = atomic_load_explicit(&ms_init_state, memory_order_acquire);
 
-    if (MS_UNLIKELY(now == UNSTARTED)) {
+    if (MS_UNLIKELY(now == MS_INIT_UNSTARTED)) {
         if (ms_thread.depth > 0) /* a signal handler inside start(): its thread holds the lock */
             return false;
         start();
-        now = atomic_load_explicit(&state, memory_order_acquire);
+        now = atomic_load_explicit(&ms_init_state, memory_order_acquire);
     }
-    if (now != ACTIVE)
+    if (now != MS_INIT_ACTIVE)
         return false;
-    if (MS_UNLIKELY(atomic_load_explicit(owner, memory_order_relaxed) == 0)) {
+    if (MS_UNLIKELY(atomic_load_explicit(ms_init_owner_word, memory_order_relaxed) == 0)) {
         struct ms_section section;
         ms_section_enter(&section);
         start_over();
         ms_section_leave(&section);
     }
     return true;
-}
-
-bool ms_init_owner(void)
-{
-    return atomic_load_explicit(&state, memory_order_acquire) == ACTIVE && atomic_load(owner) != 0;
 }
 
 void ms_init_note_next(int row)

@@ -5,13 +5,30 @@
 #ifndef MS_HOOKS_INIT_H
 #define MS_HOOKS_INIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/** True if calls are recorded in this process. The first call starts memshim; in a fork child it starts over, empty. */
-bool ms_init_active(void);
+#include "base/compiler.h"
+
+enum ms_init_state { MS_INIT_UNSTARTED, MS_INIT_ACTIVE, MS_INIT_INERT };
+extern _Atomic int ms_init_state;
+/** 0 where the record is a forked parent's; only while active. */
+extern _Atomic uint32_t *ms_init_owner_word;
+bool ms_init_active_slowly(void);
 
 /** True if this process, and not a parent that was forked, owns the record. */
-bool ms_init_owner(void);
+static inline bool ms_init_owner(void)
+{
+    return MS_LIKELY(atomic_load_explicit(&ms_init_state, memory_order_acquire) == MS_INIT_ACTIVE) &&
+           atomic_load_explicit(ms_init_owner_word, memory_order_relaxed) != 0;
+}
+
+/** True if calls are recorded in this process. The first call starts memshim; in a fork child it starts over, empty. */
+static inline bool ms_init_active(void)
+{
+    return MS_LIKELY(ms_init_owner()) || ms_init_active_slowly();
+}
 
 /** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions that hides calls. */
 void ms_init_note_next(int row);

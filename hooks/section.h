@@ -1,7 +1,10 @@
 /* section.h - a stretch of memshim's own code in the program's thread.
  *
- * Inside it cancellation is deferred (a thread that died there would leave a lock held), errno is kept for the program, and the
- * guard is closed, so that a signal handler's calls pass straight to the vendor. Sections nest. */
+ * Inside it the thread cannot be cancelled (one that died there would leave a lock held), errno is kept for the program, and the
+ * guard is closed, so that a signal handler's calls pass straight to the vendor. Sections nest.
+ *
+ * A brief section makes cancellation deferred and no more, which costs a tenth: the thread can end only at a cancellation point
+ * then. It is for what calls none, or holds cancellation off around it (base/cancel.h). */
 #ifndef MS_HOOKS_SECTION_H
 #define MS_HOOKS_SECTION_H
 
@@ -34,6 +37,25 @@ static inline void ms_section_leave(struct ms_section *section)
     pthread_setcancelstate(section->cancel_state, &section->cancel_state);
     if (section->cancel_type != PTHREAD_CANCEL_DEFERRED)
         pthread_setcanceltype(section->cancel_type, &section->cancel_type);
+    errno = section->saved_errno;
+}
+
+static inline void ms_section_enter_brief(struct ms_section *section)
+{
+    section->saved_errno = errno;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &section->cancel_type);
+    if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED))
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &section->cancel_state);
+    ms_guard_enter();
+}
+
+static inline void ms_section_leave_brief(struct ms_section *section)
+{
+    ms_guard_leave();
+    if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED)) {
+        pthread_setcancelstate(section->cancel_state, &section->cancel_state);
+        pthread_setcanceltype(section->cancel_type, &section->cancel_type);
+    }
     errno = section->saved_errno;
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/store.h"
 
@@ -39,6 +40,7 @@ void ms_log_set_level(enum ms_log_level level)
 static void write_line(const char *line, size_t bytes)
 {
     sigset_t pipe_set, old_set, pending;
+    int cancel_state = ms_cancel_hold();
     sigemptyset(&pipe_set);
     sigaddset(&pipe_set, SIGPIPE);
     sigemptyset(&pending);
@@ -50,6 +52,7 @@ static void write_line(const char *line, size_t bytes)
         sigtimedwait(&pipe_set, NULL, &at_once);
     }
     pthread_sigmask(SIG_SETMASK, &old_set, NULL);
+    ms_cancel_release(cancel_state);
 }
 
 /* A line stays a line, whatever a path or a variable contained. */

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "base/store.h"
@@ -64,11 +65,13 @@ static struct ms_store_header *header(void)
 /* While a file grows: SIGXFSZ must not reach the host, and no handler may run while a descriptor is open. */
 struct quiet {
     sigset_t before, pending;
+    int cancel_state;
 };
 
 static void be_quiet(struct quiet *quiet)
 {
     sigset_t all;
+    quiet->cancel_state = ms_cancel_hold();
     sigfillset(&all);
     sigemptyset(&quiet->pending);
     sigpending(&quiet->pending);
@@ -84,6 +87,7 @@ static void speak_again(const struct quiet *quiet)
     if (!sigismember(&quiet->pending, SIGXFSZ))
         sigtimedwait(&limit, NULL, &at_once);
     pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+    ms_cancel_release(quiet->cancel_state);
 }
 
 static bool map_anonymous(size_t offset, size_t bytes)

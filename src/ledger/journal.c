@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -26,7 +27,8 @@ enum { REASON_BYTES = 400 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_JOURNAL);
 static _Atomic bool opened;
-static _Atomic int error_said;
+_Atomic bool ms_ledger_settled; /* opened, and not said to have ended */
+_Atomic int ms_ledger_error_said;
 static char path[PATH_MAX];
 
 const char *ms_journal_path(void)
@@ -159,7 +161,7 @@ static void open_file(void)
 static void say_error(int error)
 {
     int none = 0;
-    if (atomic_compare_exchange_strong(&error_said, &none, error))
+    if (atomic_compare_exchange_strong(&ms_ledger_error_said, &none, error))
         ms_diagnostic(MS_LOG_WARN, "ledger",
                       "%s cannot grow: %s; the record goes on in memory, if the process is killed what came "
                       "later is lost",
@@ -171,9 +173,10 @@ static bool has_aborted(void)
     return atomic_load_explicit(&ms_process()->end_reason, memory_order_relaxed) == MS_END_SIGNAL;
 }
 
-static MS_NOINLINE void touch_slowly(int error)
+MS_NOINLINE void ms_ledger_touch_slowly(void)
 {
-    int saved_errno = errno;
+    int error = atomic_load_explicit(&ms_store_error, memory_order_relaxed);
+    int saved_errno = errno, cancel_state = ms_cancel_hold();
     ms_lock(&lock);
     if (!atomic_load_explicit(&opened, memory_order_relaxed)) {
         open_file();
@@ -183,19 +186,14 @@ static MS_NOINLINE void touch_slowly(int error)
     ms_events_touch();
     if (error)
         say_error(error);
+    /* Before the look: who aborts just now stores the reason first and then that things are not settled. */
+    atomic_store(&ms_ledger_settled, true);
     /* A handler of SIGABRT jumped out of it: the process lives. (Handlers of quick_exit use the GPU as well,
      * but do end.) */
     if (has_aborted())
         ms_journal_end_taken_back();
+    ms_cancel_release(cancel_state);
     errno = saved_errno;
-}
-
-void ms_ledger_touch(void)
-{
-    int error = atomic_load_explicit(&ms_store_error, memory_order_relaxed);
-    if (MS_UNLIKELY(!atomic_load_explicit(&opened, memory_order_acquire) ||
-                    error != atomic_load_explicit(&error_said, memory_order_relaxed) || has_aborted()))
-        touch_slowly(error);
 }
 
 void ms_journal_end(enum ms_end_reason reason, int exit_code)
@@ -206,7 +204,8 @@ void ms_journal_end(enum ms_end_reason reason, int exit_code)
         return;
     atomic_store_explicit(&process->exit_code, exit_code, memory_order_relaxed);
     atomic_store_explicit(&process->end_ns, ms_ledger_now(), memory_order_relaxed);
-    atomic_store_explicit(&process->end_reason, reason, memory_order_release);
+    atomic_store(&process->end_reason, reason);
+    atomic_store(&ms_ledger_settled, false);
 }
 
 void ms_journal_end_taken_back(void)
@@ -232,7 +231,8 @@ void ms_journal_remove(void)
 void ms_journal_reset(void)
 {
     atomic_store_explicit(&opened, false, memory_order_relaxed);
-    atomic_store_explicit(&error_said, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_ledger_settled, false, memory_order_relaxed);
+    atomic_store_explicit(&ms_ledger_error_said, 0, memory_order_relaxed);
     path[0] = '\0';
     ms_lock_reset(&lock);
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+#include "base/store.h"
 #include "stack/stack.h"
 
 #define MS_DEVICES_MAX 64
@@ -125,9 +127,20 @@ void ms_ledger_divergent(void);
 /** Something that cannot be seen, one line; each distinct line is kept once (at most 64). */
 void ms_ledger_blind_spot(const char *line);
 
+/** journal.c: whether there is nothing to do when something is about to be recorded. */
+extern _Atomic bool ms_ledger_settled;
+extern _Atomic int ms_ledger_error_said;
+void ms_ledger_touch_slowly(void);
+
 /** Something is about to be recorded: the first time, the record gets its file (MEMSHIM_DIR). With no lock
  * held. */
-void ms_ledger_touch(void);
+static inline void ms_ledger_touch(void)
+{
+    if (MS_UNLIKELY(!atomic_load_explicit(&ms_ledger_settled, memory_order_acquire) ||
+                    atomic_load_explicit(&ms_store_error, memory_order_relaxed) !=
+                        atomic_load_explicit(&ms_ledger_error_said, memory_order_relaxed)))
+        ms_ledger_touch_slowly();
+}
 /** Whether anything was ever recorded: a process that never touched a GPU writes no report. */
 bool ms_ledger_touched(void);
 /** Forget everything, in a fork child that starts empty: after ms_store_reset(), before ms_ledger_init(). */

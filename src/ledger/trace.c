@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "ledger/path.h"
@@ -224,7 +225,7 @@ static void say_stopped(void)
 void ms_trace_write(void)
 {
     struct ms_process *process = ms_process();
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = ms_cancel_hold();
     uint64_t waiting = atomic_load_explicit(&process->trace_end, memory_order_relaxed) -
                        atomic_load_explicit(&process->trace_written, memory_order_relaxed);
     if (ms_lock_within(&file, waiting >= WAIT_BYTES ? WAIT_MS : 0)) {
@@ -237,6 +238,7 @@ void ms_trace_write(void)
         say_stopped();
         ms_unlock(&file);
     }
+    ms_cancel_release(cancel_state);
     errno = saved_errno;
 }
 

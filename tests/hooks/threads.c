@@ -169,6 +169,58 @@ static int cancel(bool asynchronous)
     return 0;
 }
 
+/* What ends a thread may use the GPU, from less deep in the stack and from deeper. */
+static void allocate_at_end(void *bytes)
+{
+    CUdeviceptr p = 0;
+
+    if (cuMemAlloc_v2(&p, (size_t)(uintptr_t)bytes) != CUDA_SUCCESS)
+        failures++;
+}
+
+static void allocate_deep(void *bytes)
+{
+    char room[8192];
+
+    memset(room, 1, sizeof(room));
+    __asm__ volatile("" ::"r"(room) : "memory");
+    allocate_at_end(bytes);
+}
+
+static pthread_key_t at_end;
+
+static void *cancelled_inside(void *unused)
+{
+    CUdeviceptr p = 0;
+
+    (void)unused;
+    pthread_setspecific(at_end, (void *)(uintptr_t)2048);
+    pthread_cleanup_push(allocate_at_end, (void *)(uintptr_t)1024);
+    pthread_cancel(pthread_self());
+    cuMemAlloc_v2(&p, 0xcace1);
+    failures++; /* it is a cancellation point of the driver's */
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static int cancel_inside(void)
+{
+    int cancelled = 0;
+
+    pthread_key_create(&at_end, allocate_deep);
+    for (int i = 0; i < 10; i++) {
+        pthread_t thread;
+        void *result = NULL;
+
+        pthread_create(&thread, NULL, cancelled_inside, NULL);
+        pthread_join(thread, &result);
+        cancelled += result == PTHREAD_CANCELED;
+    }
+    pair(4096);
+    printf("cancelled: %d, failures: %d, live: %d\n", cancelled, failures, plain_driver_live());
+    return 0;
+}
+
 /* A program that switched cancellation off, or its type, finds it so after a call. */
 static int cancel_state(void)
 {
@@ -275,6 +327,8 @@ int main(int argc, char **argv)
         return cancel(false);
     if (strcmp(what, "cancel-asynchronous") == 0)
         return cancel(true);
+    if (strcmp(what, "cancel-inside") == 0)
+        return cancel_inside();
     if (strcmp(what, "cancel-state") == 0)
         return cancel_state();
     if (strcmp(what, "signals") == 0)

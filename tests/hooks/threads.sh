@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 22
+plan 24
 SIM_PATH=$here/plain
 REPORT=$TEST_TMP/%p.json
 # A child of fork has threads that LeakSanitizer cannot find, and a cancelled thread leaks what it held.
@@ -60,6 +60,10 @@ check "only the child writes a report" $?
 report "of its own calls" 'apis["cuMemAlloc_v2"]["calls"] == 21 and live == 7 << 10'
 clean
 both "threads cancelled at cancellation points" "$here/threads" cancel-deferred
+clean
+both "threads cancelled inside the driver" "$here/threads" cancel-inside
+only_report
+report "what they did last is recorded" 'live == 10 * 3072 and apis["cuMemAlloc_v2"]["calls"] == 21'
 clean
 [ -n "$no_luck" ] || cancelled_anywhere
 both "the program's cancellation state is kept" "$here/threads" cancel-state
