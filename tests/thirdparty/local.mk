@@ -1,6 +1,7 @@
 # tests/thirdparty: programs from PyPI, unmodified; skipped where PyPI cannot be reached
 dist_check_SCRIPTS += tests/thirdparty/packages.sh tests/thirdparty/install.sh
-EXTRA_DIST += tests/thirdparty/requirements.txt tests/thirdparty/numba_copy.py tests/thirdparty/cumm_copy.py
+EXTRA_DIST += tests/thirdparty/requirements.txt tests/thirdparty/numba_copy.py tests/thirdparty/cumm_copy.py \
+	tests/thirdparty/bindings_copy.py tests/thirdparty/tinygrad_copy.py
 TESTS += tests/thirdparty/packages.sh
 clean-local: clean-thirdparty
 clean-thirdparty:

@@ -92,6 +92,8 @@ runtime=$(cumm_runtime)
 
 preload=
 try numba cuda/bindings
+try bindings cuda/bindings
+try tinygrad _ctypes
 preload=$runtime
 try cumm cumm/core_cc
 echo "1..$n"
