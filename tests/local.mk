@@ -31,6 +31,7 @@ include tests/programs/local.mk
 include tests/ledger/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk
+include tests/gpu/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest
