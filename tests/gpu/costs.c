@@ -25,12 +25,13 @@ static void *keep_busy(void *data)
     CUevent events[BACKLOG];
     CUdeviceptr word;
     CUstream stream;
-    CUfunction kernel = kit_kernel("memsim_hold");
+    CUfunction kernel;
     uint32_t value = 1;
     uint64_t limit = KERNEL_NS;
 
     (void)data;
     kit_must(cuCtxSetCurrent(context));
+    kernel = kit_kernel("memsim_hold");
     kit_must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     kit_must(cuMemAlloc_v2(&word, 256));
     kit_must(cuMemsetD8_v2(word, 0, 256));

@@ -44,24 +44,23 @@ static const struct part_facts {
 };
 
 static const struct kit_part parts[] = {
-    {"routes", facts_routes, NULL},
-    {"lookups", facts_lookups, NULL},
-    {"nothing", facts_nothing, NULL},
-    {"async", facts_async, NULL},
-    {"waits", facts_waits, NULL},
-    /* On hardware the kernel reaches for memory that is not there; the simulator's kernel is made to fail. */
-    {"sticky", facts_sticky, "MEMSIM_FAIL=kernel@2+=700"},
-    {"reset", facts_reset, "MEMSIM_FAIL=kernel@2=700"},
-    {"costs", facts_costs, NULL},
-    {"sizes", facts_sizes, NULL},
-    {"pools", facts_pools, NULL},
-    {"frees", facts_frees, NULL},
-    {"ipc", facts_ipc, NULL},
-    {".importer", facts_ipc_importer, NULL},
-    {"capture", facts_capture, NULL},
-    {"covers", facts_covers, NULL},
-    {"hangs", facts_hangs, NULL},
-    {NULL, NULL, NULL},
+    {"routes", facts_routes},
+    {"lookups", facts_lookups},
+    {"nothing", facts_nothing},
+    {"async", facts_async},
+    {"waits", facts_waits},
+    {"sticky", facts_sticky},
+    {"reset", facts_reset},
+    {"costs", facts_costs},
+    {"sizes", facts_sizes},
+    {"pools", facts_pools},
+    {"frees", facts_frees},
+    {"ipc", facts_ipc},
+    {".importer", facts_ipc_importer},
+    {"capture", facts_capture},
+    {"covers", facts_covers},
+    {"hangs", facts_hangs},
+    {NULL, NULL},
 };
 
 static bool said[FACT_COUNT];

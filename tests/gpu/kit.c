@@ -50,7 +50,7 @@ void kit_give_up(const char *format, ...)
 /* --- parts ------------------------------------------------------------------------------------------------------ */
 
 /* Starts this program again as one part; its output comes through *fd_p if that is asked for. */
-static int start(const char *name, const char *argument, const char *environment, int *fd_p)
+static int start(const char *name, const char *argument, int *fd_p)
 {
     int ends[2] = {-1, -1};
 
@@ -65,8 +65,6 @@ static int start(const char *name, const char *argument, const char *environment
             close(ends[0]);
             close(ends[1]);
         }
-        if (environment)
-            putenv((char *)environment);
         execl("/proc/self/exe", program_invocation_name, "--part", name, argument, (char *)NULL);
         _exit(127);
     }
@@ -132,7 +130,7 @@ static bool follow(int fd, void (*line)(const char *text), uint64_t until_ns)
 static const char *run_part(const struct kit_part *part, unsigned seconds, void (*line)(const char *text))
 {
     int fd, status = 0;
-    pid_t pid = start(part->name, NULL, part->environment, &fd);
+    pid_t pid = start(part->name, NULL, &fd);
 
     if (pid < 0)
         return "it could not be started";
@@ -200,7 +198,7 @@ int kit_main(int argc, char **argv, const struct kit_part *parts, void (*line)(c
 
 int kit_child_start(const char *role, const char *argument)
 {
-    return start(role, argument, NULL, NULL);
+    return start(role, argument, NULL);
 }
 
 int kit_child_end(int pid)

@@ -27,7 +27,6 @@
 struct kit_part {
     const char *name; /* beginning with a dot: only another part starts it, as its other process */
     void (*run)(int argc, char **argv);
-    const char *environment; /* NAME=VALUE for its process, or NULL */
 };
 
 /**

@@ -10,7 +10,7 @@
 
 #define PIECE_WORDS    (1UL << 18)
 #define FIRST_PAUSE_NS 2000
-#define LAST_PAUSE_NS  100000
+#define LAST_PAUSE_NS  400000
 
 /* Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own
  * permission; pools and mapped handles have lists of their own. With the memory lock held. */

@@ -8,7 +8,7 @@
 #include "sim.h"
 
 #define FIRST_PAUSE_NS 2000
-#define LAST_PAUSE_NS  100000
+#define LAST_PAUSE_NS  400000
 
 struct mem_op {
     struct sim_op op;

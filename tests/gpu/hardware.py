@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""scripts/hardware: the pack, the dry run through every stage, resuming, and docs/hardware.md beside its stages. Prints TAP."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "hw")]
+import stages  # noqa: E402
+from gputap import BUILD, TMP, TOP, fact, plan, skip  # noqa: E402
+
+PACK, OUT = os.path.join(TMP, "pack"), os.path.join(TMP, "out")
+KEYS = {"name", "title", "status", "reason", "date", "commit", "machine", "notes", "rows"}
+NAMES = [name for name, _, _ in stages.STAGES]
+FACTS = 12
+
+
+def run(*command):
+    """A command; its status and output."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MEMSHIM_")}
+    done = subprocess.run(command, env={**env, "BUILD_DIR": BUILD}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=110, check=False)
+    return done.returncode, done.stdout
+
+
+def results():
+    """The JSON of each stage that left one."""
+    found = {}
+    for name in NAMES:
+        path = os.path.join(OUT, name + ".json")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                found[name] = json.load(file)
+    return found
+
+
+plan(FACTS)
+if os.environ["TEST_SANITIZE"]:
+    for _ in range(FACTS):
+        skip("scripts/hardware", "a library with a sanitizer is not preloaded here")
+    sys.exit(0)
+status, text = run(os.path.join(TOP, "scripts", "hardware"), "--no-build", "--pack", PACK)
+fact(status == 0 and os.path.exists(os.path.join(PACK, "hardware")), "everything is packed into one folder", text.splitlines())
+held = sum(os.path.getsize(os.path.join(at, n)) for at, _, names in os.walk(PACK) for n in names)
+fact(held < 64 << 20, f"of less than 64 MiB ({held >> 20})")
+tool = os.path.join(PACK, "hardware")
+status, text = run(tool, "--dry-run", "--output", OUT, "--stage", "conformance", "--stage", "facts")
+fact(status == 0 and set(results()) == {"conformance", "facts"}, "named stages alone are run", text.splitlines())
+status, text = run(tool, "--dry-run", "--output", OUT)
+fact(status == 0, "the dry run goes through", text.splitlines())
+fact(re.findall(r"^(\S+): done before$", text, re.M) == ["facts", "conformance"], "what is done is not run again",
+     text.splitlines())
+found = results()
+fact(list(found) == NAMES, "every stage left its results", found)
+wrong = [f"{n}: {r['status']} {r['reason']}" for n, r in found.items()
+         if r["status"] not in ("done", "skipped") or not KEYS <= set(r) or (r["status"] == "skipped") != bool(r["reason"])]
+fact(not wrong, "each is done, or skipped with a reason", wrong)
+done = [n for n, r in found.items() if r["status"] == "done"]
+fact(set(done) >= {"facts", "conformance", "costs-idle", "costs-busy", "costs-followed"} | {f"conformance-{m}" for m in stages.MODES},
+     "what the simulator can do is done", done)
+fact(all(r["machine"]["driver"] == "simulated" and re.match(r"\d{4}-\d\d-\d\d$", r["date"]) for r in found.values()),
+     "results say what they were measured on, and when")
+with open(os.path.join(OUT, "README.md"), encoding="utf-8") as file:
+    page = file.read()
+fact(all(f"[{n}]({n}.md)" in page and os.path.exists(os.path.join(OUT, n + ".md")) for n in NAMES), "and pages for people")
+with open(os.path.join(TOP, "docs", "hardware.md"), encoding="utf-8") as file:
+    documented = set(re.findall(r"`([a-z-]+)`", file.read().split("## Stages")[1].split("\n## ")[0]))
+fact(set(NAMES) <= documented, "docs/hardware.md lists every stage", sorted(set(NAMES) - documented))
+status, text = run(tool, "--output", os.path.join(TMP, "none"))
+if os.path.exists("/dev/nvidiactl"):
+    skip("without a GPU it says so", "there is a GPU")
+else:
+    fact(status == 1 and "--dry-run" in text, "without a GPU it says so", text.splitlines())
