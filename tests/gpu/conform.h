@@ -1,5 +1,6 @@
 /*
- * conform.h: how the parts of `conformance` say what they saw. Each part has a file, or shares one with its like.
+ * conform.h: how the parts of `conformance` say what they saw. Each part has a file, or shares one with its
+ * like.
  */
 #ifndef MS_TESTS_GPU_CONFORM_H
 #define MS_TESTS_GPU_CONFORM_H
@@ -10,7 +11,7 @@
 __attribute__((format(printf, 2, 3))) void say(const char *name, const char *format, ...);
 
 /** The status that a call answers. */
-#define say_status(name, call) say(name, "%d", (int)(call))
+#define say_status(name, call)   say(name, "%d", (int)(call))
 #define say_yes(name, condition) say(name, "%s", (condition) ? "yes" : "no")
 
 /** Device memory, or the part ends. */

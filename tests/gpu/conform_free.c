@@ -101,7 +101,8 @@ static void while_pending(void)
     pthread_join(thread, NULL);
 }
 
-/* What comes after a free may get the same memory, but never while the work before the free still writes to it. */
+/* What comes after a free may get the same memory, but never while the work before the free still writes to
+ * it. */
 static void reuse_is_safe(void)
 {
     struct kit_hold hold;

@@ -1,6 +1,6 @@
 /*
- * conform_ipc.c: memory shared with another process by legacy handles. The importer is a part of its own; the two take turns,
- * as the exporter waits for it.
+ * conform_ipc.c: memory shared with another process by legacy handles. The importer is a part of its own; the
+ * two take turns, as the exporter waits for it.
  */
 #include "conform.h"
 
@@ -103,7 +103,8 @@ void conform_importer(int argc, char **argv)
     say("memory_type_is", "%u", value);
     say_status("open_small", cuIpcOpenMemHandle_v2(&small, handles[1], CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     say("content_small", "%d", conform_byte(small));
-    say_status("open_other_small", cuIpcOpenMemHandle_v2(&other, handles[2], CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    say_status("open_other_small",
+               cuIpcOpenMemHandle_v2(&other, handles[2], CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     say("content_other_small", "%d", conform_byte(other));
     say_status("write", cuMemsetD8_v2(large, 11, LARGE));
     say_status("write_small", cuMemsetD8_v2(small, 12, SMALL));

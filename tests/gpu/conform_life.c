@@ -1,6 +1,6 @@
 /*
- * conform_life.c: the lives of contexts: what is gone with one that is destroyed or reset, and what one that has failed
- * answers. The parts that break their context do so at their end or are nothing else.
+ * conform_life.c: the lives of contexts: what is gone with one that is destroyed or reset, and what one that
+ * has failed answers. The parts that break their context do so at their end or are nothing else.
  */
 #include "conform.h"
 
@@ -106,7 +106,8 @@ void conform_reset(int argc, char **argv)
     say_status("reset_again", cudaDeviceReset());
 }
 
-/* --- contexts that have failed --------------------------------------------------------------------------------------- */
+/* --- contexts that have failed
+ * --------------------------------------------------------------------------------------- */
 
 static void after_error(CUdeviceptr d, CUevent event, CUstream stream)
 {
@@ -146,7 +147,8 @@ static void fail(bool trap)
     CUfunction kernel = kit_kernel("memsim_trap");
     if (!kernel)
         kit_give_up("no kernels can be loaded here");
-    CUresult status = trap ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL) : kit_fill(16, 1, 1, stream);
+    CUresult status =
+        trap ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL) : kit_fill(16, 1, 1, stream);
     say("launch", "%d", (int)status);
     say_status("synchronize", cuStreamSynchronize(stream));
     after_error(d, event, stream);

@@ -1,6 +1,6 @@
 /*
- * conform_memory.c: where memory lies and what can be asked about it: alignment, address ranges, pointer attributes, and what
- * the device says is free.
+ * conform_memory.c: where memory lies and what can be asked about it: alignment, address ranges, pointer
+ * attributes, and what the device says is free.
  */
 #include "conform.h"
 
@@ -9,7 +9,8 @@
 
 #define BLOCKS 200
 
-static const size_t sizes[] = {1, 256, 512, 1000, 4096, 65536, KIT_MIB, KIT_MIB + 1, 2 * KIT_MIB, 3 * KIT_MIB, 20 * KIT_MIB};
+static const size_t sizes[] = {1,       256,         512,         1000,        4096,        65536,
+                               KIT_MIB, KIT_MIB + 1, 2 * KIT_MIB, 3 * KIT_MIB, 20 * KIT_MIB};
 
 void conform_align(int argc, char **argv)
 {
@@ -29,7 +30,8 @@ void conform_align(int argc, char **argv)
         huge = huge && (bytes[i] < 2 * KIT_MIB || blocks[i] % (2 * KIT_MIB) == 0);
     }
     for (size_t i = 0; i < BLOCKS; i++) {
-        whole = whole && conform_byte(blocks[i]) == (int)(i % 256) && conform_byte(blocks[i] + bytes[i] - 1) == (int)(i % 256);
+        whole = whole && conform_byte(blocks[i]) == (int)(i % 256) &&
+                conform_byte(blocks[i] + bytes[i] - 1) == (int)(i % 256);
         for (size_t k = 0; k < i; k++)
             apart = apart && (blocks[i] + bytes[i] <= blocks[k] || blocks[k] + bytes[k] <= blocks[i]);
     }
@@ -78,7 +80,8 @@ void conform_range(int argc, char **argv)
     kit_must(cuMemFree_v2(first));
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------ */
+/* --- attributes
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void attribute(const char *kind, const char *name, CUpointer_attribute which, CUdeviceptr d)
 {
@@ -106,7 +109,8 @@ static void pointers(const char *kind, CUdeviceptr d, CUcontext ctx)
     one = cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, d);
     two = cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, d);
     snprintf(text, sizeof text, "%s_range", kind);
-    say(text, "start %d %s, size %d %zu", (int)one, one == 0 && start == d ? "same" : "-", (int)two, two == 0 ? bytes : 0);
+    say(text, "start %d %s, size %d %zu", (int)one, one == 0 && start == d ? "same" : "-", (int)two,
+        two == 0 ? bytes : 0);
     one = cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, d);
     snprintf(text, sizeof text, "%s_context", kind);
     say(text, "%d, %s", (int)one, one != 0 ? "-" : owner == ctx ? "current" : owner ? "another" : "none");
@@ -155,9 +159,14 @@ static void runtime_attributes(const char *kind, void *p)
     int status = cudaPointerGetAttributes(&attributes, p);
 
     snprintf(text, sizeof text, "runtime_%s", kind);
-    say(text, "%d, type %d, device %d, device pointer %s, host pointer %s", status, attributes.type, attributes.device,
-        attributes.devicePointer == p ? "same" : attributes.devicePointer ? "another" : "none",
-        attributes.hostPointer == p ? "same" : attributes.hostPointer ? "another" : "none");
+    say(text, "%d, type %d, device %d, device pointer %s, host pointer %s", status, attributes.type,
+        attributes.device,
+        attributes.devicePointer == p ? "same"
+        : attributes.devicePointer    ? "another"
+                                      : "none",
+        attributes.hostPointer == p ? "same"
+        : attributes.hostPointer    ? "another"
+                                    : "none");
 }
 
 void conform_attributes(int argc, char **argv)
@@ -192,7 +201,8 @@ void conform_attributes(int argc, char **argv)
     identities();
 }
 
-/* --- what is free ---------------------------------------------------------------------------------------------------- */
+/* --- what is free
+ * ---------------------------------------------------------------------------------------------------- */
 
 void conform_meminfo(int argc, char **argv)
 {

@@ -1,14 +1,15 @@
 /*
- * conform_order.c: the order of work in streams and between them, and what streams and events answer meanwhile.
+ * conform_order.c: the order of work in streams and between them, and what streams and events answer
+ * meanwhile.
  */
 #include "conform.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#define STILL_MS  700
-#define SOON_MS   5000
-#define BYTES     (256 * KIT_KIB)
+#define STILL_MS 700
+#define SOON_MS  5000
+#define BYTES    (256 * KIT_KIB)
 
 /* While one stream is held: whether work of the other gets done. */
 static void passes(const char *name, CUstream held, CUstream other)
@@ -93,7 +94,8 @@ static void events_and_values(void)
     kit_release(&hold);
     kit_must(cuStreamSynchronize(two));
     say("seen_after_event", "%d", *byte);
-    /* An event stands for the work at the moment of its recording, and a wait for the recording at its moment. */
+    /* An event stands for the work at the moment of its recording, and a wait for the recording at its
+     * moment. */
     kit_must(kit_hold(&hold, one));
     kit_must(cuEventRecord(event, one));
     kit_must(kit_hold(&second, one));

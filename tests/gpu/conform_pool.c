@@ -1,5 +1,6 @@
 /*
- * conform_pool.c: memory pools: what they are made of, their accounts and attributes, and when memory is used again.
+ * conform_pool.c: memory pools: what they are made of, their accounts and attributes, and when memory is used
+ * again.
  */
 #include "conform.h"
 
@@ -99,10 +100,12 @@ static void accounts(CUstream stream)
     say("range_is", "base %s, %zu", base == small ? "its own" : "another", bytes);
     kit_must(cuMemAllocFromPoolAsync(&large, 40 * KIT_MIB, pool, stream));
     kit_must(cuStreamSynchronize(stream));
-    say_yes("reserved_covers_used", value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 40 * KIT_MIB + 1000);
+    say_yes("reserved_covers_used",
+            value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 40 * KIT_MIB + 1000);
     kit_must(cuMemFreeAsync(large, stream));
     kit_must(cuStreamSynchronize(stream));
-    say_yes("reserved_stays_below_threshold", value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 40 * KIT_MIB);
+    say_yes("reserved_stays_below_threshold",
+            value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 40 * KIT_MIB);
     say_yes("high_water_of_used", value_of(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) >= 40 * KIT_MIB + 1000);
     say_status("trim", cuMemPoolTrimTo(pool, 0));
     say_yes("trimmed", value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) < 40 * KIT_MIB);
@@ -166,7 +169,8 @@ void conform_pool(int argc, char **argv)
     access_and_limit();
 }
 
-/* --- when memory is used again --------------------------------------------------------------------------------------- */
+/* --- when memory is used again
+ * --------------------------------------------------------------------------------------- */
 
 /* Whether a block that was freed on one stream, while that is held, is handed out for the other. */
 static void other_stream(const char *name, CUmemoryPool pool, CUstream one, CUstream two, CUevent event)

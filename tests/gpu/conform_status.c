@@ -1,6 +1,6 @@
 /*
- * conform_status.c: status codes: of the driver, of the runtime with its last error, and of threads without a context. Nothing
- * is passed here that hardware may answer with a crash.
+ * conform_status.c: status codes: of the driver, of the runtime with its last error, and of threads without a
+ * context. Nothing is passed here that hardware may answer with a crash.
  */
 #include "conform.h"
 
@@ -52,7 +52,8 @@ static void copies(void)
     say_status("set_misaligned", cuMemsetD32_v2(d + 2, 1, 4));
     say_status("range_of_null", cuMemGetAddressRange_v2(&base, &size, 0));
     say_status("range_of_stack", cuMemGetAddressRange_v2(&base, &size, (uintptr_t)bytes));
-    say_status("attribute_of_stack", cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)bytes));
+    say_status("attribute_of_stack",
+               cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)bytes));
     say_status("attribute_of_null", cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 0));
     say_status("attribute_unknown", cuPointerGetAttribute(&value, (CUpointer_attribute)999, d));
     kit_must(cuMemFree_v2(d));
@@ -99,7 +100,8 @@ void conform_status(int argc, char **argv)
     copies();
 }
 
-/* --- the runtime and its last error ------------------------------------------------------------------------------- */
+/* --- the runtime and its last error
+ * ------------------------------------------------------------------------------- */
 
 static void last_error(void)
 {
@@ -168,7 +170,8 @@ void conform_runtime(int argc, char **argv)
     arguments();
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------- */
+/* --- threads
+ * ------------------------------------------------------------------------------------------------------- */
 
 static CUdeviceptr shared;
 static CUcontext context;

@@ -1,5 +1,6 @@
 /*
- * conform_vmm.c: memory mapped by handle: sizes, order of calls, aliases, access, and what the other calls say to it.
+ * conform_vmm.c: memory mapped by handle: sizes, order of calls, aliases, access, and what the other calls
+ * say to it.
  */
 #include "conform.h"
 
@@ -82,9 +83,11 @@ static void handles(void)
     say_yes("retained_is_same", retained == handle);
     say_status("retain_of_plain", cuMemRetainAllocationHandle(&retained, (void *)(uintptr_t)plain));
     say_status("properties", cuMemGetAllocationPropertiesFromHandle(&prop, handle));
-    say("properties_are", "type %d, location %d %d", (int)prop.type, (int)prop.location.type, prop.location.id);
+    say("properties_are", "type %d, location %d %d", (int)prop.type, (int)prop.location.type,
+        prop.location.id);
     say_status("release_retained", cuMemRelease(handle));
-    say_status("export_fd", cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    say_status("export_fd",
+               cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     say_status("import_fd", cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)fd,
                                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     if (fd >= 0)

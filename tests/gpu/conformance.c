@@ -3,8 +3,9 @@
  *
  *   conformance [PART...]
  *
- * The same program runs on the simulator, on hardware, and under memshim in each of its modes; tests/gpu/compare.py holds the
- * outputs against each other, line by line. Parts run in processes of their own, since some break their context.
+ * The same program runs on the simulator, on hardware, and under memshim in each of its modes;
+ * tests/gpu/compare.py holds the outputs against each other, line by line. Parts run in processes of their
+ * own, since some break their context.
  */
 #include "conform.h"
 

@@ -1,5 +1,6 @@
 /*
- * cost_calls.c: the calls whose costs are of interest, each with what has to be there before and what is put away after.
+ * cost_calls.c: the calls whose costs are of interest, each with what has to be there before and what is put
+ * away after.
  */
 #include "costs.h"
 
@@ -7,8 +8,8 @@
 
 #define MOST 1000
 
-const size_t cost_sizes[] = {4 * KIT_KIB, 64 * KIT_KIB, KIT_MIB, 2 * KIT_MIB, 16 * KIT_MIB, 64 * KIT_MIB, 256 * KIT_MIB,
-                             1024 * KIT_MIB};
+const size_t cost_sizes[] = {4 * KIT_KIB,  64 * KIT_KIB, KIT_MIB,       2 * KIT_MIB,
+                             16 * KIT_MIB, 64 * KIT_MIB, 256 * KIT_MIB, 1024 * KIT_MIB};
 const size_t cost_size_count = KIT_COUNT(cost_sizes);
 
 static CUcontext context;
@@ -16,7 +17,8 @@ static CUstream stream, second;
 static CUevent event;
 static CUdeviceptr fixed, address;
 static CUmemGenericAllocationHandle handle;
-static CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+static CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 static size_t granule;
 static void *p;
 

@@ -3,8 +3,9 @@
  *
  *   costs idle|busy [REPETITIONS]
  *
- * A line per call and size: "cost CALL BYTES STATE MEDIAN_NS P90_NS LEAST_NS COUNT"; bytes are 0 where size does not matter,
- * and a call that fails says "- status". On the simulator figures are those of the simulator.
+ * A line per call and size: "cost CALL BYTES STATE MEDIAN_NS P90_NS LEAST_NS COUNT"; bytes are 0 where size
+ * does not matter, and a call that fails says "- status". On the simulator figures are those of the
+ * simulator.
  */
 #include "costs.h"
 

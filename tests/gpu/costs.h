@@ -1,5 +1,6 @@
 /*
- * costs.h: what single calls of the vendor's libraries cost, by size. Used by `facts` (question 6) and by `costs`.
+ * costs.h: what single calls of the vendor's libraries cost, by size. Used by `facts` (question 6) and by
+ * `costs`.
  */
 #ifndef MS_TESTS_GPU_COSTS_H
 #define MS_TESTS_GPU_COSTS_H
@@ -8,7 +9,8 @@
 
 struct cost_call {
     const char *name;
-    unsigned batch; /* calls per measurement; more than one only where nothing has to be prepared or put away */
+    unsigned
+        batch; /* calls per measurement; more than one only where nothing has to be prepared or put away */
     bool sized;
     void (*prepare)(size_t bytes);
     int (*call)(size_t bytes);

@@ -3,8 +3,9 @@
  *
  *   facts [--list | --machine] [PART...]
  *
- * One line per fact, "fact QUESTION.ITEM NAME VALUE". A fact that cannot be had here has a value that begins with "- " and
- * says why. Facts are never left out: what a part that broke did not say is said for it. docs/hardware.md lists them all.
+ * One line per fact, "fact QUESTION.ITEM NAME VALUE". A fact that cannot be had here has a value that begins
+ * with "- " and says why. Facts are never left out: what a part that broke did not say is said for it.
+ * docs/hardware.md lists them all.
  */
 #include "facts.h"
 
@@ -21,7 +22,8 @@ static const struct known {
 #undef X
 };
 
-/* A part answers whole questions, or 5.23-27 and 5.28, which break the context and so have processes of their own. */
+/* A part answers whole questions, or 5.23-27 and 5.28, which break the context and so have processes of their
+ * own. */
 static const struct part_facts {
     const char *part;
     enum fact_id first, last;
@@ -81,7 +83,9 @@ const char *fact_status(int status, const void *pointer)
     static char text[64];
 
     snprintf(text, sizeof text, "status %d, %s", status,
-             pointer == NULL ? "NULL" : pointer == (const void *)1 ? "untouched" : "a pointer");
+             pointer == NULL              ? "NULL"
+             : pointer == (const void *)1 ? "untouched"
+                                          : "a pointer");
     return text;
 }
 
@@ -133,8 +137,9 @@ static int machine(void)
     cudaRuntimeGetVersion(&runtime);
     cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0);
     cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
-    printf("machine device %s\nmachine devices %d\nmachine memory_bytes %zu\nmachine compute_capability %d.%d\n", name,
-           kit_devices(), bytes, major, minor);
+    printf(
+        "machine device %s\nmachine devices %d\nmachine memory_bytes %zu\nmachine compute_capability %d.%d\n",
+        name, kit_devices(), bytes, major, minor);
     printf("machine driver_api %d\nmachine runtime %d\n", version, runtime);
     return 0;
 }

@@ -13,7 +13,8 @@ enum fact_id {
     FACT_COUNT
 };
 
-/** One fact. Values are words without blanks around them; one that begins with "- " is the reason why there is none. */
+/** One fact. Values are words without blanks around them; one that begins with "- " is the reason why there
+ * is none. */
 #define fact(name, ...) fact_say(FACT_##name, __VA_ARGS__)
 __attribute__((format(printf, 2, 3))) void fact_say(enum fact_id id, const char *format, ...);
 

@@ -1,5 +1,6 @@
 /*
- * facts_calls.c: questions 3, 4 and 9: calls that ask for nothing, stream-ordered calls on the edge, frees that are wrong.
+ * facts_calls.c: questions 3, 4 and 9: calls that ask for nothing, stream-ordered calls on the edge, frees
+ * that are wrong.
  */
 #include "facts.h"
 
@@ -33,7 +34,9 @@ void facts_nothing(int argc, char **argv)
     fact(cudaMallocPitch_zero, "%s", fact_status(status, p));
 }
 
-/* --- 4 ------------------------------------------------------------------------------------------------------------ */
+/* --- 4
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 struct async_free {
     cudaStream_t stream;
@@ -113,7 +116,9 @@ void facts_async(int argc, char **argv)
     gives_back(it.stream);
 }
 
-/* --- 9 ------------------------------------------------------------------------------------------------------------ */
+/* --- 9
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void *get(size_t bytes)
 {
@@ -125,7 +130,8 @@ static void *get(size_t bytes)
 
 static CUdeviceptr map_by_handle(void)
 {
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle handle;
     CUdeviceptr d = 0;
@@ -192,7 +198,8 @@ void facts_frees(int argc, char **argv)
     frees_in_order();
     cudaGetLastError();
     void *p = get(KIT_MIB);
-    fact(wrong_free_sticks, "%s", cudaDeviceSynchronize() == cudaSuccess && cudaFree(p) == cudaSuccess ? "no" : "yes");
+    fact(wrong_free_sticks, "%s",
+         cudaDeviceSynchronize() == cudaSuccess && cudaFree(p) == cudaSuccess ? "no" : "yes");
     kit_must(cuMemAlloc_v2(&d, KIT_MIB));
     if (cuCtxCreate_v2(&other, 0, 0) != CUDA_SUCCESS) {
         fact(cuMemFree_in_other_context, "- a second context cannot be made");

@@ -1,6 +1,6 @@
 /*
- * facts_capture.c: question 11: what an event over a whole context does to captures and which streams it covers, and which
- * other calls a capture bears.
+ * facts_capture.c: question 11: what an event over a whole context does to captures and which streams it
+ * covers, and which other calls a capture bears.
  */
 #include "facts.h"
 
@@ -19,7 +19,9 @@ static const char *state_of(CUstream stream)
     CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
 
     kit_must(cuStreamIsCapturing(stream, &state));
-    return state == CU_STREAM_CAPTURE_STATUS_ACTIVE ? "active" : state == CU_STREAM_CAPTURE_STATUS_NONE ? "none" : "invalidated";
+    return state == CU_STREAM_CAPTURE_STATUS_ACTIVE ? "active"
+           : state == CU_STREAM_CAPTURE_STATUS_NONE ? "none"
+                                                    : "invalidated";
 }
 
 static int end_capture(CUstream stream)
@@ -151,7 +153,8 @@ void facts_capture(int argc, char **argv)
     kit_must(cuCtxSynchronize());
     in_capture(FACT_cuEventQuery_in_global_capture, CU_STREAM_CAPTURE_MODE_GLOBAL, false, call_query);
     in_capture(FACT_cuCtxRecordEvent_in_global_capture, CU_STREAM_CAPTURE_MODE_GLOBAL, false, call_record);
-    in_capture(FACT_cuCtxRecordEvent_in_thread_local_capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, false, call_record);
+    in_capture(FACT_cuCtxRecordEvent_in_thread_local_capture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, false,
+               call_record);
     in_capture(FACT_cuCtxRecordEvent_in_relaxed_capture, CU_STREAM_CAPTURE_MODE_RELAXED, false, call_record);
     in_capture(FACT_cuCtxRecordEvent_in_exchanged_capture, CU_STREAM_CAPTURE_MODE_GLOBAL, true, call_record);
     in_other_threads_capture();
@@ -166,9 +169,11 @@ void facts_capture(int argc, char **argv)
     in_capture(FACT_cudaMallocAsync_in_capture, CU_STREAM_CAPTURE_MODE_GLOBAL, false, call_malloc_async);
 }
 
-/* --- what an event over a context covers ---------------------------------------------------------------------------- */
+/* --- what an event over a context covers
+ * ---------------------------------------------------------------------------- */
 
-/* With a stream held: whether the event is not over until it is released. Leaves the stream released and idle. */
+/* With a stream held: whether the event is not over until it is released. Leaves the stream released and
+ * idle. */
 static const char *covers(struct kit_hold *hold)
 {
     CUresult recorded = cuCtxRecordEvent(context, event), status = CUDA_ERROR_NOT_READY;
@@ -179,7 +184,8 @@ static const char *covers(struct kit_hold *hold)
     }
     kit_release(hold);
     if (recorded != CUDA_SUCCESS)
-        return recorded == CUDA_ERROR_NOT_SUPPORTED ? "- cuCtxRecordEvent is not supported" : "- cuCtxRecordEvent fails";
+        return recorded == CUDA_ERROR_NOT_SUPPORTED ? "- cuCtxRecordEvent is not supported"
+                                                    : "- cuCtxRecordEvent fails";
     return status == CUDA_SUCCESS ? "no" : "yes";
 }
 
@@ -241,7 +247,8 @@ static void covers_foreign(enum fact_id id, CUstream stream)
     cuStreamSynchronize(stream);
 }
 
-/* A green context with all of the device's multiprocessors. Its types are young, so they are looked up and left opaque. */
+/* A green context with all of the device's multiprocessors. Its types are young, so they are looked up and
+ * left opaque. */
 static int green_stream(CUstream *stream_p)
 {
     typedef int (*resource_fn)(CUdevice, void *, int);

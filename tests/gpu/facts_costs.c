@@ -24,8 +24,8 @@ static void one(enum fact_id id, const struct cost_call *call, size_t most_bytes
             return;
         }
         if (call->sized)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu=%.0f", used ? " " : "", cost_sizes[i],
-                                     figures.median_ns);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu=%.0f", used ? " " : "",
+                                     cost_sizes[i], figures.median_ns);
         else
             snprintf(text, sizeof text, "%.0f", figures.median_ns);
     }
@@ -41,7 +41,8 @@ void facts_costs(int argc, char **argv)
     kit_begin();
     cost_begin();
     kit_must(cuMemGetInfo_v2(&left, &total));
-    _Static_assert(FACT_cudaMemGetInfo_ns - FACT_cudaMalloc_ns == 19, "facts and calls go together, in one order");
+    _Static_assert(FACT_cudaMemGetInfo_ns - FACT_cudaMalloc_ns == 19,
+                   "facts and calls go together, in one order");
     for (size_t i = 0; i < cost_call_count; i++)
         one((enum fact_id)(FACT_cudaMalloc_ns + i), &cost_calls[i], left / 4);
 }

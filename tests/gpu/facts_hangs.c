@@ -1,5 +1,6 @@
 /*
- * facts_hangs.c: question 12: streams that wait for each other. What would hang for ever is let go by the host.
+ * facts_hangs.c: question 12: streams that wait for each other. What would hang for ever is let go by the
+ * host.
  */
 #include "facts.h"
 
@@ -94,7 +95,10 @@ void facts_hangs(int argc, char **argv)
     kit_must(launch_nothing(NULL));
     kit_must(cuCtxSynchronize());
     enum kit_hold_kind kind = kit_hold_kind();
-    fact(hold_kind, "%s", kind == KIT_HOLD_KERNEL ? "kernel" : kind == KIT_HOLD_VALUE ? "value" : "- nothing");
+    fact(hold_kind, "%s",
+         kind == KIT_HOLD_KERNEL  ? "kernel"
+         : kind == KIT_HOLD_VALUE ? "value"
+                                  : "- nothing");
     if (kind == KIT_HOLD_NONE)
         kit_give_up("neither kernels nor waits for values hold a stream here");
     two_streams();

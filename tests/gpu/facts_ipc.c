@@ -1,6 +1,6 @@
 /*
- * facts_ipc.c: question 10: what legacy IPC hands out for small blocks, and what another process makes of it. The importer is a
- * part of its own; the handles travel on its command line.
+ * facts_ipc.c: question 10: what legacy IPC hands out for small blocks, and what another process makes of it.
+ * The importer is a part of its own; the handles travel on its command line.
  */
 #include "facts.h"
 
@@ -37,7 +37,8 @@ static int export_status(CUdeviceptr d)
 
 static void other_memory(void)
 {
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle handle;
     CUdeviceptr d = 0;

@@ -1,5 +1,6 @@
 /*
- * facts_lookups.c: question 2: what cuGetProcAddress answers for every function of the public headers, beside dlsym.
+ * facts_lookups.c: question 2: what cuGetProcAddress answers for every function of the public headers, beside
+ * dlsym.
  */
 #include "facts.h"
 
@@ -30,13 +31,14 @@ static void compare(void *driver)
     char differ[4096] = "";
 
     for (size_t i = 0; i < KIT_COUNT(known); i++) {
-        unsigned flags = known[i].per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT;
+        unsigned flags =
+            known[i].per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT;
         void *p = look_up(known[i].name, known[i].version, flags), *exported = dlsym(driver, known[i].symbol);
         found += p != NULL;
         equal += p != NULL && p == exported;
         if (p && p != exported && used < sizeof differ - 100)
-            used += (size_t)snprintf(differ + used, sizeof differ - used, "%s%s@%d%s", used ? "," : "", known[i].name,
-                                     known[i].version, exported ? "" : "(not exported)");
+            used += (size_t)snprintf(differ + used, sizeof differ - used, "%s%s@%d%s", used ? "," : "",
+                                     known[i].name, known[i].version, exported ? "" : "(not exported)");
     }
     fact(lookups_found, "%zu of %zu", found, KIT_COUNT(known));
     fact(lookups_equal_dlsym, "%zu of %zu", equal, found);

@@ -1,6 +1,7 @@
 /*
- * facts_routes.c: question 1: the routes of runtime calls into the driver. tests/gpu/routes finds them, run with a library that
- * stands before the driver; here its lines become facts, and the static runtime's are held against the shared one's.
+ * facts_routes.c: question 1: the routes of runtime calls into the driver. tests/gpu/routes finds them, run
+ * with a library that stands before the driver; here its lines become facts, and the static runtime's are
+ * held against the shared one's.
  */
 #include "facts.h"
 
@@ -34,7 +35,8 @@ static const char *path_of(const char *library)
     return realpath(map->l_name, NULL);
 }
 
-/* The output of a program beside this one, run with the proxy first on the search path. NULL if it is not there. */
+/* The output of a program beside this one, run with the proxy first on the search path. NULL if it is not
+ * there. */
 static char *run(const char *folder, const char *program, int *status_p)
 {
     char command[PATH_MAX], *output = calloc(1, OUTPUT_BYTES);
@@ -99,7 +101,8 @@ void facts_routes(int argc, char **argv)
     print(shared);
     char *linked = run(folder, "routes_static", &status);
     if (!linked)
-        fact(static_runtime_same_routes, "- routes_static is not there: no static runtime where this was built");
+        fact(static_runtime_same_routes,
+             "- routes_static is not there: no static runtime where this was built");
     else if (status != 0)
         fact(static_runtime_same_routes, "- routes_static does not run here");
     else

@@ -1,5 +1,6 @@
 /*
- * facts_sizes.c: questions 7 and 8: granularity, alignment, packing and pitch; what pools can be made of and who reaches them.
+ * facts_sizes.c: questions 7 and 8: granularity, alignment, packing and pitch; what pools can be made of and
+ * who reaches them.
  */
 #include "facts.h"
 
@@ -8,9 +9,20 @@
 
 #define BLOCKS 24
 
-static const size_t sizes[] = {1,           256,         512,         513,           4096,        65536,
-                               512 * KIT_KIB, KIT_MIB,     KIT_MIB + 1, 2 * KIT_MIB - 1, 2 * KIT_MIB, 2 * KIT_MIB + 1,
-                               5 * KIT_MIB, 20 * KIT_MIB};
+static const size_t sizes[] = {1,
+                               256,
+                               512,
+                               513,
+                               4096,
+                               65536,
+                               512 * KIT_KIB,
+                               KIT_MIB,
+                               KIT_MIB + 1,
+                               2 * KIT_MIB - 1,
+                               2 * KIT_MIB,
+                               2 * KIT_MIB + 1,
+                               5 * KIT_MIB,
+                               20 * KIT_MIB};
 
 /* Appends to a list of words that is to be one value. */
 static void append(char *text, size_t size, const char *form, size_t key, size_t value)
@@ -108,7 +120,8 @@ static void pitches(void)
 
 static void granularities(void)
 {
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmulticastObjectProp many = {.numDevices = 1, .size = 2 * KIT_MIB};
     size_t least = 0, better = 0;
     int supported = 0;
@@ -118,11 +131,14 @@ static void granularities(void)
     fact(granularity_minimum, "%zu", least);
     fact(granularity_recommended, "%zu", better);
     cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 0);
-    CUresult status = supported ? cuMulticastGetGranularity(&least, &many, CU_MULTICAST_GRANULARITY_MINIMUM) : 0;
-    CUresult other = supported ? cuMulticastGetGranularity(&better, &many, CU_MULTICAST_GRANULARITY_RECOMMENDED) : 0;
+    CUresult status =
+        supported ? cuMulticastGetGranularity(&least, &many, CU_MULTICAST_GRANULARITY_MINIMUM) : 0;
+    CUresult other =
+        supported ? cuMulticastGetGranularity(&better, &many, CU_MULTICAST_GRANULARITY_RECOMMENDED) : 0;
     if (!supported || status != CUDA_SUCCESS || other != CUDA_SUCCESS) {
         fact(granularity_multicast_minimum, "- multicast: supported %d, status %d", supported, (int)status);
-        fact(granularity_multicast_recommended, "- multicast: supported %d, status %d", supported, (int)other);
+        fact(granularity_multicast_recommended, "- multicast: supported %d, status %d", supported,
+             (int)other);
         return;
     }
     fact(granularity_multicast_minimum, "%zu", least);
@@ -179,7 +195,9 @@ void facts_sizes(int argc, char **argv)
     fact(texture_alignment, "%d %d", texture, row);
 }
 
-/* --- 8 ------------------------------------------------------------------------------------------------------------ */
+/* --- 8
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static CUmemPoolProps on(CUmemLocationType type, int id)
 {
@@ -196,7 +214,8 @@ static void try_pool(enum fact_id id, const CUmemPoolProps *props)
         cuMemPoolDestroy(pool);
 }
 
-/* A kernel on device 1 writes to memory of device 0. What is refused breaks device 1's context: it comes last there. */
+/* A kernel on device 1 writes to memory of device 0. What is refused breaks device 1's context: it comes last
+ * there. */
 static const char *peer_writes(CUdeviceptr d, CUcontext peer)
 {
     kit_must(cuCtxSetCurrent(peer));
@@ -218,7 +237,8 @@ static const char *peer_writes(CUdeviceptr d, CUcontext peer)
 static void peers(CUcontext own)
 {
     CUmemPoolProps props = on(CU_MEM_LOCATION_TYPE_DEVICE, 0);
-    CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1},
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemoryPool pool;
     CUdeviceptr plain, pooled;
     CUcontext peer;

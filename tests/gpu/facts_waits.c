@@ -1,6 +1,6 @@
 /*
- * facts_waits.c: question 5: which calls come back only when work that was pending is over, and what a context that has failed
- * still answers.
+ * facts_waits.c: question 5: which calls come back only when work that was pending is over, and what a
+ * context that has failed still answers.
  */
 #include "facts.h"
 
@@ -162,7 +162,8 @@ static void call_export(void *data)
     cuIpcGetMemHandle(&handle, (uintptr_t)subject.p); /* whether it may be exported is question 10 */
 }
 
-/* --- cudaFree, by what is held ------------------------------------------------------------------------------------ */
+/* --- cudaFree, by what is held
+ * ------------------------------------------------------------------------------------ */
 
 static const struct kit_question question_free = {get_large, call_free, NULL, NULL};
 
@@ -274,7 +275,8 @@ static void foreign_contexts(CUcontext own)
     kit_must(cuDevicePrimaryCtxRelease_v2(1));
 }
 
-/* --- other calls -------------------------------------------------------------------------------------------------- */
+/* --- other calls
+ * -------------------------------------------------------------------------------------------------- */
 
 static void other_calls(CUstream held)
 {
@@ -301,7 +303,8 @@ static void other_calls(CUstream held)
 
     subject.prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                          .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    kit_must(cuMemGetAllocationGranularity(&subject.granule, &subject.prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+    kit_must(
+        cuMemGetAllocationGranularity(&subject.granule, &subject.prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     kit_must(cuMemAddressReserve(&subject.address, subject.granule, 0, 0, 0));
     kit_must(cudaStreamCreateWithFlags(&subject.other, cudaStreamNonBlocking));
     for (size_t i = 0; i < KIT_COUNT(calls); i++)
@@ -328,7 +331,8 @@ void facts_waits(int argc, char **argv)
     other_calls(nonblocking);
 }
 
-/* --- a context that has failed ------------------------------------------------------------------------------------ */
+/* --- a context that has failed
+ * ------------------------------------------------------------------------------------ */
 
 /* A kernel that writes where nothing is: 700 on hardware. */
 static CUresult break_context(void)
@@ -377,5 +381,6 @@ void facts_reset(int argc, char **argv)
         kit_give_up("a kernel that writes nowhere was no error");
     int reset = cudaDeviceReset();
     int after = cudaMalloc(&p, KIT_MIB);
-    fact(cudaDeviceReset_mends_sticky_error, "%s, reset %d, cudaMalloc %d", after == 0 ? "yes" : "no", reset, after);
+    fact(cudaDeviceReset_mends_sticky_error, "%s, reset %d, cudaMalloc %d", after == 0 ? "yes" : "no", reset,
+         after);
 }

@@ -1,17 +1,18 @@
 /*
- * hold.c: work that holds a stream until the host lets it go, and what it is for: whether a call waits for that work.
+ * hold.c: work that holds a stream until the host lets it go, and what it is for: whether a call waits for
+ * that work.
  *
- * "Waits" is found by order, not by time: a thread raises a flag and then lets the work go; a call that has come back while
- * the flag was down did not wait. That the flag was up proves nothing by itself, as the caller may have been slow: then it is
- * asked again with more patience.
+ * "Waits" is found by order, not by time: a thread raises a flag and then lets the work go; a call that has
+ * come back while the flag was down did not wait. That the flag was up proves nothing by itself, as the
+ * caller may have been slow: then it is asked again with more patience.
  */
 #include <pthread.h>
 
 #include "kit.h"
 
-#define LIMIT_NS  30000000000ULL
-#define PROBE_MS  50
-#define WORDS     1024
+#define LIMIT_NS 30000000000ULL
+#define PROBE_MS 50
+#define WORDS    1024
 
 static enum kit_hold_kind kind;
 static volatile uint32_t *words;
@@ -23,7 +24,8 @@ static CUresult take_word(struct kit_hold *hold)
 {
     if (!words) {
         void *memory;
-        CUresult status = cuMemHostAlloc(&memory, WORDS * sizeof *words, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+        CUresult status = cuMemHostAlloc(&memory, WORDS * sizeof *words,
+                                         CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
         if (status == CUDA_SUCCESS)
             status = cuMemHostGetDevicePointer_v2(&words_address, memory, 0);
         if (status != CUDA_SUCCESS)
@@ -46,7 +48,8 @@ static CUresult hold_by_kernel(struct kit_hold *hold, CUstream stream, uint64_t 
     uint32_t value = 1;
     void *parameters[] = {&hold->address, &value, &limit_ns};
 
-    return kernel ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL) : CUDA_ERROR_NOT_FOUND;
+    return kernel ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL)
+                  : CUDA_ERROR_NOT_FOUND;
 }
 
 bool kit_over(CUstream stream, unsigned ms)

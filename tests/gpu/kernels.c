@@ -1,6 +1,7 @@
 /*
- * kernels.c: the kernels, as PTX text, which every driver compiles for itself. Under their names the simulator gives them a
- * meaning too. The kernels end by themselves: a limit in nanoseconds is part of the one that holds.
+ * kernels.c: the kernels, as PTX text, which every driver compiles for itself. Under their names the
+ * simulator gives them a meaning too. The kernels end by themselves: a limit in nanoseconds is part of the
+ * one that holds.
  */
 #include "kernels.h"
 

@@ -1,5 +1,6 @@
 /*
- * kit.c: parts in processes of their own, and a device to begin with. The parent of the parts never touches a GPU.
+ * kit.c: parts in processes of their own, and a device to begin with. The parent of the parts never touches a
+ * GPU.
  */
 #include "kit.h"
 
@@ -47,7 +48,8 @@ void kit_give_up(const char *format, ...)
     _exit(3);
 }
 
-/* --- parts ------------------------------------------------------------------------------------------------------ */
+/* --- parts
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Starts this program again as one part; its output comes through *fd_p if that is asked for. */
 static int start(const char *name, const char *argument, int *fd_p)
@@ -218,7 +220,8 @@ int kit_child(const char *role, const char *argument)
     return pid < 0 ? -1 : kit_child_end(pid);
 }
 
-/* --- a device ----------------------------------------------------------------------------------------------------- */
+/* --- a device
+ * ----------------------------------------------------------------------------------------------------- */
 
 static CUmodule module;
 
@@ -252,7 +255,8 @@ CUresult kit_fill(CUdeviceptr address, uint32_t value, uint64_t words, CUstream 
     CUfunction kernel = kit_kernel("memsim_fill");
     void *parameters[] = {&address, &value, &words};
 
-    return kernel ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL) : CUDA_ERROR_NOT_FOUND;
+    return kernel ? cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL)
+                  : CUDA_ERROR_NOT_FOUND;
 }
 
 bool kit_has(const char *name)

@@ -1,9 +1,10 @@
 /*
  * proxy_driver.c: a libcuda.so.1 that stands before the driver and notes which of its functions are called.
  *
- * A CUDA runtime opens libcuda.so.1 and takes everything through cuGetProcAddress. This library answers with small pieces of
- * code of its own, one per function, which note the call and go on to the function, whatever its parameters. The driver itself
- * is opened by the path in ROUTES_DRIVER. Only tests/gpu/routes is run with it; calls are noted for one thread.
+ * A CUDA runtime opens libcuda.so.1 and takes everything through cuGetProcAddress. This library answers with
+ * small pieces of code of its own, one per function, which note the call and go on to the function, whatever
+ * its parameters. The driver itself is opened by the path in ROUTES_DRIVER. Only tests/gpu/routes is run with
+ * it; calls are noted for one thread.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -60,13 +61,17 @@ __asm__(".text\n"
         "    push %rdi\n    push %rsi\n    push %rdx\n    push %rcx\n"
         "    push %r8\n    push %r9\n    push %rax\n    push %r11\n"
         "    sub $136, %rsp\n"
-        "    movups %xmm0, (%rsp)\n    movups %xmm1, 16(%rsp)\n    movups %xmm2, 32(%rsp)\n    movups %xmm3, 48(%rsp)\n"
-        "    movups %xmm4, 64(%rsp)\n    movups %xmm5, 80(%rsp)\n    movups %xmm6, 96(%rsp)\n    movups %xmm7, 112(%rsp)\n"
+        "    movups %xmm0, (%rsp)\n    movups %xmm1, 16(%rsp)\n"
+        "    movups %xmm2, 32(%rsp)\n    movups %xmm3, 48(%rsp)\n"
+        "    movups %xmm4, 64(%rsp)\n    movups %xmm5, 80(%rsp)\n"
+        "    movups %xmm6, 96(%rsp)\n    movups %xmm7, 112(%rsp)\n"
         "    mov %r11d, %edi\n"
         "    call routes_note@PLT\n"
         "    mov %rax, %r10\n"
-        "    movups (%rsp), %xmm0\n    movups 16(%rsp), %xmm1\n    movups 32(%rsp), %xmm2\n    movups 48(%rsp), %xmm3\n"
-        "    movups 64(%rsp), %xmm4\n    movups 80(%rsp), %xmm5\n    movups 96(%rsp), %xmm6\n    movups 112(%rsp), %xmm7\n"
+        "    movups (%rsp), %xmm0\n    movups 16(%rsp), %xmm1\n"
+        "    movups 32(%rsp), %xmm2\n    movups 48(%rsp), %xmm3\n"
+        "    movups 64(%rsp), %xmm4\n    movups 80(%rsp), %xmm5\n"
+        "    movups 96(%rsp), %xmm6\n    movups 112(%rsp), %xmm7\n"
         "    add $136, %rsp\n"
         "    pop %r11\n    pop %rax\n    pop %r9\n    pop %r8\n"
         "    pop %rcx\n    pop %rdx\n    pop %rsi\n    pop %rdi\n"
@@ -76,9 +81,8 @@ __asm__(".text\n"
 /* endbr64; mov index, %r11d; mov routes_common, %r10; jmp *%r10 */
 static void write_piece(unsigned char *piece, unsigned index)
 {
-    static const unsigned char code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, 0, 0, 0,    0,    0x49,
-                                         0xba, 0,    0,    0,    0,    0,    0, 0, 0,    0x41, 0xff,
-                                         0xe2};
+    static const unsigned char code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, 0, 0, 0,    0,    0x49, 0xba,
+                                         0,    0,    0,    0,    0,    0,    0, 0, 0x41, 0xff, 0xe2};
     uintptr_t common = (uintptr_t)routes_common;
 
     memcpy(piece, code, sizeof code);
@@ -110,7 +114,8 @@ static void name_route(char *text, const char *name, int version, bool per_threa
     const struct known *best = NULL;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].name, name) == 0 && known[i].version <= version && known[i].per_thread <= per_thread &&
+        if (strcmp(known[i].name, name) == 0 && known[i].version <= version &&
+            known[i].per_thread <= per_thread &&
             (!best || known[i].per_thread > best->per_thread ||
              (known[i].per_thread == best->per_thread && known[i].version > best->version)))
             best = &known[i];
@@ -159,9 +164,11 @@ PUBLIC CUresult cuGetProcAddress_v2(const char *name, void **function_p, int ver
     if (status != CUDA_SUCCESS || !name || !name[0] || !function_p || !*function_p)
         return status;
     if (strcmp(name, "cuGetProcAddress") == 0)
-        *function_p = version >= 12000 ? (void *)(uintptr_t)cuGetProcAddress_v2 : (void *)(uintptr_t)cuGetProcAddress;
+        *function_p =
+            version >= 12000 ? (void *)(uintptr_t)cuGetProcAddress_v2 : (void *)(uintptr_t)cuGetProcAddress;
     else
-        *function_p = route_to(*function_p, name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
+        *function_p = route_to(*function_p, name, version,
+                               (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
     return status;
 }
 

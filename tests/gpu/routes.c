@@ -1,8 +1,10 @@
 /*
- * routes: which driver functions a call of the CUDA runtime reaches, "NAME_reaches FUNCTION,FUNCTION..." a line.
+ * routes: which driver functions a call of the CUDA runtime reaches, "NAME_reaches FUNCTION,FUNCTION..." a
+ * line.
  *
- * Run by `facts` with proxy/libcuda.so.1 before the driver on the search path. It knows the runtime alone, shared or, as
- * routes_static, linked in. Each call is made once before it is looked at, since first calls do more.
+ * Run by `facts` with proxy/libcuda.so.1 before the driver on the search path. It knows the runtime alone,
+ * shared or, as routes_static, linked in. Each call is made once before it is looked at, since first calls do
+ * more.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -176,7 +178,8 @@ int main(void)
         *(void **)&calls = dlsym(proxy, "routes_calls");
     }
     if (status != 0 || !begin || !take || !calls) {
-        printf("none %s: status %d\n", begin ? "the runtime does not start" : "the runtime did not open the proxy", status);
+        printf("none %s: status %d\n",
+               begin ? "the runtime does not start" : "the runtime did not open the proxy", status);
         return 1;
     }
     status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
