@@ -10,7 +10,7 @@ hooks_libearly_a_SOURCES = hooks/early.c hooks/loader.c src/base/elf.h src/base/
 hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
 
 shim_PROGRAMS += libmemshim.so
-libmemshim_so_SOURCES = $(BASE_SOURCES) $(GPU_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES) $(HOOKS_SOURCES) \
+libmemshim_so_SOURCES = $(BASE_SOURCES) $(GPU_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES) $(POOL_SOURCES) $(HOOKS_SOURCES) \
 	$(REPORT_SHIM_SOURCES)
 if ENTRY_X86_64
 libmemshim_so_SOURCES += hooks/entry_x86_64.S

@@ -20,6 +20,7 @@ EXTRA_DIST += tests/helpers/run-test tests/helpers/common.bash tests/helpers/rep
 
 include tests/unit/local.mk
 include tests/stack/local.mk
+include tests/pool/local.mk
 include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/hooks/local.mk

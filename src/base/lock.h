@@ -22,6 +22,7 @@ enum ms_lock_rank {
     MS_RANK_POOL_FENCE,
     MS_RANK_POOL_LEASE,
     MS_RANK_POOL_HEAP,
+    MS_RANK_POOL_PINS,
     MS_RANK_POOL_TABLES,
     MS_RANK_DEVICE,
     MS_RANK_OBJECT,
@@ -70,6 +71,16 @@ static inline void ms_lock(struct ms_lock *lock)
                                                              memory_order_acquire, memory_order_relaxed)))
         ms_lock_slowly(lock);
     ms_lock_note_taken(lock);
+}
+
+/** Whether the lock was free, and is held now. */
+static inline bool ms_trylock(struct ms_lock *lock)
+{
+    uint32_t free_state = 0;
+    if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire, memory_order_relaxed))
+        return false;
+    ms_lock_note_taken(lock);
+    return true;
 }
 
 /* A plain store, which costs a fifth of an exchange. The look at `waiters` may overtake it, and a waiter that

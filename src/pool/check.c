@@ -1,0 +1,188 @@
+/* check.c - what must hold of the pool whenever nobody is in it.
+ *
+ *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of size
+ *   segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are neighbours; free_bytes = sum of
+ *             the free ones; each used run is found through the units from its first address and its last
+ *   bins:     a free run is in the bin of its size and in no other; bytes and numbers add up
+ *   span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if and only if one is
+ *   slots:    neither free nor live nor pinned = items of all bags
+ *   counters: granted to live blocks = what leases count; each byte of a segment has one state
+ *   fence:    done <= covered < open
+ *
+ * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+struct sums {
+    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving;
+};
+
+#define MUST(condition, line)                                                                                 \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            return line;                                                                                     \
+    } while (0)
+
+static const char *check_slots(const struct ms_run *run, struct sums *sums)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < run->slot_count; i++) {
+        const struct ms_slot *slot = &run->slots[i];
+        enum ms_slot_state state = ms_slot_state(slot);
+        bool marked = run->class_index != MS_NO_CLASS && run->map[i / 64] >> i % 64 & 1;
+        MUST(slot->run == run && slot->index == i, "a slot does not know its run");
+        MUST(marked == (state == MS_SLOT_FREE), "a slot's state and its bit differ");
+        used += !marked;
+        sums->live += state == MS_SLOT_LIVE || state == MS_SLOT_DYING ? run->slot_bytes : 0;
+        sums->requested += state == MS_SLOT_LIVE || state == MS_SLOT_DYING ? slot->requested : 0;
+        sums->pinned += state == MS_SLOT_PINNED ? run->slot_bytes : 0;
+        sums->bagged += state == MS_SLOT_READY || state == MS_SLOT_LIMBO;
+    }
+    MUST(used == run->used, "a span miscounts its slots");
+    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->slot_count), "a span with room is not listed, or one without is");
+    MUST(run->slot_count * run->slot_bytes <= ms_run_bytes(run), "slots are longer than their span");
+    return NULL;
+}
+
+static const char *check_chunk(const struct ms_segment *segment, struct sums *sums)
+{
+    uint64_t at = segment->address, free_bytes = 0;
+    const struct ms_run *before = NULL;
+    for (const struct ms_run *run = segment->first; run; before = run, run = run->after) {
+        MUST(run->segment == segment && run->before == before, "runs of a chunk are not linked both ways");
+        MUST(ms_run_address(run) == at && ms_run_bytes(run) > 0, "runs of a chunk leave a gap or overlap");
+        MUST(!before || !before->free || !run->free, "two free runs are neighbours");
+        at += ms_run_bytes(run);
+        if (run->free) {
+            free_bytes += ms_run_bytes(run);
+            sums->free_runs++;
+            continue;
+        }
+        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run, "a used run is not found by address");
+        const char *wrong = check_slots(run, sums);
+        MUST(!wrong, wrong);
+    }
+    MUST(at == segment->address + segment->bytes, "runs of a chunk do not add up to it");
+    MUST(free_bytes == segment->free_bytes, "a chunk miscounts its free bytes");
+    MUST(free_bytes < segment->bytes, "an empty chunk is not vacant");
+    sums->free_run_bytes += free_bytes;
+    return NULL;
+}
+
+static const char *check_segment(struct ms_heap *heap, const struct ms_segment *segment, struct sums *sums)
+{
+    uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
+    MUST(segment->heap == heap, "a segment does not know its heap");
+    MUST(segment->address % MS_PAGE_BYTES == 0 && segment->bytes % MS_PAGE_BYTES == 0, "a segment is not made of pages");
+    MUST(ms_page_segment(segment->address) == segment && ms_page_segment(segment->address + segment->bytes - 1) == segment,
+         "a segment is not in the page map");
+    sums->segments += segment->bytes;
+    if (use == MS_SEGMENT_CHUNK)
+        return check_chunk(segment, sums);
+    if (use == MS_SEGMENT_SINGLE) {
+        MUST(segment->first && segment->first->slot_count == 1 && ms_run_bytes(segment->first) == segment->bytes,
+             "a single is not one block");
+        return check_slots(segment->first, sums);
+    }
+    MUST(use == MS_SEGMENT_FREE && !segment->first, "a segment has neither a use nor none");
+    if (segment->release)
+        sums->leaving += segment->bytes;
+    else
+        sums->vacant += segment->bytes;
+    return NULL;
+}
+
+static const char *check_bins(const struct ms_heap *heap, const struct sums *sums)
+{
+    uint64_t count = 0, bytes = 0;
+    for (int row = 0; row < MS_RUN_ROWS; row++) {
+        MUST(!(heap->rows >> row & 1) == !heap->columns[row], "the map of rows of bins is wrong");
+        for (int column = 0; column < MS_RUN_COLUMNS; column++) {
+            MUST(!(heap->columns[row] >> column & 1) == !heap->bins[row][column], "the map of bins is wrong");
+            for (const struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
+                MUST(run->free && (!run->next || run->next->previous == run), "a bin holds a run that is used, or is not linked");
+                count++;
+                bytes += ms_run_bytes(run);
+            }
+        }
+    }
+    MUST(count == sums->free_runs && count == heap->run_free_count, "bins hold another number of free runs than chunks do");
+    MUST(bytes == sums->free_run_bytes && bytes == heap->run_free_bytes, "bins hold other free bytes than chunks do");
+    return NULL;
+}
+
+static uint64_t items_of_bags(const struct ms_heap *heap)
+{
+    uint64_t items = 0;
+    for (int i = 0; i < MS_LEASES; i++) {
+        for (int k = 0; k < MS_MAGAZINES; k++) {
+            const struct ms_magazine *m = &heap->leases[i].magazines[k];
+            items += (m->ready ? m->ready->count : 0) + (m->freed ? m->freed->count : 0);
+        }
+    }
+    for (const struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
+        items += bag->count;
+    return items;
+}
+
+static const char *check_counters(const struct ms_heap *heap, const struct sums *sums)
+{
+    uint64_t granted = 0, requested = 0;
+    for (int i = 0; i < MS_LEASES; i++) {
+        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
+    }
+    MUST(granted == sums->live && requested == sums->requested, "live blocks do not add up to what leases count");
+    MUST(sums->pinned == atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed), "pinned blocks do not add up");
+    MUST(sums->bagged == items_of_bags(heap), "a block is in no bag, or in two");
+    MUST(sums->segments == heap->reserved_bytes, "segments do not add up to what is reserved");
+    MUST(sums->vacant == heap->vacant_bytes && sums->leaving == heap->leaving_bytes, "vacant segments do not add up");
+    for (uint32_t i = 1; i < heap->vacant_count; i++)
+        MUST(heap->vacant[i - 1]->bytes <= heap->vacant[i]->bytes, "vacant segments are not in order of size");
+    const struct ms_fence *fence = &heap->fence;
+    MUST(fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open, "epochs are out of order");
+    return NULL;
+}
+
+static const char *check_heap(struct ms_heap *heap)
+{
+    struct sums sums = {0};
+    const char *wrong = NULL;
+    for (const struct ms_segment *segment = heap->segments; segment && !wrong; segment = segment->next)
+        wrong = check_segment(heap, segment, &sums);
+    if (!wrong)
+        wrong = check_bins(heap, &sums);
+    return wrong ? wrong : check_counters(heap, &sums);
+}
+
+static const char *check_parts(int device)
+{
+    struct ms_pool_figures f;
+    ms_pool_figures(device, &f);
+    const struct ms_pool_parts *p = &f.parts;
+    MUST(p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned == f.reserved_bytes,
+         "the parts do not add up to what is reserved");
+    p = &f.peak_parts;
+    MUST(p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned == f.peak_reserved_bytes,
+         "the parts at the peak do not add up to it");
+    return NULL;
+}
+
+const char *ms_pool_check(void)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
+        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK)
+            continue;
+        ms_heap_lock_all(heap);
+        const char *wrong = check_heap(heap);
+        ms_heap_unlock_all(heap);
+        if (!wrong)
+            wrong = check_parts(heap->device);
+        MUST(!wrong, wrong);
+    }
+    return NULL;
+}

@@ -1,0 +1,334 @@
+/* fence.c - when a freed block may be used again.
+ *
+ * A free is tagged with the epoch that is open. To close an epoch is to open the next one and then to record one event over the
+ * context: a free that read the old number came before the record, and so did the work that its program issued before it. What is
+ * tagged with an epoch up to `done` may be used again. Besides events, a wait of the program's own for the context retires epochs.
+ *
+ * The fence's lock is the one lock that is held across calls of the vendor's (record, query): a record over the context destroys
+ * captures that are open in it, so their beginning and end, and the end of streams, take the lock too. While a capture is open no
+ * epoch closes. Neither call waits for the device. Where the driver has no event over a context, each stream that can have work gets
+ * one; the last of them carries the epoch, and events are looked at in their order. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/internal.h"
+
+/* Legacy stream: an event in it follows all work of blocking streams. */
+#define DEFAULT_STREAM ((CUstream)0x1)
+
+uint64_t ms_fence_tag(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
+    if (atomic_load_explicit(&fence->freed, memory_order_relaxed) < open)
+        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);
+    return open;
+}
+
+bool ms_fence_pending(struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed) > ms_fence_done(heap);
+}
+
+/* Fence's lock held. */
+static void set_done(struct ms_fence *fence, uint64_t epoch)
+{
+    if (atomic_load_explicit(&fence->done, memory_order_relaxed) < epoch)
+        atomic_store_explicit(&fence->done, epoch, memory_order_release);
+    if (fence->covered < epoch)
+        fence->covered = epoch;
+}
+
+CUevent ms_fence_take_event(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    CUevent event = NULL;
+    if (fence->spare_count)
+        return fence->spare[--fence->spare_count];
+    int status = heap->gpu->event_create ? (int)heap->gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) : CUDA_ERROR_NOT_SUPPORTED;
+    ms_segment_judge(heap, status);
+    return status == CUDA_SUCCESS ? event : NULL;
+}
+
+void ms_fence_drop_event(struct ms_heap *heap, CUevent event)
+{
+    struct ms_fence *fence = &heap->fence;
+    if (fence->spare_count < MS_SPARE_EVENTS)
+        fence->spare[fence->spare_count++] = event;
+    else if (heap->gpu->event_destroy)
+        heap->gpu->event_destroy(event);
+}
+
+static void drop_first(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    ms_fence_drop_event(heap, fence->marks[fence->first].event);
+    fence->first = (fence->first + 1) % MS_MARKS;
+    fence->count--;
+}
+
+/* Looks at the events in their order, until one is not done. Returns whether `done` has moved. */
+static bool poll_marks(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    uint64_t before = fence->done;
+    while (fence->count) {
+        const struct ms_fence_mark *mark = &fence->marks[fence->first];
+        if (mark->upto == 0 || mark->upto > fence->done) {
+            int status = (int)heap->gpu->event_query(mark->event);
+            if (status == CUDA_ERROR_NOT_READY)
+                break;
+            ms_segment_judge(heap, status);
+            if (status != CUDA_SUCCESS)
+                break;
+            set_done(fence, mark->upto);
+        }
+        drop_first(heap);
+    }
+    return fence->done != before;
+}
+
+static bool push_mark(struct ms_heap *heap, CUevent event, uint64_t upto)
+{
+    struct ms_fence *fence = &heap->fence;
+    fence->marks[(fence->first + fence->count++) % MS_MARKS] = (struct ms_fence_mark){event, upto};
+    atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
+    return true;
+}
+
+static bool record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
+{
+    CUevent event = heap->fence.count < MS_MARKS ? ms_fence_take_event(heap) : NULL;
+    if (!event)
+        return false;
+    int status = (int)(heap->gpu->ctx_record_event ? heap->gpu->ctx_record_event((CUcontext)heap->context, event)
+                                                   : heap->gpu->event_record(event, stream));
+    if (status == CUDA_SUCCESS)
+        return push_mark(heap, event, upto);
+    ms_fence_drop_event(heap, event);
+    /* A capture that we did not see begin says so; that is no error that stays. */
+    if (status < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || status > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+        ms_segment_judge(heap, status);
+    return false;
+}
+
+/* Events for everything that was issued up to now, the last of which retires `upto`. */
+static bool record(struct ms_heap *heap, uint64_t upto)
+{
+    struct ms_fence *fence = &heap->fence;
+    if (heap->gpu->ctx_record_event)
+        return record_one(heap, NULL, upto);
+    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) || fence->count + fence->stream_count >= MS_MARKS)
+        return false;
+    for (uint32_t i = 0; i < fence->stream_count; i++) {
+        if (!record_one(heap, (CUstream)fence->streams[i], 0))
+            return false;
+    }
+    return record_one(heap, DEFAULT_STREAM, upto);
+}
+
+/* Fence's lock held. Whether everything that was issued up to now has its event. */
+static bool close_epoch(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    CUstreamCaptureMode mode;
+    if (ms_fence_captured(heap) || atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
+        return false;
+    if (fence->count == MS_MARKS)
+        poll_marks(heap);
+    uint64_t epoch = atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst);
+    bool pushed = ms_segment_enter(heap, &mode);
+    bool closed = record(heap, epoch);
+    if (closed)
+        fence->covered = epoch;
+    ms_segment_leave(heap, pushed, mode);
+    return closed;
+}
+
+bool ms_fence_close(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    /* What an event that is under way covers already needs no other. */
+    bool closed = atomic_load_explicit(&fence->freed, memory_order_relaxed) <= fence->covered || close_epoch(heap);
+    ms_unlock(&fence->lock);
+    return closed;
+}
+
+bool ms_fence_poll(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    CUstreamCaptureMode mode;
+    ms_lock(&fence->lock);
+    bool moved = false;
+    if (fence->count) {
+        bool pushed = ms_segment_enter(heap, &mode);
+        moved = poll_marks(heap);
+        ms_segment_leave(heap, pushed, mode);
+    }
+    ms_unlock(&fence->lock);
+    return moved;
+}
+
+bool ms_fence_quiet(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    CUstreamCaptureMode mode;
+    ms_lock(&fence->lock);
+    bool quiet = close_epoch(heap);
+    if (quiet) {
+        uint64_t epoch = fence->open - 1;
+        bool pushed = ms_segment_enter(heap, &mode);
+        poll_marks(heap);
+        ms_segment_leave(heap, pushed, mode);
+        quiet = fence->done >= epoch;
+    }
+    ms_unlock(&fence->lock);
+    return quiet;
+}
+
+static uint64_t last_upto(const struct ms_fence *fence)
+{
+    return fence->count ? fence->marks[(fence->first + fence->count - 1) % MS_MARKS].upto : 0;
+}
+
+void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
+{
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    set_done(fence, epoch);
+    /* Without those that a stream left behind at its end: nothing else remembers its work. */
+    for (uint64_t last = last_upto(fence); last && last <= epoch && fence->count;)
+        drop_first(heap);
+    ms_unlock(&fence->lock);
+}
+
+void ms_fence_forget(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    fence->count = fence->spare_count = fence->stream_count = 0;
+    atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
+    atomic_store_explicit(&fence->captures, 0, memory_order_relaxed);
+    atomic_store_explicit(&fence->graphs, 0, memory_order_relaxed);
+    /* Whatever is still tagged in another thread's hands is of the life before. */
+    set_done(fence, atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst));
+    ms_unlock(&fence->lock);
+}
+
+uint64_t ms_pool_sync_begin(uint64_t context)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    return heap ? atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst) : 0;
+}
+
+void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)
+{
+    struct ms_heap *heap = mark ? ms_heap_of(context) : NULL;
+    if (!heap || status != CUDA_SUCCESS)
+        return;
+    ms_fence_retired(heap, mark);
+    ms_keep_at_sync(heap);
+}
+
+static void forget_captured(struct ms_heap *heap)
+{
+    ms_lock(&heap->lock);
+    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next)
+        segment->captured = false;
+    ms_unlock(&heap->lock);
+}
+
+/* What is in use now is known to the graph that comes of the capture. */
+static void mark_captured(struct ms_heap *heap)
+{
+    ms_lock(&heap->lock);
+    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
+        if (atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_FREE)
+            segment->captured = true;
+    }
+    ms_unlock(&heap->lock);
+}
+
+/* Whose fence this thread holds; a capture may begin in a context before the first allocation. */
+static MS_TLS struct ms_heap *entered;
+
+void ms_pool_capture_enter(uint64_t context)
+{
+    entered = ms_heap_known(context);
+    if (entered)
+        ms_lock(&entered->fence.lock);
+}
+
+void ms_pool_capture_leave(uint64_t context, int change)
+{
+    struct ms_heap *heap = entered;
+    (void)context;
+    if (!heap)
+        return;
+    entered = NULL;
+    struct ms_fence *fence = &heap->fence;
+    int captures = atomic_load_explicit(&fence->captures, memory_order_relaxed) + change;
+    atomic_store_explicit(&fence->captures, captures > 0 ? captures : 0, memory_order_relaxed);
+    if (change > 0)
+        mark_captured(heap);
+    else if (change < 0 && captures <= 0 && atomic_load_explicit(&fence->graphs, memory_order_relaxed) <= 0)
+        forget_captured(heap);
+    ms_unlock(&fence->lock);
+}
+
+void ms_pool_graph_alive(uint64_t context, int change)
+{
+    struct ms_heap *heap = ms_heap_known(context);
+    if (!heap)
+        return;
+    ms_lock(&heap->fence.lock);
+    int graphs = atomic_fetch_add_explicit(&heap->fence.graphs, change, memory_order_relaxed) + change;
+    if (graphs <= 0 && !ms_fence_captured(heap))
+        forget_captured(heap);
+    ms_unlock(&heap->fence.lock);
+}
+
+static bool serves(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+}
+
+/* Before the first allocation it is not known whether the driver has events over a context. */
+static bool by_streams(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_BLANK || !heap->gpu->ctx_record_event;
+}
+
+void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable)
+{
+    struct ms_heap *heap = ms_heap_known(context);
+    if (!heap || !by_streams(heap))
+        return;
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    if (reachable && fence->stream_count < MS_STREAMS)
+        fence->streams[fence->stream_count++] = stream;
+    else
+        atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
+    ms_unlock(&fence->lock);
+}
+
+void ms_pool_stream_dies(uint64_t context, uint64_t stream)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (!heap || !by_streams(heap))
+        return;
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    for (uint32_t i = 0; i < fence->stream_count; i++) {
+        if (fence->streams[i] != stream)
+            continue;
+        /* Its work goes on after the stream's end; the next epoch waits for this event as well. */
+        if (serves(heap) && !record_one(heap, (CUstream)stream, 0))
+            atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
+        fence->streams[i] = fence->streams[--fence->stream_count];
+        break;
+    }
+    ms_unlock(&fence->lock);
+}

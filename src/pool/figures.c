@@ -1,0 +1,181 @@
+/* figures.c - where each byte is, what was done, and what lies where.
+ *
+ * A heap's figures are taken with all its locks held, so they agree with each other; a device's are sums over its heaps, and what
+ * heaps left behind whose contexts are gone. The peak of reserved memory is noted whenever the vendor gave some, with the parts of
+ * that moment. No allocation; the observer is told without a lock. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+static struct ms_lock peak_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
+
+void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
+{
+    sum->reserved_bytes += f->reserved_bytes;
+    sum->parts.requested += f->parts.requested;
+    sum->parts.rounding += f->parts.rounding;
+    sum->parts.limbo += f->parts.limbo;
+    sum->parts.cached += f->parts.cached;
+    sum->parts.stranded += f->parts.stranded;
+    sum->parts.pinned += f->parts.pinned;
+    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+        sum->hits[tier] += f->hits[tier];
+    sum->misses += f->misses;
+    sum->limbo_waits += f->limbo_waits;
+    sum->trims += f->trims;
+    sum->vendor_allocs += f->vendor_allocs;
+    sum->vendor_frees += f->vendor_frees;
+    sum->fences += f->fences;
+    sum->served_allocs += f->served_allocs;
+    sum->served_frees += f->served_frees;
+    if (sum->largest_free_bytes < f->largest_free_bytes)
+        sum->largest_free_bytes = f->largest_free_bytes;
+}
+
+/* Free blocks in magazines keep their segment from being vacant; a segment in which nothing else is left is not in use, though. */
+static uint64_t unused_bytes(struct ms_heap *heap)
+{
+    uint64_t unused = 0;
+    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
+        bool used = false;
+        for (const struct ms_run *run = segment->first; run && !used; run = run->after) {
+            for (uint32_t i = 0; !run->free && i < run->slot_count && !used; i++) {
+                enum ms_slot_state state = ms_slot_state(&run->slots[i]);
+                used = state != MS_SLOT_FREE && state != MS_SLOT_READY;
+            }
+        }
+        unused += used ? 0 : segment->bytes;
+    }
+    return unused;
+}
+
+/* `exact` looks at every block; otherwise only what is vacant counts as cached. */
+static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
+{
+    uint64_t requested = 0, granted = 0;
+    for (int i = 0; i < MS_LEASES; i++) {
+        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
+        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    }
+    *p = (struct ms_pool_parts){.requested = requested, .rounding = granted - requested};
+    p->limbo = ms_lease_settle(heap);
+    p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
+    p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes;
+    uint64_t known = granted + p->limbo + p->pinned + p->cached;
+    /* A call that is under way in another thread holds a block that no counter has. */
+    p->stranded = heap->reserved_bytes > known ? heap->reserved_bytes - known : 0;
+}
+
+/* All locks of the heap held. */
+static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exact)
+{
+    *f = (struct ms_pool_figures){.reserved_bytes = heap->reserved_bytes, .peak_reserved_bytes = heap->peak_reserved_bytes};
+    f->peak_parts = heap->peak_parts;
+    parts_of(heap, &f->parts, exact);
+    for (int i = 0; i < MS_LEASES; i++) {
+        const struct ms_lease *lease = &heap->leases[i];
+        f->served_allocs += atomic_load_explicit(&lease->allocs, memory_order_relaxed);
+        f->served_frees += atomic_load_explicit(&lease->frees, memory_order_relaxed);
+        for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+            f->hits[tier] += atomic_load_explicit(&lease->hits[tier], memory_order_relaxed);
+    }
+    f->misses = atomic_load_explicit(&heap->misses, memory_order_relaxed);
+    f->limbo_waits = atomic_load_explicit(&heap->limbo_waits, memory_order_relaxed);
+    f->trims = atomic_load_explicit(&heap->trims, memory_order_relaxed);
+    f->vendor_allocs = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
+    f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
+    f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
+    f->largest_free_bytes = ms_run_largest(heap);
+    if (heap->vacant_count && heap->vacant[heap->vacant_count - 1]->bytes > f->largest_free_bytes)
+        f->largest_free_bytes = heap->vacant[heap->vacant_count - 1]->bytes;
+}
+
+/* Sums over the heaps of a device. Table's lock of ms_devices not held. */
+static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
+{
+    struct ms_device *d = &ms_devices[device];
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    ms_lock(&peak_lock);
+    *sum = d->gone;
+    sum->peak_reserved_bytes = d->peak_reserved_bytes;
+    sum->peak_parts = d->peak_parts;
+    ms_unlock(&peak_lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        struct ms_pool_figures f;
+        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
+        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK || heap->device != device)
+            continue;
+        ms_heap_lock_all(heap);
+        figures_of(heap, &f, exact); /* zero if its context died just now */
+        ms_heap_unlock_all(heap);
+        ms_figures_add(sum, &f);
+    }
+}
+
+void ms_figures_changed(struct ms_heap *heap)
+{
+    struct ms_device *d = &ms_devices[heap->device];
+    struct ms_pool_figures sum;
+    device_figures(heap->device, &sum, false);
+    ms_lock(&peak_lock);
+    if (sum.reserved_bytes > d->peak_reserved_bytes) {
+        d->peak_reserved_bytes = sum.peak_reserved_bytes = sum.reserved_bytes;
+        d->peak_parts = sum.peak_parts = sum.parts;
+    }
+    ms_unlock(&peak_lock);
+    if (ms_observer && ms_observer->figures)
+        ms_observer->figures(heap->device, &sum);
+}
+
+void ms_figures_bury(struct ms_heap *heap)
+{
+    struct ms_pool_figures f;
+    ms_heap_lock_all(heap);
+    figures_of(heap, &f, false);
+    ms_heap_unlock_all(heap);
+    f.reserved_bytes = f.largest_free_bytes = 0;
+    f.parts = (struct ms_pool_parts){0};
+    ms_lock(&peak_lock);
+    ms_figures_add(&ms_devices[heap->device].gone, &f);
+    ms_unlock(&peak_lock);
+}
+
+void ms_pool_figures(int device, struct ms_pool_figures *figures_p)
+{
+    *figures_p = (struct ms_pool_figures){0};
+    if (device >= 0 && device < MS_DEVICES)
+        device_figures(device, figures_p, true);
+}
+
+uint64_t ms_pool_reclaimable(int device)
+{
+    uint64_t bytes = 0;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        struct ms_pool_parts parts;
+        if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || heap->device != device)
+            continue;
+        /* What is in limbo can be given back as soon as its work is done, and what is free inside chunks serves the program. */
+        ms_heap_lock_all(heap);
+        parts_of(heap, &parts, false);
+        bytes += parts.cached + parts.stranded + parts.limbo;
+        ms_heap_unlock_all(heap);
+    }
+    return bytes;
+}
+
+uint64_t ms_pool_room(int device)
+{
+    if (device < 0 || device >= MS_DEVICES || !ms_policy)
+        return UINT64_MAX;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    uint64_t limit = UINT64_MAX, reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        if (atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING && heap->device == device)
+            limit = heap->limit_bytes;
+    }
+    return limit == UINT64_MAX ? limit : limit > reserved ? limit - reserved : 0;
+}

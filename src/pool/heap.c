@@ -1,0 +1,243 @@
+/* heap.c - which context has which heap, and what becomes of it when the context ends.
+ *
+ * Heaps are never given back: one whose context died serves the next context that comes, in its next life. A handle of the life
+ * before is told by the number of the life. The table is read without a lock and written under the one below, which is taken
+ * with none of a heap's locks held or to be taken inside. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "pool/internal.h"
+
+struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
+_Atomic uint32_t ms_heap_count;
+struct ms_device ms_devices[MS_DEVICES];
+
+static struct ms_lock table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
+static MS_TLS struct ms_heap *last_heap;
+
+struct ms_heap *ms_heap_of(uint64_t context)
+{
+    struct ms_heap *heap = last_heap;
+    if (MS_LIKELY(heap && atomic_load_explicit(&heap->context, memory_order_acquire) == context))
+        return context ? heap : NULL;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; context && i < count; i++) {
+        heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        if (atomic_load_explicit(&heap->context, memory_order_acquire) == context) {
+            last_heap = heap;
+            return heap;
+        }
+    }
+    return NULL;
+}
+
+static void init_locks(struct ms_heap *heap)
+{
+    heap->fence.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_FENCE);
+    heap->lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_HEAP);
+    for (int i = 0; i < MS_LEASES; i++)
+        heap->leases[i].lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+    heap->limbo_end = &heap->limbo;
+    atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
+}
+
+/* Table locked. */
+static struct ms_heap *unused_heap(void)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_relaxed);
+        if (atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_NONE)
+            return heap;
+    }
+    struct ms_heap *heap = count < MS_HEAPS ? ms_arena_alloc(sizeof(*heap)) : NULL;
+    if (!heap)
+        return NULL;
+    init_locks(heap);
+    atomic_store_explicit(&ms_heaps[count], heap, memory_order_release);
+    atomic_store_explicit(&ms_heap_count, count + 1, memory_order_release);
+    return heap;
+}
+
+struct ms_heap *ms_heap_known(uint64_t context)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (heap || !context || !ms_policy)
+        return heap;
+    ms_lock(&table_lock);
+    heap = ms_heap_of(context);
+    if (!heap && (heap = unused_heap()) != NULL) {
+        atomic_store_explicit(&heap->state, MS_HEAP_BLANK, memory_order_release);
+        atomic_store_explicit(&heap->context, context, memory_order_release);
+    }
+    ms_unlock(&table_lock);
+    return heap;
+}
+
+struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device)
+{
+    struct ms_gpu_description about;
+    struct ms_heap *heap = ms_heap_known(context);
+    if (!heap || device < 0 || device >= MS_DEVICES || !gpu->mem_alloc || !gpu->mem_free || !gpu->event_query)
+        return NULL;
+    ms_gpu_describe(gpu, device, &about);
+    ms_lock(&heap->lock);
+    if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {
+        heap->gpu = gpu;
+        heap->device = device;
+        heap->total_bytes = about.total_bytes;
+        heap->limit_bytes = ms_policy->size_of('L', about.total_bytes);
+        heap->keep_bytes = ms_policy->size_of('K', about.total_bytes);
+        heap->single_min_bytes = ms_policy->size_of('S', about.total_bytes);
+        if (heap->single_min_bytes < MS_PAGE_BYTES)
+            heap->single_min_bytes = MS_PAGE_BYTES;
+        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);
+    }
+    ms_unlock(&heap->lock);
+    return heap;
+}
+
+void ms_heap_lock_all(struct ms_heap *heap)
+{
+    for (int i = 0; i < MS_LEASES; i++)
+        ms_lock(&heap->leases[i].lock);
+    ms_lock(&heap->lock);
+}
+
+void ms_heap_unlock_all(struct ms_heap *heap)
+{
+    ms_unlock(&heap->lock);
+    for (int i = MS_LEASES; i-- > 0;)
+        ms_unlock(&heap->leases[i].lock);
+}
+
+/* All locks held. The bags go back to the tables, the blocks to nobody. */
+static void clear(struct ms_heap *heap)
+{
+    for (int i = 0; i < MS_LEASES; i++) {
+        struct ms_lease *lease = &heap->leases[i];
+        for (int k = 0; k < MS_MAGAZINES; k++) {
+            struct ms_magazine *m = &lease->magazines[k];
+            if (m->ready)
+                ms_table_drop_bag(m->ready);
+            if (m->freed)
+                ms_table_drop_bag(m->freed);
+            *m = (struct ms_magazine){0};
+        }
+        lease->filled = false;
+        atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
+        atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
+        atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);
+        atomic_store_explicit(&lease->frees, 0, memory_order_relaxed);
+        for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+            atomic_store_explicit(&lease->hits[tier], 0, memory_order_relaxed);
+    }
+    while (heap->limbo) {
+        struct ms_bag *bag = heap->limbo;
+        heap->limbo = bag->next;
+        ms_table_drop_bag(bag);
+    }
+    heap->limbo_end = &heap->limbo;
+    heap->limbo_bytes = 0;
+    heap->rows = 0;
+    memset(heap->columns, 0, sizeof(heap->columns));
+    memset(heap->bins, 0, sizeof(heap->bins));
+    memset(heap->spans, 0, sizeof(heap->spans));
+    memset(heap->span_count, 0, sizeof(heap->span_count));
+    heap->run_free_bytes = heap->run_free_count = heap->chunk_bytes = 0;
+    heap->vacant_count = 0;
+    heap->vacant_bytes = heap->leaving_bytes = 0;
+    heap->leaving = NULL;
+    heap->reserved_bytes = heap->peak_reserved_bytes = 0;
+    atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);
+    heap->peak_parts = (struct ms_pool_parts){0};
+    heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;
+    atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
+    heap->fill_stream = NULL;
+    _Atomic uint64_t *counters[] = {&heap->misses,      &heap->limbo_waits, &heap->trims,
+                                    &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
+    for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)
+        atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+}
+
+struct ms_heap *ms_heap_visit(uint32_t index, int device)
+{
+    struct ms_heap *heap = atomic_load_explicit(&ms_heaps[index], memory_order_acquire);
+    atomic_fetch_add(&heap->visitors, 1);
+    if (atomic_load(&heap->state) == MS_HEAP_SERVING && heap->device == device)
+        return heap;
+    ms_heap_leave(heap);
+    return NULL;
+}
+
+void ms_heap_leave(struct ms_heap *heap)
+{
+    atomic_fetch_sub(&heap->visitors, 1);
+}
+
+void ms_pool_context_ending(uint64_t context)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    uint32_t serving = MS_HEAP_SERVING;
+    if (!heap)
+        return;
+    atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_ENDING);
+    /* Somebody may be giving back memory of this context to make room for another's. That does not wait for the device. */
+    int saved_errno = errno;
+    const struct timespec pause = {0, 50000};
+    while (atomic_load(&heap->visitors))
+        nanosleep(&pause, NULL);
+    errno = saved_errno;
+}
+
+static void bury(struct ms_heap *heap)
+{
+    ms_fence_forget(heap);
+    ms_figures_bury(heap);
+    ms_heap_lock_all(heap);
+    atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
+    struct ms_segment *segments = ms_segment_detach_all(heap);
+    clear(heap);
+    atomic_store_explicit(&heap->sick_status, 0, memory_order_relaxed);
+    ms_heap_unlock_all(heap);
+    ms_segment_bury(heap, segments);
+    atomic_store_explicit(&heap->context, 0, memory_order_release);
+    atomic_store_explicit(&heap->state, MS_HEAP_NONE, memory_order_release);
+}
+
+void ms_pool_context_ended(uint64_t context, bool dead)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    uint32_t ending = MS_HEAP_ENDING;
+    if (!heap)
+        return;
+    if (dead)
+        bury(heap);
+    else
+        atomic_compare_exchange_strong(&heap->state, &ending, MS_HEAP_SERVING);
+}
+
+void ms_pool_stand_down(uint64_t context, const char *why)
+{
+    struct ms_heap *heap = ms_heap_known(context);
+    if (heap && atomic_exchange(&heap->state, MS_HEAP_DOWN) != MS_HEAP_DOWN)
+        ms_pool_note(why);
+}
+
+void ms_heap_reset(void)
+{
+    ms_lock_reset(&table_lock);
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        /* Locks may be held by threads that do not exist here, and other threads' records may be half written: heaps are left where
+         * they are and new ones are made. */
+        atomic_store_explicit(&ms_heaps[i], NULL, memory_order_relaxed);
+    }
+    atomic_store_explicit(&ms_heap_count, 0, memory_order_relaxed);
+    memset(ms_devices, 0, sizeof(ms_devices));
+    last_heap = NULL;
+}

@@ -1,0 +1,427 @@
+/* internal.h - what the files of the pool share.
+ *
+ * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence (the one that may be
+ * held across a vendor call), a lease's, the heap's, the tables'. Records (segments, runs, slots, bags) are never given back to the
+ * system and keep their type, so that who reads one without a lock reads something old at worst, and finds out by the stamp. */
+#ifndef MS_POOL_INTERNAL_H
+#define MS_POOL_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+#include "pool/pool.h"
+
+#define MS_KIB ((uint64_t)1 << 10)
+#define MS_MIB ((uint64_t)1 << 20)
+#define MS_PAGE_BYTES (2 * MS_MIB)  /* of the page map, and the vendor's own */
+#define MS_UNIT_BYTES (64 * MS_KIB) /* what is carved from a chunk has at least this size */
+#define MS_STEP_BYTES ((uint64_t)512)
+#define MS_SLAB_MAX_BYTES (64 * MS_KIB)  /* above, a span would have one slot: a run of the exact size */
+#define MS_TIER_SLAB_BYTES MS_MIB        /* up to here it counts as the slab tier all the same */
+
+enum {
+    MS_LEASES = 32,
+    MS_CLASSES = 40, /* 8 steps of 512 B, then 8 per doubling up to 64 KiB */
+    MS_EXACT = 64,
+    MS_MAGAZINES = MS_CLASSES + MS_EXACT,
+    MS_BAG_ITEMS = 61,
+    MS_RUN_ROWS = 32,
+    MS_RUN_COLUMNS = 32,
+    MS_HEAPS = 256,
+    MS_DEVICES = 64,
+    MS_NO_CLASS = 255
+};
+
+struct ms_heap;
+struct ms_run;
+
+/** A state is in the low bits of a slot's stamp; above it the serial number of the block. */
+enum ms_slot_state {
+    MS_SLOT_FREE,  /* in no magazine: in its span's bitmap, or not carved */
+    MS_SLOT_READY, /* in a magazine, may be handed out */
+    MS_SLOT_LIMBO, /* in a magazine or a bag, with an epoch (or ready since, see ms_lease_settle) */
+    MS_SLOT_LIVE,
+    MS_SLOT_DYING, /* between the halves of a free */
+    MS_SLOT_PINNED
+};
+#define MS_STATE_BITS 3
+#define MS_STATE_MASK ((uint64_t)7)
+
+/** One block, live or not. */
+struct ms_slot {
+    _Atomic uint64_t stamp;
+    uint64_t requested;
+    struct ms_run *run;
+    uint32_t index;
+    _Atomic uint32_t ticket;
+};
+
+/** Memory that lies together: free in a chunk, a span of slots, or one block. */
+struct ms_run {
+    struct ms_segment *segment;
+    _Atomic uint64_t address, bytes; /* read without a lock; all else is steady while a block in it is live */
+    uint64_t slot_bytes;   /* granted to a block */
+    struct ms_slot *slots; /* `only`, or an array of the tables */
+    uint32_t slot_count, used, order; /* order: of the array of slots */
+    uint64_t reciprocal; /* of slot_bytes / 512, 32 bits of fraction */
+    uint8_t class_index; /* MS_NO_CLASS: one block of exact size */
+    bool free;
+    bool listed; /* a span with a free slot is in its class's list */
+    struct ms_run *before, *after; /* in the segment */
+    struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
+    struct ms_slot only;
+    uint64_t map[16]; /* free slots of a span */
+};
+
+enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
+
+/** One allocation of the vendor's. */
+struct ms_segment {
+    struct ms_heap *heap;
+    uint64_t address, bytes;
+    struct ms_run *_Atomic *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin */
+    uint32_t unit_order;
+    _Atomic uint32_t use; /* enum ms_segment_use */
+    struct ms_run *first;
+    uint64_t free_bytes; /* of a chunk: in free runs */
+    bool permanent;      /* PREALLOC */
+    bool captured;       /* a graph may know its addresses */
+    bool release;        /* its block was exported: back to the vendor, never recycled */
+    uint64_t born;       /* serial, for the order of walks */
+    struct ms_segment *leaving_next;
+    struct ms_segment *next, *previous; /* all of a heap, or the free records */
+};
+
+/** Blocks of one size on their way through limbo. */
+struct ms_bag {
+    struct ms_bag *next;
+    uint64_t epoch; /* the newest of its items */
+    uint32_t count;
+    struct ms_slot *items[MS_BAG_ITEMS];
+};
+
+struct ms_magazine {
+    uint64_t bytes; /* granted to each block in it */
+    struct ms_bag *ready, *freed;
+};
+
+/** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap below zero. */
+struct ms_lease {
+    struct ms_lock lock;
+    bool filled; /* some magazine holds something */
+    uint64_t serial, serial_end;
+    _Atomic uint64_t requested, granted; /* of live blocks */
+    _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
+    struct ms_magazine magazines[MS_MAGAZINES];
+} MS_CACHELINE;
+
+struct ms_fence_mark {
+    CUevent event;
+    uint64_t upto; /* 0: one of several, the last one says */
+};
+
+enum { MS_MARKS = 64, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
+
+/** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
+struct ms_fence {
+    struct ms_lock lock;
+    _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
+    struct ms_fence_mark marks[MS_MARKS];
+    uint32_t first, count;
+    uint64_t covered; /* up to this, an event or more is known */
+    CUevent spare[MS_SPARE_EVENTS];
+    uint32_t spare_count;
+    _Atomic int captures, graphs;
+    uint64_t streams[MS_STREAMS];
+    uint32_t stream_count;
+    _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
+};
+
+enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN };
+
+struct ms_heap {
+    _Atomic uint64_t context;
+    _Atomic uint32_t state; /* enum ms_heap_state */
+    _Atomic uint32_t life;
+    _Atomic int device;
+    const struct ms_gpu *gpu;  /* of its last life, once it served */
+    _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
+    uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
+    _Atomic bool preallocated;
+    _Atomic int sick_status; /* the vendor's, that stood it down and is yet to be told of */
+    CUstream fill_stream; /* for MEMSHIM_POISON */
+
+    struct ms_fence fence;
+
+    struct ms_lock lock MS_CACHELINE;
+    /* Chunks. */
+    uint32_t rows;
+    uint32_t columns[MS_RUN_ROWS];
+    struct ms_run *bins[MS_RUN_ROWS][MS_RUN_COLUMNS];
+    uint64_t run_free_bytes, run_free_count, chunk_bytes;
+    /* Spans with room, by class. */
+    struct ms_run *spans[MS_CLASSES];
+    uint32_t span_count[MS_CLASSES];
+    /* Segments: all, and those without a block, by size. */
+    struct ms_segment *segments;
+    uint32_t segment_count;
+    struct ms_segment **vacant;
+    uint32_t vacant_count, vacant_room, vacant_order;
+    uint64_t vacant_bytes;
+    struct ms_segment *leaving; /* vacant, and for nobody but the vendor; linked by `leaving_next` */
+    uint64_t leaving_bytes;
+    /* Bags that no lease holds, oldest first. */
+    struct ms_bag *limbo, **limbo_end;
+    uint64_t limbo_bytes;
+    uint64_t reserved_bytes, peak_reserved_bytes;
+    _Atomic uint64_t pinned_bytes;
+    struct ms_pool_parts peak_parts;
+    /* Giving back: see keep.c. */
+    uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
+    _Atomic uint64_t vendor_ns; /* what an allocation of the vendor's costs, averaged */
+
+    _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
+    struct ms_lease leases[MS_LEASES];
+};
+
+/** What a request comes to. */
+struct ms_request {
+    uint64_t requested, granted;
+    uint32_t magazine; /* index of the class, or of the exact size */
+    bool single;
+};
+
+extern const struct ms_pool_policy *ms_policy;
+extern const struct ms_pool_observer *ms_observer;
+extern struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
+extern _Atomic uint32_t ms_heap_count;
+
+/* pool.c */
+/** Fills `block_p` for a slot whose owner cannot change meanwhile. */
+void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *block_p);
+/** One line for the report. */
+void ms_pool_note(const char *line);
+
+/* heap.c */
+void ms_heap_reset(void);
+/** The heap of a context; NULL if it has none. */
+struct ms_heap *ms_heap_of(uint64_t context);
+/** ... made if need be, without anything in it: for what is told of a context before its first allocation. */
+struct ms_heap *ms_heap_known(uint64_t context);
+/** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
+struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
+/** The heap at `index` of the table, if it serves on `device`, and then until ms_heap_leave its context is not ended. */
+struct ms_heap *ms_heap_visit(uint32_t index, int device);
+void ms_heap_leave(struct ms_heap *heap);
+/** Every lock of the heap but its fence's, so that nothing moves in it. */
+void ms_heap_lock_all(struct ms_heap *heap);
+void ms_heap_unlock_all(struct ms_heap *heap);
+struct ms_device {
+    _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
+    /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
+    struct ms_pool_figures gone;
+    uint64_t peak_reserved_bytes;
+    struct ms_pool_parts peak_parts;
+};
+extern struct ms_device ms_devices[MS_DEVICES];
+
+/* tables.c: records and arrays, kept for ever. Zeroed when new, as they were left when recycled. */
+struct ms_run *ms_table_run(void);
+void ms_table_drop_run(struct ms_run *run);
+struct ms_segment *ms_table_segment(void);
+void ms_table_drop_segment(struct ms_segment *segment);
+struct ms_bag *ms_table_bag(void);
+void ms_table_drop_bag(struct ms_bag *bag);
+/** An array of at least `bytes`, zeroed; `order_p` goes back with it. */
+void *ms_table_array(uint64_t bytes, uint32_t *order_p);
+void ms_table_drop_array(void *array, uint32_t order);
+uint64_t ms_table_serials(uint64_t count);
+void ms_table_reset(void);
+
+/* pagemap.c */
+struct ms_segment *ms_page_segment(uint64_t address);
+/** False if the system has no memory for it; then nothing changed. */
+bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
+void ms_page_clear(uint64_t address, uint64_t bytes);
+void ms_page_reset(void);
+
+/* slab.c */
+uint32_t ms_slab_class(uint64_t bytes);
+uint64_t ms_slab_bytes(uint32_t class_index);
+/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock held. */
+uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count);
+void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
+
+/* run.c: heap's lock held. */
+/** What a block of `bytes` is aligned to. */
+uint64_t ms_run_align(uint64_t bytes);
+/** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from what is vacant and may be
+ * carved; NULL if neither has room. */
+struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
+/** Back to its chunk; a chunk that has become empty is vacant. */
+void ms_run_put(struct ms_heap *heap, struct ms_run *run);
+/** A vacant segment becomes a chunk. False without memory for tables. */
+bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
+uint64_t ms_run_largest(const struct ms_heap *heap);
+/** The run that an address of a chunk lies in, if it is in use. Without a lock. */
+struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);
+
+/* single.c: heap's lock held. */
+void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
+void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
+/** A block that is a whole segment, if one is vacant that fits. */
+struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
+/** ... this very segment, which is vacant. */
+struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
+void ms_single_put(struct ms_heap *heap, struct ms_run *run);
+/** A vacant segment that may be carved for a run. */
+struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
+
+/* segment.c */
+/** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the caller is the first to use
+ * it; without one no lock is held and `status_p` is the vendor's. */
+struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
+/** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without. */
+void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
+void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment);
+/** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the heap held. */
+struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
+/** ... and their records, without a lock. */
+void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
+bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p);
+void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode);
+/** What a status of the vendor's means for the heap: an error that stays stands it down. */
+void ms_segment_judge(struct ms_heap *heap, int status);
+
+/* lease.c */
+/** A lease of the heap, locked. */
+struct ms_lease *ms_lease_lock(struct ms_heap *heap);
+/** Lease locked: a block that is ready, else NULL. */
+struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request);
+/** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
+struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request);
+/** Lease locked: whether so much of the size waits in limbo that a fence comes before other memory. */
+bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
+/** Lease locked: a block that was freed, in the epoch that is open. */
+void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo. */
+void ms_lease_flush(struct ms_heap *heap);
+/** Bags of the heap's limbo that are retired. Heap's lock held. */
+bool ms_limbo_retire(struct ms_heap *heap);
+void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
+uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index);
+/** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
+uint64_t ms_lease_settle(struct ms_heap *heap);
+
+/* fence.c */
+/** Whether something was freed that no event covers yet, or that events have not retired yet. */
+bool ms_fence_pending(struct ms_heap *heap);
+/** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
+bool ms_fence_close(struct ms_heap *heap);
+/** Looks at the events. Returns whether `done` has moved. */
+bool ms_fence_poll(struct ms_heap *heap);
+/** Whether nothing is going on in the context: a fresh event over it is done at once. */
+bool ms_fence_quiet(struct ms_heap *heap);
+/** The epoch for a block that is freed now. */
+uint64_t ms_fence_tag(struct ms_heap *heap);
+void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
+void ms_fence_forget(struct ms_heap *heap);
+/** Fence's lock held: an event of the context, and back again. May call the vendor. */
+CUevent ms_fence_take_event(struct ms_heap *heap);
+void ms_fence_drop_event(struct ms_heap *heap, CUevent event);
+static inline bool ms_fence_captured(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->fence.captures, memory_order_relaxed) > 0;
+}
+static inline uint64_t ms_fence_done(const struct ms_heap *heap)
+{
+    if (MS_UNLIKELY(ms_policy->free_rule == MS_POOL_IMMEDIATE))
+        return UINT64_MAX;
+    return atomic_load_explicit(&heap->fence.done, memory_order_acquire);
+}
+
+/* ladder.c */
+/** A slot for the request, by whatever it takes; NULL with the program's status. */
+struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+
+/* keep.c */
+/** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet. Returns the bytes. */
+uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
+/** The program waited for the context: what is idle goes back. */
+void ms_keep_at_sync(struct ms_heap *heap);
+/** Whether something could go back as soon as the context is quiet. */
+bool ms_keep_waits(struct ms_heap *heap);
+/** Before `bytes` more are asked of the vendor. */
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
+
+/* figures.c */
+/** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
+void ms_figures_changed(struct ms_heap *heap);
+/** What a heap did stays counted when its context is gone. */
+void ms_figures_bury(struct ms_heap *heap);
+void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);
+
+/* poison.c: no lock held. */
+void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
+void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes);
+
+/* pins.c */
+void ms_pins_reset(void);
+uint32_t ms_pins_of(uint64_t address);
+void ms_pins_forget(uint64_t address, uint64_t bytes);
+/** Lease locked: a block is freed. True if a pin holds it; else nothing remembers it any more. */
+bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address);
+extern _Atomic uint32_t ms_pin_count;
+static inline bool ms_pins_any(void)
+{
+    return atomic_load_explicit(&ms_pin_count, memory_order_relaxed) > 0;
+}
+
+static inline uint64_t ms_round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
+
+static inline enum ms_slot_state ms_slot_state(const struct ms_slot *slot)
+{
+    return (enum ms_slot_state)(atomic_load_explicit(&slot->stamp, memory_order_relaxed) & MS_STATE_MASK);
+}
+
+static inline void ms_slot_set(struct ms_slot *slot, enum ms_slot_state state)
+{
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_relaxed);
+    atomic_store_explicit(&slot->stamp, (stamp & ~MS_STATE_MASK) | state, memory_order_release);
+}
+
+static inline uint64_t ms_run_address(const struct ms_run *run)
+{
+    return atomic_load_explicit(&run->address, memory_order_relaxed);
+}
+
+static inline uint64_t ms_run_bytes(const struct ms_run *run)
+{
+    return atomic_load_explicit(&run->bytes, memory_order_relaxed);
+}
+
+static inline void ms_run_set(struct ms_run *run, uint64_t address, uint64_t bytes)
+{
+    atomic_store_explicit(&run->address, address, memory_order_relaxed);
+    atomic_store_explicit(&run->bytes, bytes, memory_order_relaxed);
+}
+
+static inline uint64_t ms_slot_address(const struct ms_slot *slot)
+{
+    return ms_run_address(slot->run) + slot->index * slot->run->slot_bytes;
+}
+
+/** A counter that only the holder of its lock writes, and anybody reads. */
+static inline void ms_count(_Atomic uint64_t *counter, uint64_t change)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + change, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* keep.c - how much of what is vacant stays ours.
+ *
+ * The vendor's own free may wait for the device, so memory goes back only when a fresh fence over the context is done at once, or where
+ * the program has just waited for the context itself; otherwise it stays. What a graph may know, and what MEMSHIM_PREALLOC
+ * asked for, stays always. No lock is held where the vendor is called.
+ *
+ * At a synchronisation of the program's what is vacant beyond live memory and MEMSHIM_KEEP goes back. A training loop's valley would
+ * make that a habit: when memory that was given back is asked for again, the heap learns to keep as much, and forgets it again after a
+ * minute in which it did not matter. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/internal.h"
+
+enum { VICTIMS = 64, SLACK_SHARE = 8 };
+#define FORGET_NS ((uint64_t)60 * 1000000000u)
+/* A growth within this slack is not worth giving something back for. */
+#define SLACK_BYTES (4 * MS_MIB)
+
+static bool may_go(const struct ms_segment *segment)
+{
+    return !segment->permanent && !segment->captured;
+}
+
+/* The one whose loss costs least: the smallest that is enough, else the largest. Heap's lock held. */
+static struct ms_segment *victim(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_segment *largest = NULL;
+    for (uint32_t i = heap->vacant_count; i-- > 0;) {
+        struct ms_segment *segment = heap->vacant[i];
+        if (!may_go(segment))
+            continue;
+        if (largest && segment->bytes < bytes)
+            break;
+        largest = segment;
+    }
+    return largest;
+}
+
+static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct ms_segment **victims, uint64_t *chosen_p)
+{
+    uint32_t count = 0;
+    ms_lock(&heap->lock);
+    while (heap->leaving && !heap->leaving->captured && count < VICTIMS) {
+        struct ms_segment *segment = heap->leaving;
+        heap->leaving = segment->leaving_next;
+        heap->leaving_bytes -= segment->bytes;
+        ms_segment_unlink(heap, segment);
+        victims[count++] = segment;
+        *chosen_p += segment->bytes;
+    }
+    while (count < VICTIMS && *chosen_p < bytes) {
+        struct ms_segment *segment = victim(heap, bytes - *chosen_p);
+        if (!segment || (!exceed && segment->bytes > bytes - *chosen_p))
+            break;
+        ms_vacant_remove(heap, segment);
+        ms_segment_unlink(heap, segment);
+        victims[count++] = segment;
+        *chosen_p += segment->bytes;
+    }
+    ms_unlock(&heap->lock);
+    return count;
+}
+
+static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
+{
+    struct ms_segment *victims[VICTIMS];
+    uint64_t given = 0;
+    uint32_t count;
+    do {
+        count = choose(heap, bytes, exceed, victims, &given);
+        for (uint32_t i = 0; i < count; i++)
+            ms_segment_return(heap, victims[i]);
+    } while (count == VICTIMS);
+    if (given) {
+        atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
+        ms_figures_changed(heap);
+    }
+    return given;
+}
+
+static bool any_may_go(struct ms_heap *heap)
+{
+    ms_lock(&heap->lock);
+    bool any = heap->leaving || victim(heap, 0) != NULL;
+    ms_unlock(&heap->lock);
+    return any;
+}
+
+bool ms_keep_waits(struct ms_heap *heap)
+{
+    return any_may_go(heap) && !ms_fence_captured(heap);
+}
+
+uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known)
+{
+    if (!bytes || !any_may_go(heap) || (!quiet_known && !ms_fence_quiet(heap)))
+        return 0;
+    return give_back(heap, bytes, true);
+}
+
+static uint64_t live_bytes(const struct ms_heap *heap)
+{
+    uint64_t granted = 0;
+    for (int i = 0; i < MS_LEASES; i++)
+        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    return granted;
+}
+
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t live = live_bytes(heap) + bytes;
+    ms_lock(&heap->lock);
+    uint64_t after = heap->reserved_bytes + bytes, vacant = heap->vacant_bytes;
+    if (heap->trim_reserved_bytes && after <= heap->trim_reserved_bytes) {
+        /* What was given back at a synchronisation is wanted again: keep it the next time. */
+        heap->keep_extra_bytes = heap->trim_reserved_bytes;
+        heap->keep_extra_ns = ms_clock_ns();
+        heap->trim_reserved_bytes = 0;
+    }
+    bool heap_leaves = heap->leaving != NULL;
+    ms_unlock(&heap->lock);
+    uint64_t allowed = live + live / SLACK_SHARE + SLACK_BYTES;
+    if ((vacant && after > allowed) || heap_leaves)
+        ms_keep_give_back(heap, after <= allowed ? 1 : after - allowed < vacant ? after - allowed : vacant, false);
+}
+
+void ms_keep_at_sync(struct ms_heap *heap)
+{
+    uint64_t allowed = live_bytes(heap) + heap->keep_bytes, now = 0;
+    ms_lock(&heap->lock);
+    if (heap->keep_extra_bytes) {
+        now = ms_clock_ns();
+        if (now - heap->keep_extra_ns > FORGET_NS)
+            heap->keep_extra_bytes = 0;
+        else if (heap->keep_extra_bytes > allowed)
+            allowed = heap->keep_extra_bytes;
+    }
+    uint64_t reserved = heap->reserved_bytes, over = reserved > allowed ? reserved - allowed : 0;
+    bool leaving = heap->leaving != NULL;
+    ms_unlock(&heap->lock);
+    if (!over && !leaving)
+        return;
+    ms_lease_flush(heap);
+    uint64_t given = give_back(heap, over, false);
+    ms_lock(&heap->lock);
+    if (given && over && heap->trim_reserved_bytes < reserved)
+        heap->trim_reserved_bytes = reserved;
+    ms_unlock(&heap->lock);
+}
+
+uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
+{
+    uint64_t given = 0;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        ms_fence_close(heap);
+        ms_fence_poll(heap);
+        ms_lease_flush(heap);
+        uint64_t live = live_bytes(heap);
+        ms_lock(&heap->lock);
+        uint64_t reserved = heap->reserved_bytes;
+        ms_unlock(&heap->lock);
+        if (reserved > live + keep_bytes)
+            given += ms_keep_give_back(heap, reserved - live - keep_bytes, false);
+        ms_heap_leave(heap);
+    }
+    return given;
+}

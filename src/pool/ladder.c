@@ -1,0 +1,195 @@
+/* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it fails.
+ *
+ * In this order: memory of the heap's that is free; what a fence sets free, waiting for no longer than an allocation of the vendor's
+ * takes; what other leases hold; more memory from the vendor. When the vendor refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS;
+ * giving back what is vacant, here and in other contexts on the device; the vendor again; and then the vendor's own status. No lock
+ * is held where the vendor is called. */
+#include "config.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "pool/internal.h"
+
+#define POLL_LEAST_NS 5000u
+#define POLL_MOST_NS  200000u
+#define NAP_LEAST_NS  20000u
+#define NAP_MOST_NS   2000000u
+/* A chunk is as large as a share of what is carved already, from 2 MiB up. */
+#define CHUNK_MOST_BYTES (32 * MS_MIB)
+enum { CHUNK_SHARE = 4 };
+
+static struct ms_slot *from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
+{
+    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_slot *slot = ms_lease_take(heap, lease, request);
+    if (!slot && (even_if_sated || !ms_lease_sated(lease, request)))
+        slot = ms_lease_refill(heap, lease, request);
+    ms_unlock(&lease->lock);
+    return slot;
+}
+
+/* Whether limbo has become smaller. */
+static bool fence(struct ms_heap *heap)
+{
+    if (!ms_fence_pending(heap) || !ms_fence_close(heap))
+        return ms_fence_poll(heap);
+    if (ms_fence_poll(heap) && !ms_fence_pending(heap))
+        return true;
+    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
+    uint64_t begin = ms_clock_ns();
+    price = price < POLL_LEAST_NS ? POLL_LEAST_NS : price > POLL_MOST_NS ? POLL_MOST_NS : price;
+    atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
+    bool moved = false;
+    while (ms_fence_pending(heap) && ms_clock_ns() - begin < price)
+        moved |= ms_fence_poll(heap);
+    return moved;
+}
+
+static uint64_t least_segment(const struct ms_request *request)
+{
+    return ms_round_up(request->granted, MS_PAGE_BYTES);
+}
+
+static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
+{
+    uint64_t least = least_segment(request), chunk = ms_round_up(heap->chunk_bytes / CHUNK_SHARE, MS_PAGE_BYTES);
+    if (request->single)
+        return least;
+    if (chunk > CHUNK_MOST_BYTES)
+        chunk = CHUNK_MOST_BYTES;
+    return chunk > least ? chunk : least;
+}
+
+/* Heap's lock held. */
+static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
+{
+    struct ms_slot *slot = NULL;
+    if (request->single)
+        return ms_single_open(heap, segment);
+    ms_vacant_remove(heap, segment);
+    if (!ms_run_open(heap, segment)) {
+        ms_vacant_put(heap, segment);
+        return NULL;
+    }
+    if (request->magazine < MS_CLASSES) {
+        ms_slab_take(heap, request->magazine, &slot, 1);
+        return slot;
+    }
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    return run ? &run->only : NULL;
+}
+
+static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes, int *status_p)
+{
+    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
+    if (!segment)
+        return NULL;
+    struct ms_slot *slot = carve(heap, request, segment);
+    ms_unlock(&heap->lock);
+    atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
+    ms_figures_changed(heap);
+    if (!slot)
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+    return slot;
+}
+
+static struct ms_slot *grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    ms_lock(&heap->lock);
+    uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
+    ms_unlock(&heap->lock);
+    ms_keep_before_growth(heap, wanted);
+    struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
+    if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+        slot = from_vendor(heap, request, least, status_p);
+    return slot;
+}
+
+/* From all contexts on the device. */
+static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t given = 0;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count && given < bytes; i++) {
+        struct ms_heap *other = ms_heap_visit(i, heap->device);
+        if (!other)
+            continue;
+        if (other != heap) {
+            fence(other);
+            ms_lease_flush(other);
+        }
+        given += ms_keep_give_back(other, bytes - given, false);
+        ms_heap_leave(other);
+    }
+    return given;
+}
+
+static void nap(uint64_t ns)
+{
+    int saved_errno = errno;
+    const struct timespec time = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    nanosleep(&time, NULL);
+    errno = saved_errno;
+}
+
+/* The vendor has refused. */
+static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
+    for (;;) {
+        bool pending = ms_fence_pending(heap);
+        fence(heap);
+        ms_lease_flush(heap);
+        struct ms_slot *slot = from_heap(heap, request, true);
+        if (slot)
+            return slot;
+        if (give_back(heap, least_segment(request)) &&
+            ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
+             *status_p != CUDA_ERROR_OUT_OF_MEMORY))
+            return slot;
+        pending = pending && ms_fence_pending(heap);
+        if ((!pending && !ms_keep_waits(heap)) || ms_clock_ns() >= deadline)
+            return NULL;
+        nap(pause);
+        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+    }
+}
+
+static void preallocate(struct ms_heap *heap)
+{
+    int status;
+    if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
+        return;
+    uint64_t bytes = ms_round_up(ms_policy->size_of('P', heap->total_bytes), MS_PAGE_BYTES);
+    struct ms_segment *segment = bytes && bytes < UINT64_MAX - MS_PAGE_BYTES ? ms_segment_new(heap, bytes, &status) : NULL;
+    if (!segment)
+        return;
+    segment->permanent = true;
+    ms_vacant_remove(heap, segment);
+    if (!ms_run_open(heap, segment))
+        ms_vacant_put(heap, segment);
+    ms_unlock(&heap->lock);
+    ms_figures_changed(heap);
+}
+
+struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
+        preallocate(heap);
+    struct ms_slot *slot = from_heap(heap, request, false);
+    if (slot)
+        return slot;
+    fence(heap);
+    if ((slot = from_heap(heap, request, true)) != NULL)
+        return slot;
+    ms_lease_flush(heap);
+    if ((slot = from_heap(heap, request, true)) != NULL)
+        return slot;
+    *status_p = CUDA_SUCCESS;
+    slot = grow(heap, request, status_p);
+    if (!slot && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+        slot = out_of_memory(heap, request, status_p);
+    return slot;
+}

@@ -1,0 +1,255 @@
+/* lease.c - caches that threads borrow.
+ *
+ * A heap has a fixed number of them, each under its own lock. A thread tries the one it had last and goes on to the next if that is
+ * held, so nothing belongs to a thread: it may end or be cancelled at any time, and whoever needs memory can empty all of them.
+ * A magazine holds blocks of one size in two bags: `ready`, and `freed`, which is tagged with the newest epoch in it. Once that
+ * is retired the bags change places as a whole: retirement costs nothing per block. Bags that overflow wait in the heap's limbo. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+enum { SMALL_LIMIT = MS_BAG_ITEMS, LARGE_LIMIT = 16, RUN_LIMIT = 8, SINGLE_LIMIT = 4 };
+
+static MS_TLS uint32_t last_lease; /* index + 1 */
+static _Atomic uint32_t next_lease;
+
+struct ms_lease *ms_lease_lock(struct ms_heap *heap)
+{
+    if (MS_UNLIKELY(!last_lease))
+        last_lease = atomic_fetch_add_explicit(&next_lease, 1, memory_order_relaxed) % MS_LEASES + 1;
+    struct ms_lease *lease = &heap->leases[last_lease - 1];
+    if (MS_LIKELY(ms_trylock(&lease->lock)))
+        return lease;
+    for (uint32_t i = 1; i < MS_LEASES; i++) {
+        uint32_t other = (last_lease - 1 + i) % MS_LEASES;
+        if (ms_trylock(&heap->leases[other].lock)) {
+            last_lease = other + 1;
+            return &heap->leases[other];
+        }
+    }
+    ms_lock(&lease->lock);
+    return lease;
+}
+
+uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
+{
+    if (class_index < MS_CLASSES)
+        return class_index;
+    return MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
+}
+
+static uint32_t limit_of(uint64_t bytes)
+{
+    if (bytes <= MS_SLAB_MAX_BYTES)
+        return SMALL_LIMIT;
+    return bytes <= MS_TIER_SLAB_BYTES ? LARGE_LIMIT : bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT;
+}
+
+static bool retired(const struct ms_heap *heap, const struct ms_bag *bag)
+{
+    return bag->epoch <= ms_fence_done(heap);
+}
+
+static struct ms_slot *pop(struct ms_bag *bag)
+{
+    return bag && bag->count ? bag->items[--bag->count] : NULL;
+}
+
+struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request)
+{
+    struct ms_magazine *m = &lease->magazines[request->magazine];
+    if (m->bytes != request->granted)
+        return NULL;
+    struct ms_slot *slot = pop(m->ready);
+    if (MS_LIKELY(slot != NULL))
+        return slot;
+    if (!m->freed || !m->freed->count || !retired(heap, m->freed))
+        return NULL;
+    struct ms_bag *bag = m->freed;
+    m->freed = m->ready;
+    m->ready = bag;
+    return pop(bag);
+}
+
+bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)
+{
+    const struct ms_magazine *m = &lease->magazines[request->magazine];
+    return m->bytes == request->granted && m->freed && m->freed->count >= limit_of(m->bytes);
+}
+
+void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot)
+{
+    struct ms_run *run = slot->run;
+    if (run->class_index != MS_NO_CLASS) {
+        ms_slab_put(heap, slot);
+        return;
+    }
+    ms_slot_set(slot, MS_SLOT_FREE);
+    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        ms_single_put(heap, run);
+    else
+        ms_run_put(heap, run);
+}
+
+static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
+{
+    for (uint32_t i = 0; i < bag->count; i++)
+        ms_release_slot(heap, bag->items[i]);
+    ms_table_drop_bag(bag);
+}
+
+static void bag_to_limbo(struct ms_heap *heap, struct ms_bag *bag)
+{
+    bag->next = NULL;
+    *heap->limbo_end = bag;
+    heap->limbo_end = &bag->next;
+    heap->limbo_bytes += bag->count ? bag->count * bag->items[0]->run->slot_bytes : 0;
+}
+
+bool ms_limbo_retire(struct ms_heap *heap)
+{
+    uint64_t done = ms_fence_done(heap);
+    bool any = false;
+    while (heap->limbo && heap->limbo->epoch <= done) {
+        struct ms_bag *bag = heap->limbo;
+        heap->limbo = bag->next;
+        if (!heap->limbo)
+            heap->limbo_end = &heap->limbo;
+        heap->limbo_bytes -= bag->count * bag->items[0]->run->slot_bytes;
+        release_bag(heap, bag);
+        any = true;
+    }
+    return any;
+}
+
+/* Heap's lock held. */
+static void empty(struct ms_heap *heap, struct ms_magazine *m)
+{
+    if (m->ready)
+        release_bag(heap, m->ready);
+    if (m->freed && (!m->freed->count || retired(heap, m->freed)))
+        release_bag(heap, m->freed);
+    else if (m->freed)
+        bag_to_limbo(heap, m->freed);
+    m->ready = m->freed = NULL;
+}
+
+/* The magazine of a size, for this size alone from now on. */
+static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *lease, uint32_t index, uint64_t bytes)
+{
+    struct ms_magazine *m = &lease->magazines[index];
+    if (m->bytes == bytes)
+        return m;
+    if (m->ready || m->freed) {
+        ms_lock(&heap->lock);
+        empty(heap, m);
+        ms_unlock(&heap->lock);
+    }
+    m->bytes = bytes;
+    return m;
+}
+
+static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (request->single)
+        return ms_single_take(heap, request->granted);
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    return run ? &run->only : NULL;
+}
+
+struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request)
+{
+    struct ms_slot *slot = NULL;
+    if (request->magazine >= MS_CLASSES) {
+        ms_lock(&heap->lock);
+        ms_limbo_retire(heap);
+        slot = take_one(heap, request);
+        ms_unlock(&heap->lock);
+        return slot;
+    }
+    struct ms_magazine *m = magazine_for(heap, lease, request->magazine, request->granted);
+    struct ms_bag *bag = m->ready ? m->ready : ms_table_bag();
+    if (!bag)
+        return NULL;
+    m->ready = bag;
+    lease->filled = true;
+    ms_lock(&heap->lock);
+    ms_limbo_retire(heap);
+    bag->count += ms_slab_take(heap, request->magazine, bag->items + bag->count, limit_of(m->bytes) - bag->count);
+    ms_unlock(&heap->lock);
+    return pop(bag);
+}
+
+void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+{
+    uint64_t bytes = slot->run->slot_bytes;
+    struct ms_magazine *m =
+        magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    struct ms_bag *bag = m->freed;
+    if (MS_UNLIKELY(bag && bag->count >= limit_of(bytes))) {
+        if (retired(heap, bag) && (!m->ready || !m->ready->count)) {
+            m->freed = m->ready;
+            m->ready = bag;
+        } else {
+            ms_lock(&heap->lock);
+            bag_to_limbo(heap, bag);
+            ms_unlock(&heap->lock);
+            m->freed = NULL;
+        }
+        bag = m->freed;
+    }
+    if (MS_UNLIKELY(!bag)) {
+        bag = m->freed = ms_table_bag();
+        if (!bag)
+            return; /* no host memory: the block stays in limbo for ever */
+    }
+    lease->filled = true;
+    ms_slot_set(slot, MS_SLOT_LIMBO);
+    bag->epoch = ms_fence_tag(heap);
+    bag->items[bag->count++] = slot;
+}
+
+void ms_lease_flush(struct ms_heap *heap)
+{
+    for (uint32_t i = 0; i < MS_LEASES; i++) {
+        struct ms_lease *lease = &heap->leases[i];
+        ms_lock(&lease->lock);
+        if (lease->filled) {
+            ms_lock(&heap->lock);
+            for (uint32_t k = 0; k < MS_MAGAZINES; k++)
+                empty(heap, &lease->magazines[k]);
+            ms_unlock(&heap->lock);
+            lease->filled = false;
+        }
+        ms_unlock(&lease->lock);
+    }
+    ms_lock(&heap->lock);
+    ms_limbo_retire(heap);
+    ms_unlock(&heap->lock);
+}
+
+/* Returns the bytes in limbo. */
+static uint64_t settle_bag(const struct ms_heap *heap, struct ms_bag *bag, bool ready)
+{
+    bool free = ready || retired(heap, bag);
+    for (uint32_t i = 0; i < bag->count; i++)
+        ms_slot_set(bag->items[i], free ? MS_SLOT_READY : MS_SLOT_LIMBO);
+    return free || !bag->count ? 0 : bag->count * bag->items[0]->run->slot_bytes;
+}
+
+uint64_t ms_lease_settle(struct ms_heap *heap)
+{
+    uint64_t limbo = 0;
+    for (uint32_t i = 0; i < MS_LEASES; i++) {
+        for (uint32_t k = 0; heap->leases[i].filled && k < MS_MAGAZINES; k++) {
+            struct ms_magazine *m = &heap->leases[i].magazines[k];
+            if (m->ready)
+                settle_bag(heap, m->ready, true);
+            if (m->freed)
+                limbo += settle_bag(heap, m->freed, false);
+        }
+    }
+    for (struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
+        limbo += settle_bag(heap, bag, false);
+    return limbo;
+}

@@ -1,0 +1,286 @@
+/* pool.c - the interface: requests, frees, and questions about addresses.
+ *
+ * The way of a hit: the thread's lease, a block from its magazine, its stamp. The way of a free: the page map, the run, the stamp,
+ * the magazine. A stamp is exchanged at the first half of a free, so that of two frees of one address one is refused, whoever comes
+ * first. Nothing is allocated here but records of tables.c, and those not on a hit. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+const struct ms_pool_policy *ms_policy;
+const struct ms_pool_observer *ms_observer;
+
+enum { SERIALS = 1 << 16, ADDRESS_BITS = 47 };
+
+void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
+{
+    ms_policy = policy;
+    ms_observer = observer;
+}
+
+void ms_pool_reset(void)
+{
+    ms_heap_reset();
+    ms_page_reset();
+    ms_table_reset();
+    ms_pins_reset();
+}
+
+void ms_pool_note(const char *line)
+{
+    if (ms_observer && ms_observer->note)
+        ms_observer->note(line);
+}
+
+static void tell_of_sickness(struct ms_heap *heap)
+{
+    if (atomic_exchange(&heap->sick_status, 0))
+        ms_pool_note("pool: a call to the driver failed with an error that stays; its context is not served any more");
+}
+
+/* False if the vendor should answer as it stands. */
+static bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
+{
+    bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
+    if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
+        return false; /* more than there can be; or small, where a granule for each would be a waste: the vendor packs them itself */
+    request->requested = bytes;
+    request->single = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes;
+    request->single |= whole || ms_policy->pack == MS_POOL_PACK_NONE;
+    uint32_t class_index = MS_NO_CLASS;
+    if (request->single) {
+        request->granted = ms_round_up(bytes, MS_PAGE_BYTES);
+    } else if (bytes <= MS_SLAB_MAX_BYTES) {
+        class_index = ms_slab_class(bytes);
+        request->granted = ms_slab_bytes(class_index);
+    } else {
+        request->granted = ms_round_up(bytes, MS_STEP_BYTES);
+    }
+    request->magazine = ms_magazine_of(request->granted, class_index);
+    return true;
+}
+
+static enum ms_pool_tier tier_of(const struct ms_run *run)
+{
+    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        return MS_TIER_SINGLE;
+    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
+}
+
+void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *b)
+{
+    const struct ms_run *run = slot->run;
+    const struct ms_segment *segment = run->segment;
+    struct ms_heap *heap = segment->heap;
+    b->address = ms_slot_address(slot);
+    b->requested = slot->requested;
+    b->granted = run->slot_bytes;
+    b->context = heap->context;
+    b->segment_address = segment->address;
+    b->segment_bytes = segment->bytes;
+    b->device = heap->device;
+    b->tier = tier_of(run);
+    b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
+    b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
+    b->whole = b->tier == MS_TIER_SINGLE;
+    b->pinned = false;
+    b->own_heap = heap;
+    b->own_item = (uintptr_t)slot;
+    b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+}
+
+/* Lease locked: the slot becomes a live block. */
+static void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
+{
+    if (MS_UNLIKELY(lease->serial == lease->serial_end)) {
+        lease->serial = ms_table_serials(SERIALS);
+        lease->serial_end = lease->serial + SERIALS;
+    }
+    slot->requested = requested;
+    atomic_store_explicit(&slot->ticket, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE, memory_order_release);
+    ms_count(&lease->requested, requested);
+    ms_count(&lease->granted, slot->run->slot_bytes);
+    ms_count(&lease->allocs, 1);
+    if (hit)
+        ms_count(&lease->hits[tier_of(slot->run)], 1);
+}
+
+static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_request *request, struct ms_pool_block *block_p,
+                                         int *status_p)
+{
+    uint64_t misses = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
+    struct ms_slot *slot = ms_ladder_alloc(heap, request, status_p);
+    tell_of_sickness(heap);
+    if (!slot) {
+        bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+        return serving ? MS_POOL_REFUSED : MS_POOL_PASSED;
+    }
+    bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
+    struct ms_lease *lease = ms_lease_lock(heap);
+    bear(lease, slot, request->requested, hit);
+    ms_pool_describe(slot, block_p);
+    ms_unlock(&lease->lock);
+    return MS_POOL_SERVED;
+}
+
+enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
+                                   struct ms_pool_block *block_p, int *status_p)
+{
+    struct ms_request request;
+    struct ms_heap *heap = ms_heap_of(context);
+    if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)) {
+        heap = bytes && context ? ms_heap_make(gpu, context, device) : NULL;
+        if (!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
+            return MS_POOL_PASSED;
+    }
+    if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request)))
+        return MS_POOL_PASSED;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_slot *slot = ms_lease_take(heap, lease, &request);
+    enum ms_pool_verdict verdict = MS_POOL_SERVED;
+    if (MS_LIKELY(slot != NULL)) {
+        bear(lease, slot, bytes, true);
+        ms_pool_describe(slot, block_p);
+        ms_unlock(&lease->lock);
+    } else {
+        ms_unlock(&lease->lock);
+        verdict = alloc_slowly(heap, &request, block_p, status_p);
+    }
+    if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED))
+        ms_poison_alloc(heap, block_p->address, block_p->granted);
+    return verdict;
+}
+
+void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
+{
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    atomic_store_explicit(&slot->ticket, ticket, memory_order_release);
+}
+
+static struct ms_segment *segment_of(uint64_t address)
+{
+    struct ms_segment *segment = ms_page_segment(address);
+    return segment && address - segment->address < segment->bytes ? segment : NULL;
+}
+
+/* The slot that `address` lies in, whatever its state. */
+static struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
+{
+    struct ms_run *run =
+        atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE ? segment->first : ms_run_at(segment, address);
+    if (!run || address - ms_run_address(run) >= ms_run_bytes(run))
+        return NULL;
+    if (run->class_index == MS_NO_CLASS)
+        return &run->only;
+    uint64_t index = ((address - ms_run_address(run)) / MS_STEP_BYTES * run->reciprocal) >> 32;
+    return index < run->slot_count ? &run->slots[index] : NULL;
+}
+
+/* Where records may be changing: with the heap's lock. */
+static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t address)
+{
+    struct ms_heap *heap = segment->heap;
+    ms_lock(&heap->lock);
+    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
+    ms_unlock(&heap->lock);
+    return slot;
+}
+
+static bool die(struct ms_slot *slot, uint64_t address)
+{
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    return (stamp & MS_STATE_MASK) == MS_SLOT_LIVE && ms_slot_address(slot) == address &&
+           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
+                                                   memory_order_seq_cst, memory_order_relaxed);
+}
+
+enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p)
+{
+    struct ms_segment *segment = segment_of(address);
+    if (!segment)
+        return MS_POOL_PASSED;
+    struct ms_slot *slot = slot_at(segment, address);
+    if (MS_UNLIKELY(!slot || !die(slot, address))) {
+        slot = slot_at_locked(segment, address);
+        if (!slot || !die(slot, address)) {
+            *status_p = CUDA_ERROR_INVALID_VALUE;
+            return MS_POOL_REFUSED;
+        }
+    }
+    ms_pool_describe(slot, block_p);
+    if (MS_UNLIKELY(ms_pins_any()))
+        block_p->pinned = ms_pins_of(address) > 0;
+    return MS_POOL_SERVED;
+}
+
+/* As the vendor's own free: everything that was issued in the context is over when it returns. */
+static int synchronize(struct ms_heap *heap)
+{
+    CUstreamCaptureMode mode;
+    uint64_t mark = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);
+    bool pushed = ms_segment_enter(heap, &mode);
+    int status = heap->gpu->ctx_synchronize ? (int)heap->gpu->ctx_synchronize() : CUDA_ERROR_NOT_SUPPORTED;
+    ms_segment_leave(heap, pushed, mode);
+    ms_segment_judge(heap, status);
+    if (status == CUDA_SUCCESS)
+        ms_fence_retired(heap, mark);
+    return status;
+}
+
+static bool must_wait(const struct ms_heap *heap)
+{
+    return ms_policy->free_rule == MS_POOL_STRICT ||
+           (!heap->gpu->ctx_record_event && ms_policy->free_rule != MS_POOL_IMMEDIATE &&
+            atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
+}
+
+int ms_pool_free_end(const struct ms_pool_block *block)
+{
+    struct ms_heap *heap = block->own_heap;
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    int status = CUDA_SUCCESS;
+    bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+    if (MS_UNLIKELY(ms_policy->poison_free && serving))
+        ms_poison_free(heap, block->address, block->granted);
+    struct ms_lease *lease = ms_lease_lock(heap);
+    if (MS_UNLIKELY(atomic_load_explicit(&heap->life, memory_order_acquire) != block->own_life)) {
+        ms_unlock(&lease->lock);
+        return status; /* its context died meanwhile, and all its memory */
+    }
+    ms_count(&lease->requested, -block->requested);
+    ms_count(&lease->granted, -block->granted);
+    ms_count(&lease->frees, 1);
+    if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
+        ms_slot_set(slot, MS_SLOT_PINNED);
+    else
+        ms_lease_put(heap, lease, slot);
+    ms_unlock(&lease->lock);
+    if (MS_UNLIKELY(serving && must_wait(heap))) {
+        status = synchronize(heap);
+        tell_of_sickness(heap);
+    }
+    return status;
+}
+
+bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
+{
+    struct ms_segment *segment = segment_of(address);
+    if (!segment)
+        return false;
+    struct ms_heap *heap = segment->heap;
+    ms_lock(&heap->lock);
+    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
+    bool found = slot && ms_slot_state(slot) == MS_SLOT_LIVE;
+    if (found)
+        ms_pool_describe(slot, block_p);
+    ms_unlock(&heap->lock);
+    if (found && ms_pins_any())
+        block_p->pinned = ms_pins_of(block_p->address) > 0;
+    return found;
+}
+
+bool ms_pool_owns(uint64_t address)
+{
+    return segment_of(address) != NULL;
+}

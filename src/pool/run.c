@@ -1,0 +1,288 @@
+/* run.c - carving chunks: two-level segregated fit, with coalescing at once.
+ *
+ * Free runs are in bins by size, 32 for each power of two. A search begins in the bin of the very size and looks at a bounded number
+ * of runs in it before it goes to the next bin that holds any, so that what fits most closely is found and the end of the search is
+ * known. Used runs are found again through the chunk's units: whatever is used is at least a unit (64 KiB) long, so at most one
+ * used run begins in each. Heap's lock held, except where it says otherwise. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64 };
+
+static void bin_of(uint64_t bytes, uint32_t *row_p, uint32_t *column_p)
+{
+    uint64_t steps = bytes >> STEP_BITS;
+    if (steps < MS_RUN_COLUMNS) {
+        *row_p = 0;
+        *column_p = (uint32_t)steps;
+        return;
+    }
+    uint32_t top = 63 - (uint32_t)__builtin_clzll(steps);
+    *row_p = top - COLUMN_BITS + 1;
+    *column_p = (uint32_t)(steps >> (top - COLUMN_BITS)) & (MS_RUN_COLUMNS - 1);
+}
+
+static void bin_add(struct ms_heap *heap, struct ms_run *run)
+{
+    uint32_t row, column;
+    bin_of(ms_run_bytes(run), &row, &column);
+    struct ms_run **head = &heap->bins[row][column];
+    run->free = true;
+    run->previous = NULL;
+    run->next = *head;
+    if (*head)
+        (*head)->previous = run;
+    *head = run;
+    heap->rows |= 1u << row;
+    heap->columns[row] |= 1u << column;
+    heap->run_free_bytes += ms_run_bytes(run);
+    heap->run_free_count++;
+    run->segment->free_bytes += ms_run_bytes(run);
+}
+
+static void bin_remove(struct ms_heap *heap, struct ms_run *run)
+{
+    uint32_t row, column;
+    bin_of(ms_run_bytes(run), &row, &column);
+    if (run->previous)
+        run->previous->next = run->next;
+    else
+        heap->bins[row][column] = run->next;
+    if (run->next)
+        run->next->previous = run->previous;
+    run->next = run->previous = NULL;
+    run->free = false;
+    if (!heap->bins[row][column]) {
+        heap->columns[row] &= ~(1u << column);
+        if (!heap->columns[row])
+            heap->rows &= ~(1u << row);
+    }
+    heap->run_free_bytes -= ms_run_bytes(run);
+    heap->run_free_count--;
+    run->segment->free_bytes -= ms_run_bytes(run);
+}
+
+/* The next bin that holds something, from (row, column) on. */
+static bool next_bin(const struct ms_heap *heap, uint32_t *row_p, uint32_t *column_p)
+{
+    uint32_t columns = *column_p < MS_RUN_COLUMNS ? heap->columns[*row_p] & (~0u << *column_p) : 0;
+    if (!columns) {
+        uint32_t rows = *row_p + 1 < MS_RUN_ROWS ? heap->rows & (~0u << (*row_p + 1)) : 0;
+        if (!rows)
+            return false;
+        *row_p = (uint32_t)__builtin_ctz(rows);
+        columns = heap->columns[*row_p];
+    }
+    *column_p = (uint32_t)__builtin_ctz(columns);
+    return true;
+}
+
+static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
+{
+    uint64_t place = ms_round_up(ms_run_address(run), align);
+    return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
+}
+
+/* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty; then the lower. */
+static bool better(const struct ms_run *run, const struct ms_run *best)
+{
+    if (ms_run_bytes(run) != ms_run_bytes(best))
+        return ms_run_bytes(run) < ms_run_bytes(best);
+    if (run->segment->free_bytes != best->segment->free_bytes)
+        return run->segment->free_bytes < best->segment->free_bytes;
+    return ms_run_address(run) < ms_run_address(best);
+}
+
+static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_t align)
+{
+    uint32_t row, column, looked_at = 0;
+    bin_of(bytes, &row, &column);
+    for (; next_bin(heap, &row, &column); column++) {
+        struct ms_run *best = NULL;
+        for (struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
+            if (++looked_at > LOOKED_AT && best)
+                break;
+            if (place_in(run, bytes, align) && (!best || better(run, best)))
+                best = run;
+        }
+        if (best)
+            return best;
+    }
+    return NULL;
+}
+
+static struct ms_run *used_before(const struct ms_run *run)
+{
+    struct ms_run *before = run->before;
+    return before && before->free ? before->before : before;
+}
+
+static void units_set(struct ms_run *run)
+{
+    const struct ms_segment *segment = run->segment;
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
+    uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
+    uint64_t last = (end - 1) >> UNIT_BITS;
+    for (uint64_t unit = begin >> UNIT_BITS; unit <= last; unit++) {
+        struct ms_run *there = atomic_load_explicit(&units[unit], memory_order_relaxed);
+        if (unit == last && there && ms_run_address(there) >= segment->address + end)
+            break; /* begins in the unit in which this run ends */
+        atomic_store_explicit(&units[unit], run, memory_order_release);
+    }
+}
+
+static void units_clear(struct ms_run *run)
+{
+    const struct ms_segment *segment = run->segment;
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
+    uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
+    for (uint64_t unit = begin >> UNIT_BITS; unit <= (end - 1) >> UNIT_BITS; unit++) {
+        if (atomic_load_explicit(&units[unit], memory_order_relaxed) == run)
+            atomic_store_explicit(&units[unit], NULL, memory_order_release);
+    }
+    /* What ended in the unit in which this run began is all that is left of it. */
+    uint64_t unit_address = segment->address + (begin >> UNIT_BITS << UNIT_BITS);
+    struct ms_run *before = used_before(run);
+    if (before && ms_run_address(before) + ms_run_bytes(before) > unit_address)
+        atomic_store_explicit(&units[begin >> UNIT_BITS], before, memory_order_release);
+}
+
+/* A new free run behind `run`, which keeps its first `bytes`. */
+static struct ms_run *cut(struct ms_run *run, uint64_t bytes)
+{
+    struct ms_run *rest = ms_table_run();
+    if (!rest)
+        return NULL;
+    rest->segment = run->segment;
+    ms_run_set(rest, ms_run_address(run) + bytes, ms_run_bytes(run) - bytes);
+    ms_run_set(run, ms_run_address(run), bytes);
+    rest->before = run;
+    rest->after = run->after;
+    if (run->after)
+        run->after->before = rest;
+    run->after = rest;
+    return rest;
+}
+
+uint64_t ms_run_align(uint64_t bytes)
+{
+    return bytes >= MS_PAGE_BYTES && ms_policy->pack != MS_POOL_PACK_ALL ? MS_PAGE_BYTES : MS_STEP_BYTES;
+}
+
+struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
+{
+    struct ms_run *run = search(heap, bytes, align), *rest;
+    struct ms_segment *vacant = run ? NULL : ms_vacant_for_run(heap, bytes);
+    if (vacant) {
+        ms_vacant_remove(heap, vacant);
+        if (!ms_run_open(heap, vacant))
+            ms_vacant_put(heap, vacant);
+        run = search(heap, bytes, align);
+    }
+    if (!run)
+        return NULL;
+    uint64_t gap = place_in(run, bytes, align) - ms_run_address(run);
+    bin_remove(heap, run);
+    if (gap) {
+        rest = cut(run, gap);
+        bin_add(heap, run);
+        if (!rest)
+            return NULL;
+        run = rest;
+    }
+    if (ms_run_bytes(run) > bytes && (rest = cut(run, bytes)) != NULL)
+        bin_add(heap, rest);
+    run->slots = &run->only;
+    run->only.run = run;
+    run->only.index = 0;
+    run->slot_bytes = ms_run_bytes(run);
+    run->slot_count = 1;
+    run->used = 1;
+    run->class_index = MS_NO_CLASS;
+    units_set(run);
+    return run;
+}
+
+static void swallow(struct ms_run *run, struct ms_run *after)
+{
+    ms_run_set(run, ms_run_address(run), ms_run_bytes(run) + ms_run_bytes(after));
+    run->after = after->after;
+    if (run->after)
+        run->after->before = run;
+    ms_table_drop_run(after);
+}
+
+void ms_run_put(struct ms_heap *heap, struct ms_run *run)
+{
+    struct ms_segment *segment = run->segment;
+    units_clear(run);
+    if (run->after && run->after->free) {
+        bin_remove(heap, run->after);
+        swallow(run, run->after);
+    }
+    if (run->before && run->before->free) {
+        struct ms_run *before = run->before;
+        bin_remove(heap, before);
+        swallow(before, run);
+        run = before;
+    }
+    if (ms_run_bytes(run) < segment->bytes) {
+        bin_add(heap, run);
+        return;
+    }
+    segment->first = NULL;
+    ms_table_drop_run(run);
+    void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
+    atomic_store_explicit(&segment->units, NULL, memory_order_release);
+    ms_table_drop_array(units, segment->unit_order);
+    heap->chunk_bytes -= segment->bytes;
+    ms_vacant_put(heap, segment);
+}
+
+bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
+{
+    struct ms_run *run = ms_table_run();
+    void *units = ms_table_array((segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *), &segment->unit_order);
+    if (!run || !units) {
+        if (run)
+            ms_table_drop_run(run);
+        ms_table_drop_array(units, segment->unit_order);
+        return false;
+    }
+    atomic_store_explicit(&segment->units, units, memory_order_release);
+    segment->first = run;
+    run->segment = segment;
+    ms_run_set(run, segment->address, segment->bytes);
+    heap->chunk_bytes += segment->bytes;
+    bin_add(heap, run);
+    atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
+    return true;
+}
+
+uint64_t ms_run_largest(const struct ms_heap *heap)
+{
+    if (!heap->rows)
+        return 0;
+    uint32_t row = 31 - (uint32_t)__builtin_clz(heap->rows);
+    uint32_t column = 31 - (uint32_t)__builtin_clz(heap->columns[row]);
+    uint64_t largest = 0;
+    for (const struct ms_run *run = heap->bins[row][column]; run; run = run->next)
+        largest = ms_run_bytes(run) > largest ? ms_run_bytes(run) : largest;
+    return largest;
+}
+
+static bool holds(const struct ms_run *run, uint64_t address)
+{
+    return address - ms_run_address(run) < ms_run_bytes(run);
+}
+
+struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address)
+{
+    uint64_t unit = (address - segment->address) >> UNIT_BITS;
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
+    struct ms_run *run = units ? atomic_load_explicit(&units[unit], memory_order_acquire) : NULL;
+    if (run && unit && ms_run_address(run) > address)
+        run = atomic_load_explicit(&units[unit - 1], memory_order_acquire);
+    return run && holds(run, address) ? run : NULL;
+}

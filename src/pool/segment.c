@@ -1,0 +1,217 @@
+/* segment.c - what the vendor gives and takes back, and every call of ours to it.
+ *
+ * No lock is held across a call, but the fence's where fence.c asks. Calls are made with the heap's context current and the thread's
+ * capture mode relaxed, and leave both as they were. A status that says that the context is lost stands the heap down. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/internal.h"
+
+/* The new average is an eighth of the new price and the rest of the old one. */
+enum { PRICE_SHARE = 8 };
+
+void ms_segment_judge(struct ms_heap *heap, int status)
+{
+    switch (status) {
+    case CUDA_SUCCESS:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_OUT_OF_MEMORY:
+    case CUDA_ERROR_NOT_READY:
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_NOT_PERMITTED:
+        return;
+    default:
+        if (status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+            return;
+    }
+    uint32_t serving = MS_HEAP_SERVING;
+    if (atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_DOWN))
+        atomic_store_explicit(&heap->sick_status, status, memory_order_release);
+}
+
+bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    CUcontext current = NULL;
+    *mode_p = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (gpu->exchange_capture_mode)
+        gpu->exchange_capture_mode(mode_p);
+    if (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS && (uintptr_t)current == heap->context)
+        return false;
+    return gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)heap->context) == CUDA_SUCCESS;
+}
+
+void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    CUcontext ours;
+    if (pushed && gpu->ctx_pop)
+        gpu->ctx_pop(&ours);
+    if (gpu->exchange_capture_mode && mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        gpu->exchange_capture_mode(&mode);
+}
+
+static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
+{
+    CUstreamCaptureMode mode;
+    CUdeviceptr address = 0;
+    bool pushed = ms_segment_enter(heap, &mode);
+    uint64_t begin = ms_clock_ns();
+    int status = (int)heap->gpu->mem_alloc(&address, bytes);
+    uint64_t end = ms_clock_ns();
+    ms_segment_leave(heap, pushed, mode);
+    atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
+    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
+    if (end > begin)
+        atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + (end - begin) / PRICE_SHARE, memory_order_relaxed);
+    *address_p = address;
+    return status;
+}
+
+static void vendor_free(struct ms_heap *heap, uint64_t address)
+{
+    CUstreamCaptureMode mode;
+    bool pushed = ms_segment_enter(heap, &mode);
+    int status = (int)heap->gpu->mem_free(address);
+    ms_segment_leave(heap, pushed, mode);
+    atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
+    ms_segment_judge(heap, status);
+}
+
+static void tell(const struct ms_heap *heap, const struct ms_segment *segment, bool added)
+{
+    struct ms_pool_segment told = {.address = segment->address,
+                                   .bytes = segment->bytes,
+                                   .context = heap->context,
+                                   .device = heap->device,
+                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_SINGLE : MS_TIER_RUN};
+    if (!ms_observer)
+        return;
+    if (added && ms_observer->segment_added)
+        ms_observer->segment_added(&told);
+    if (!added && ms_observer->segment_removed)
+        ms_observer->segment_removed(&told);
+}
+
+/* The room under the limit is taken before the vendor is asked, so that two threads cannot both use it. */
+static bool charge(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_device *device = &ms_devices[heap->device];
+    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    if (reserved + bytes <= heap->limit_bytes)
+        return true;
+    atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    return false;
+}
+
+static void refund(const struct ms_heap *heap, uint64_t bytes)
+{
+    atomic_fetch_sub_explicit(&ms_devices[heap->device].reserved_bytes, bytes, memory_order_relaxed);
+}
+
+/* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map needs them. */
+static bool acceptable(struct ms_heap *heap, uint64_t address)
+{
+    if (address % MS_PAGE_BYTES == 0)
+        return true;
+    vendor_free(heap, address);
+    ms_pool_stand_down(heap->context, "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served");
+    return false;
+}
+
+struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
+{
+    uint64_t address;
+    struct ms_segment *segment = ms_table_segment();
+    *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!segment || !charge(heap, bytes)) {
+        if (segment)
+            ms_table_drop_segment(segment);
+        return NULL;
+    }
+    *status_p = vendor_alloc(heap, bytes, &address);
+    ms_segment_judge(heap, *status_p);
+    if (*status_p == CUDA_SUCCESS && !acceptable(heap, address))
+        *status_p = CUDA_ERROR_NOT_SUPPORTED;
+    segment->heap = heap;
+    segment->address = address;
+    segment->bytes = bytes;
+    atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
+    if (*status_p == CUDA_SUCCESS && !ms_page_set(address, bytes, segment)) {
+        vendor_free(heap, address);
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (*status_p != CUDA_SUCCESS) {
+        refund(heap, bytes);
+        ms_table_drop_segment(segment);
+        return NULL;
+    }
+    tell(heap, segment, true);
+    ms_lock(&heap->lock);
+    segment->next = heap->segments;
+    if (heap->segments)
+        heap->segments->previous = segment;
+    heap->segments = segment;
+    heap->segment_count++;
+    heap->reserved_bytes += bytes;
+    ms_vacant_put(heap, segment);
+    return segment; /* with the heap's lock held: nobody else takes it first */
+}
+
+void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
+{
+    if (segment->previous)
+        segment->previous->next = segment->next;
+    else
+        heap->segments = segment->next;
+    if (segment->next)
+        segment->next->previous = segment->previous;
+    heap->segment_count--;
+    heap->reserved_bytes -= segment->bytes;
+    ms_page_clear(segment->address, segment->bytes);
+}
+
+void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
+{
+    tell(heap, segment, false);
+    vendor_free(heap, segment->address);
+    refund(heap, segment->bytes);
+    ms_table_drop_segment(segment);
+}
+
+static void forget_runs(struct ms_segment *segment)
+{
+    for (struct ms_run *run = segment->first, *after; run; run = after) {
+        after = run->after;
+        if (run->slots != &run->only && run->slot_count > 0 && !run->free)
+            ms_table_drop_array(run->slots, run->order);
+        ms_table_drop_run(run);
+    }
+    void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
+    atomic_store_explicit(&segment->units, NULL, memory_order_release);
+    ms_table_drop_array(units, segment->unit_order);
+}
+
+struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)
+{
+    struct ms_segment *all = heap->segments;
+    for (struct ms_segment *segment = all; segment; segment = segment->next) {
+        ms_page_clear(segment->address, segment->bytes);
+        ms_pins_forget(segment->address, segment->bytes);
+        forget_runs(segment);
+    }
+    heap->segments = NULL;
+    heap->segment_count = 0;
+    return all;
+}
+
+void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all)
+{
+    while (all) {
+        struct ms_segment *segment = all;
+        all = segment->next;
+        tell(heap, segment, false);
+        refund(heap, segment->bytes);
+        ms_table_drop_segment(segment);
+    }
+}

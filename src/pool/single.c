@@ -1,0 +1,124 @@
+/* single.c - segments without a block, and blocks that are a whole segment.
+ *
+ * A vacant segment is memory of the vendor's that nobody uses: it may become a single again, be carved as a chunk, or go back. They
+ * are kept in order of size, so that the exact one, or the one that fits most closely, is found by halving. Heap's lock held. */
+#include "config.h"
+
+#include <string.h>
+
+#include "pool/internal.h"
+
+/* A single may waste an eighth of what it serves: beyond that the vendor is asked, and something vacant can be given back. */
+enum { WASTE_SHARE = 8 };
+/* What may be carved for a run: 32 MiB, or an eighth of what is carved already. A larger segment is waited for by its like. */
+#define CARVED_MAX_BYTES (32 * MS_MIB)
+enum { CARVED_SHARE = 8 };
+
+/* The first of at least `bytes`. */
+static uint32_t first_of(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint32_t low = 0, high = heap->vacant_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (heap->vacant[middle]->bytes < bytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool make_room(struct ms_heap *heap)
+{
+    if (heap->vacant_count < heap->vacant_room)
+        return true;
+    uint32_t order, room = heap->vacant_room ? heap->vacant_room * 2 : 64;
+    struct ms_segment **wider = ms_table_array(room * sizeof(struct ms_segment *), &order);
+    if (!wider)
+        return false;
+    if (heap->vacant_count)
+        memcpy(wider, heap->vacant, heap->vacant_count * sizeof(struct ms_segment *));
+    ms_table_drop_array(heap->vacant, heap->vacant_order);
+    heap->vacant = wider;
+    heap->vacant_room = room;
+    heap->vacant_order = order;
+    return true;
+}
+
+void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment)
+{
+    atomic_store_explicit(&segment->use, MS_SEGMENT_FREE, memory_order_release);
+    if (segment->release) {
+        segment->leaving_next = heap->leaving;
+        heap->leaving = segment;
+        heap->leaving_bytes += segment->bytes;
+        return;
+    }
+    heap->vacant_bytes += segment->bytes;
+    if (!make_room(heap))
+        return; /* it stays reserved and is used no more; nothing is lost but memory, on a host that has none */
+    uint32_t at = first_of(heap, segment->bytes);
+    memmove(heap->vacant + at + 1, heap->vacant + at, (heap->vacant_count - at) * sizeof(struct ms_segment *));
+    heap->vacant[at] = segment;
+    heap->vacant_count++;
+}
+
+void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment)
+{
+    uint32_t at = first_of(heap, segment->bytes);
+    while (at < heap->vacant_count && heap->vacant[at] != segment)
+        at++;
+    if (at == heap->vacant_count)
+        return;
+    heap->vacant_count--;
+    memmove(heap->vacant + at, heap->vacant + at + 1, (heap->vacant_count - at) * sizeof(struct ms_segment *));
+    heap->vacant_bytes -= segment->bytes;
+    segment->captured |= ms_fence_captured(heap);
+}
+
+struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
+{
+    uint32_t at = first_of(heap, bytes);
+    if (at == heap->vacant_count || heap->vacant[at]->bytes - bytes > bytes / WASTE_SHARE)
+        return NULL;
+    return ms_single_open(heap, heap->vacant[at]);
+}
+
+struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
+{
+    struct ms_run *run = ms_table_run();
+    if (!run)
+        return NULL;
+    ms_vacant_remove(heap, segment);
+    run->segment = segment;
+    ms_run_set(run, segment->address, segment->bytes);
+    run->slots = &run->only;
+    run->only.run = run;
+    run->only.index = 0;
+    run->slot_bytes = segment->bytes;
+    run->slot_count = 1;
+    run->used = 1;
+    run->class_index = MS_NO_CLASS;
+    segment->first = run;
+    atomic_store_explicit(&segment->use, MS_SEGMENT_SINGLE, memory_order_release);
+    return &run->only;
+}
+
+void ms_single_put(struct ms_heap *heap, struct ms_run *run)
+{
+    struct ms_segment *segment = run->segment;
+    segment->first = NULL;
+    ms_table_drop_run(run);
+    ms_vacant_put(heap, segment);
+}
+
+struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t most = heap->chunk_bytes / CARVED_SHARE;
+    uint32_t at = first_of(heap, bytes);
+    if (most < CARVED_MAX_BYTES)
+        most = CARVED_MAX_BYTES;
+    if (at == heap->vacant_count || heap->vacant[at]->bytes > most)
+        return NULL;
+    return heap->vacant[at];
+}

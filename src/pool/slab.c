@@ -1,0 +1,134 @@
+/* slab.c - blocks of up to 64 KiB: fixed classes, in spans.
+ *
+ * A span is a run that is cut into slots of one class; it is taken from a chunk and goes back as soon as it is empty. The first spans
+ * of a class are small and later ones larger, so that a class of which a program has three blocks does not hold a megabyte. Classes
+ * are 512 bytes apart up to 4 KiB and then an eighth of a power of two: a ninth is lost at most. Heap's lock held throughout. */
+#include "config.h"
+
+#include <string.h>
+
+#include "pool/internal.h"
+
+enum { STEPPED = 8, PER_DOUBLING = 8, MAP_BITS = 16 * 64, LARGE_SPAN_SLOTS = 32 };
+#define STEPPED_BYTES (STEPPED * MS_STEP_BYTES)
+#define SPAN_MAX_BYTES MS_MIB
+
+uint32_t ms_slab_class(uint64_t bytes)
+{
+    if (bytes <= STEPPED_BYTES)
+        return bytes ? (uint32_t)((bytes - 1) / MS_STEP_BYTES) : 0;
+    uint32_t doubling = 63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
+    uint64_t step = (bytes - 1 - ((uint64_t)1 << doubling)) >> (doubling - 3);
+    return STEPPED + (doubling - 12) * PER_DOUBLING + (uint32_t)step;
+}
+
+uint64_t ms_slab_bytes(uint32_t class_index)
+{
+    if (class_index < STEPPED)
+        return (class_index + 1) * MS_STEP_BYTES;
+    uint32_t doubling = (class_index - STEPPED) / PER_DOUBLING + 12, step = (class_index - STEPPED) % PER_DOUBLING;
+    return ((uint64_t)1 << doubling) + ((uint64_t)(step + 1) << (doubling - 3));
+}
+
+/* A multiple of the slot's size, at least a unit; twice the last one's number of slots, within bounds. */
+static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_index)
+{
+    uint64_t bytes = ms_slab_bytes(class_index);
+    uint64_t fewest = (MS_UNIT_BYTES + bytes - 1) / bytes;
+    uint64_t most = SPAN_MAX_BYTES / bytes;
+    uint64_t wanted = fewest << (heap->span_count[class_index] < 4 ? heap->span_count[class_index] / 2 : 4);
+    if (most > MAP_BITS)
+        most = MAP_BITS;
+    if (wanted > LARGE_SPAN_SLOTS && wanted * bytes > 4 * MS_UNIT_BYTES)
+        wanted = LARGE_SPAN_SLOTS > fewest ? LARGE_SPAN_SLOTS : fewest;
+    return (uint32_t)(wanted > most ? most : wanted);
+}
+
+static void list(struct ms_heap *heap, struct ms_run *span)
+{
+    struct ms_run **head = &heap->spans[span->class_index];
+    span->previous = NULL;
+    span->next = *head;
+    if (*head)
+        (*head)->previous = span;
+    *head = span;
+    span->listed = true;
+}
+
+static void unlist(struct ms_heap *heap, struct ms_run *span)
+{
+    if (span->previous)
+        span->previous->next = span->next;
+    else
+        heap->spans[span->class_index] = span->next;
+    if (span->next)
+        span->next->previous = span->previous;
+    span->next = span->previous = NULL;
+    span->listed = false;
+}
+
+static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
+{
+    uint64_t slot_bytes = ms_slab_bytes(class_index);
+    uint32_t count = slots_of_next_span(heap, class_index);
+    struct ms_run *span = ms_run_take(heap, ms_round_up(count * slot_bytes, MS_STEP_BYTES), MS_STEP_BYTES);
+    if (!span)
+        return NULL;
+    struct ms_slot *slots = ms_table_array(count * sizeof(*slots), &span->order);
+    if (!slots) {
+        ms_run_put(heap, span);
+        return NULL;
+    }
+    span->slots = slots;
+    span->slot_bytes = slot_bytes;
+    span->slot_count = count;
+    span->class_index = (uint8_t)class_index;
+    span->reciprocal = (((uint64_t)1 << 32) + slot_bytes / MS_STEP_BYTES - 1) / (slot_bytes / MS_STEP_BYTES);
+    span->used = 0;
+    memset(span->map, 0, sizeof(span->map));
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i].run = span;
+        slots[i].index = i;
+        span->map[i / 64] |= (uint64_t)1 << i % 64;
+    }
+    heap->span_count[class_index]++;
+    list(heap, span);
+    return span;
+}
+
+uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count)
+{
+    uint32_t taken = 0;
+    struct ms_run *span = heap->spans[class_index];
+    if (!span && !(span = new_span(heap, class_index)))
+        return 0;
+    for (uint32_t word = 0; word < MS_ARRAY_LEN(span->map) && taken < count; word++) {
+        while (span->map[word] && taken < count) {
+            uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(span->map[word]);
+            span->map[word] &= span->map[word] - 1;
+            items[taken++] = &span->slots[i];
+            ms_slot_set(&span->slots[i], MS_SLOT_READY);
+        }
+    }
+    span->used += taken;
+    if (span->used == span->slot_count)
+        unlist(heap, span);
+    return taken;
+}
+
+void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot)
+{
+    struct ms_run *span = slot->run;
+    ms_slot_set(slot, MS_SLOT_FREE);
+    span->map[slot->index / 64] |= (uint64_t)1 << slot->index % 64;
+    span->used--;
+    if (!span->listed)
+        list(heap, span);
+    if (span->used)
+        return;
+    unlist(heap, span);
+    heap->span_count[span->class_index]--;
+    ms_table_drop_array(span->slots, span->order);
+    span->slots = &span->only;
+    ms_run_put(heap, span);
+}

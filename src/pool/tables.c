@@ -1,0 +1,167 @@
+/* tables.c - records of fixed types, and arrays, for the pool's own books.
+ *
+ * Owns what it hands out for ever: a record that is dropped keeps its type and is handed out again, never given to the system, so
+ * that a reader without a lock reads a record of the right type whatever happens. One lock, the innermost of the pool; memory comes
+ * from the arena. Nothing here is in device memory. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "pool/internal.h"
+
+enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
+
+/* The link of a dropped record is a word of it that nobody reads without a lock. */
+static struct {
+    struct ms_lock lock;
+    struct ms_run *runs;
+    struct ms_segment *segments;
+    struct ms_bag *bags;
+    void *arrays[ORDERS];
+    _Atomic uint64_t serial;
+} tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES), .serial = 1};
+
+struct ms_run *ms_table_run(void)
+{
+    ms_lock(&tables.lock);
+    if (!tables.runs) {
+        struct ms_run *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
+        for (int i = 0; fresh && i < BATCH; i++) {
+            fresh[i].next = tables.runs;
+            tables.runs = &fresh[i];
+        }
+    }
+    struct ms_run *run = tables.runs;
+    if (run)
+        tables.runs = run->next;
+    ms_unlock(&tables.lock);
+    if (run) {
+        run->before = run->after = run->next = run->previous = NULL;
+        run->free = run->listed = false;
+        run->slot_count = run->used = 0;
+    }
+    return run;
+}
+
+void ms_table_drop_run(struct ms_run *run)
+{
+    ms_run_set(run, 0, 0);
+    ms_lock(&tables.lock);
+    run->next = tables.runs;
+    tables.runs = run;
+    ms_unlock(&tables.lock);
+}
+
+struct ms_segment *ms_table_segment(void)
+{
+    ms_lock(&tables.lock);
+    if (!tables.segments) {
+        struct ms_segment *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
+        for (int i = 0; fresh && i < BATCH; i++) {
+            fresh[i].next = tables.segments;
+            tables.segments = &fresh[i];
+        }
+    }
+    struct ms_segment *segment = tables.segments;
+    if (segment)
+        tables.segments = segment->next;
+    ms_unlock(&tables.lock);
+    if (segment) {
+        segment->next = segment->previous = NULL;
+        segment->permanent = segment->captured = segment->release = false;
+        segment->first = NULL;
+        segment->units = NULL;
+        segment->free_bytes = 0;
+        segment->born = ms_table_serials(1);
+    }
+    return segment;
+}
+
+void ms_table_drop_segment(struct ms_segment *segment)
+{
+    ms_lock(&tables.lock);
+    segment->next = tables.segments;
+    tables.segments = segment;
+    ms_unlock(&tables.lock);
+}
+
+struct ms_bag *ms_table_bag(void)
+{
+    ms_lock(&tables.lock);
+    if (!tables.bags) {
+        struct ms_bag *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
+        for (int i = 0; fresh && i < BATCH; i++) {
+            fresh[i].next = tables.bags;
+            tables.bags = &fresh[i];
+        }
+    }
+    struct ms_bag *bag = tables.bags;
+    if (bag)
+        tables.bags = bag->next;
+    ms_unlock(&tables.lock);
+    if (bag) {
+        bag->next = NULL;
+        bag->count = 0;
+        bag->epoch = 0;
+    }
+    return bag;
+}
+
+void ms_table_drop_bag(struct ms_bag *bag)
+{
+    ms_lock(&tables.lock);
+    bag->next = tables.bags;
+    tables.bags = bag;
+    ms_unlock(&tables.lock);
+}
+
+static uint32_t order_of(uint64_t bytes)
+{
+    uint32_t order = SMALLEST_ORDER;
+    while (((uint64_t)1 << order) < bytes)
+        order++;
+    return order;
+}
+
+void *ms_table_array(uint64_t bytes, uint32_t *order_p)
+{
+    uint32_t order = order_of(bytes);
+    if (order >= ORDERS)
+        return NULL;
+    ms_lock(&tables.lock);
+    void **array = tables.arrays[order];
+    if (array)
+        tables.arrays[order] = *array;
+    ms_unlock(&tables.lock);
+    if (array)
+        memset(array, 0, bytes);
+    else
+        array = ms_arena_alloc((uint64_t)1 << order);
+    *order_p = order;
+    return array;
+}
+
+void ms_table_drop_array(void *array, uint32_t order)
+{
+    if (!array)
+        return;
+    ms_lock(&tables.lock);
+    *(void **)array = tables.arrays[order];
+    tables.arrays[order] = array;
+    ms_unlock(&tables.lock);
+}
+
+uint64_t ms_table_serials(uint64_t count)
+{
+    return atomic_fetch_add_explicit(&tables.serial, count, memory_order_relaxed);
+}
+
+void ms_table_reset(void)
+{
+    ms_lock_reset(&tables.lock);
+    tables.runs = NULL;
+    tables.segments = NULL;
+    tables.bags = NULL;
+    memset(tables.arrays, 0, sizeof(tables.arrays));
+}

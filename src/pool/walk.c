@@ -1,0 +1,82 @@
+/* walk.c - what lies in the segments, piece by piece.
+ *
+ * All locks of a heap are held while its pieces are told: the listener calls nobody. Segments come in the order in which the vendor
+ * gave them, newest first; pieces in order of address. */
+#include "config.h"
+
+#include "pool/internal.h"
+
+typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
+
+static enum ms_pool_state state_of(enum ms_slot_state state)
+{
+    switch (state) {
+    case MS_SLOT_LIVE:
+    case MS_SLOT_DYING:
+        return MS_STATE_LIVE;
+    case MS_SLOT_LIMBO:
+        return MS_STATE_LIMBO;
+    case MS_SLOT_PINNED:
+        return MS_STATE_PINNED;
+    default:
+        return MS_STATE_FREE;
+    }
+}
+
+static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell_func tell, void *arg)
+{
+    uint64_t begin = ms_run_address(run) - piece->segment->address;
+    if (run->free) {
+        *piece = (struct ms_pool_piece){.segment = piece->segment, .offset = begin, .bytes = ms_run_bytes(run), .state = MS_STATE_FREE};
+        tell(arg, piece);
+        return;
+    }
+    for (uint32_t i = 0; i < run->slot_count; i++) {
+        const struct ms_slot *slot = &run->slots[i];
+        piece->offset = begin + i * run->slot_bytes;
+        piece->bytes = run->slot_bytes;
+        piece->state = state_of(ms_slot_state(slot));
+        piece->requested = piece->state == MS_STATE_LIVE ? slot->requested : 0;
+        piece->ticket = piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
+        tell(arg, piece);
+    }
+    /* What a span has behind its last slot. */
+    uint64_t told = run->slot_count * run->slot_bytes;
+    if (told < ms_run_bytes(run)) {
+        *piece = (struct ms_pool_piece){.segment = piece->segment, .offset = begin + told, .bytes = ms_run_bytes(run) - told,
+                                        .state = MS_STATE_FREE};
+        tell(arg, piece);
+    }
+}
+
+static void walk_segment(const struct ms_heap *heap, const struct ms_segment *segment, tell_func tell, void *arg)
+{
+    uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
+    struct ms_pool_segment about = {.address = segment->address,
+                                    .bytes = segment->bytes,
+                                    .context = heap->context,
+                                    .device = heap->device,
+                                    .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_RUN : MS_TIER_SINGLE,
+                                    .pinned = segment->captured};
+    struct ms_pool_piece piece = {.segment = &about, .bytes = segment->bytes, .state = MS_STATE_FREE};
+    if (!segment->first)
+        tell(arg, &piece);
+    for (const struct ms_run *run = segment->first; run; run = run->after)
+        walk_run(run, &piece, tell, arg);
+}
+
+void ms_pool_walk(tell_func tell, void *arg)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
+        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK)
+            continue;
+        ms_heap_lock_all(heap);
+        ms_lease_settle(heap);
+        for (const struct ms_segment *segment = heap->segments; segment; segment = segment->next)
+            walk_segment(heap, segment, tell, arg);
+        ms_heap_unlock_all(heap);
+    }
+}

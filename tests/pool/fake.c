@@ -1,0 +1,373 @@
+/* fake.c - see fake.h. One lock over everything; malloc is allowed here. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fake.h"
+
+#define PAGE (2u << 20)
+
+struct block {
+    uint64_t address, bytes;
+    struct fake_context *context;
+    bool live;
+};
+
+struct event {
+    struct fake_context *context;
+    uint64_t target;
+    struct event *next;
+};
+static struct event *events; /* all that were ever made: contexts take theirs with them */
+
+struct fake fake;
+struct fake_sizes fake_sizes;
+uint64_t fake_segments, fake_notes;
+char fake_last_note[256];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block *blocks;
+static uint64_t block_count, block_room, next_address;
+static uint64_t *by_page; /* block index + 1 of the page that it begins in */
+#define PAGES (1u << 24)
+static __thread struct fake_context *current;
+static __thread CUstreamCaptureMode thread_mode;
+
+/* Lock held. Whether this call is to fail. */
+static bool count(enum fake_call call)
+{
+    fake.calls[call]++;
+    return ++fake.all_calls == fake.fail_at;
+}
+
+static CUresult get_current(CUcontext *context_p)
+{
+    *context_p = (CUcontext)current;
+    return CUDA_SUCCESS;
+}
+
+static __thread struct fake_context *stack[8];
+static __thread int depth;
+
+static CUresult push(CUcontext context)
+{
+    if (depth == 8)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    stack[depth++] = current;
+    current = (struct fake_context *)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *context_p)
+{
+    *context_p = (CUcontext)current;
+    if (!depth)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    current = stack[--depth];
+    return CUDA_SUCCESS;
+}
+
+static CUresult exchange_mode(CUstreamCaptureMode *mode)
+{
+    CUstreamCaptureMode old = thread_mode;
+    thread_mode = *mode;
+    *mode = old;
+    return CUDA_SUCCESS;
+}
+
+static struct block *reuse(uint64_t bytes)
+{
+    static uint64_t hand;
+    for (uint64_t i = 0; i < block_count && i < 64; i++) {
+        struct block *b = &blocks[hand++ % block_count];
+        if (!b->live && b->bytes == bytes)
+            return b;
+    }
+    return NULL;
+}
+
+static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    struct fake_context *context = current;
+    uint64_t charged = (bytes + PAGE - 1) / PAGE * PAGE;
+    if (count(FAKE_ALLOC)) {
+        status = (CUresult)fake.fail_status;
+    } else if (!context || context->dead) {
+        status = CUDA_ERROR_INVALID_CONTEXT;
+        fake.wrong_context++;
+    } else if (fake.used[context->device] + charged <= fake.capacity) {
+        struct block *b = reuse(charged);
+        if (!b) {
+            if (block_count == block_room) {
+                block_room = block_room ? block_room * 2 : 1024;
+                blocks = realloc(blocks, block_room * sizeof(*blocks));
+            }
+            b = &blocks[block_count++];
+            *b = (struct block){.address = next_address + (fake.small_align ? 512 : 0), .bytes = charged};
+            next_address += charged + PAGE;
+        }
+        b->live = true;
+        b->context = context;
+        by_page[b->address / PAGE % PAGES] = (uint64_t)(b - blocks) + 1;
+        fake.used[context->device] += charged;
+        context->live++;
+        *address_p = b->address;
+        status = CUDA_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult mem_free(CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    CUresult status = CUDA_ERROR_INVALID_VALUE;
+    uint64_t index = by_page[address / PAGE % PAGES];
+    struct block *b = index ? &blocks[index - 1] : NULL;
+    if (count(FAKE_FREE)) {
+        status = (CUresult)fake.fail_status;
+    } else if (!b || !b->live || b->address != address) {
+        fake.unknown_frees++;
+    } else {
+        fake.blocking_frees += b->context->done < b->context->issued;
+        fake.used[b->context->device] -= b->bytes;
+        b->context->live--;
+        b->live = false;
+        status = CUDA_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult event_create(CUevent *event_p, unsigned int flags)
+{
+    (void)flags;
+    pthread_mutex_lock(&lock);
+    bool fails = count(FAKE_EVENT_CREATE);
+    pthread_mutex_unlock(&lock);
+    if (fails)
+        return (CUresult)fake.fail_status;
+    struct event *e = calloc(1, sizeof(*e));
+    e->context = current;
+    pthread_mutex_lock(&lock);
+    e->next = events;
+    events = e;
+    pthread_mutex_unlock(&lock);
+    *event_p = (CUevent)e;
+    return CUDA_SUCCESS;
+}
+
+static CUresult event_destroy(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+static CUresult ctx_record(CUcontext context, CUevent event)
+{
+    struct event *e = (struct event *)event;
+    struct fake_context *c = (struct fake_context *)context;
+    pthread_mutex_lock(&lock);
+    CUresult status = CUDA_SUCCESS;
+    if (count(FAKE_CTX_RECORD)) {
+        status = (CUresult)fake.fail_status;
+    } else if (c->captures) {
+        fake.destroyed_captures++;
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    } else if (e->context != c) {
+        fake.wrong_context++;
+        status = CUDA_ERROR_INVALID_HANDLE;
+    } else {
+        e->target = c->issued;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult record(CUevent event, CUstream stream)
+{
+    struct event *e = (struct event *)event;
+    (void)stream;
+    pthread_mutex_lock(&lock);
+    bool fails = count(FAKE_RECORD);
+    e->target = e->context->issued;
+    pthread_mutex_unlock(&lock);
+    return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
+}
+
+static CUresult query(CUevent event)
+{
+    const struct event *e = (const struct event *)event;
+    pthread_mutex_lock(&lock);
+    CUresult status = count(FAKE_QUERY)                    ? (CUresult)fake.fail_status
+                      : e->context->done >= e->target ? CUDA_SUCCESS
+                                                          : CUDA_ERROR_NOT_READY;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult synchronize(void)
+{
+    pthread_mutex_lock(&lock);
+    bool fails = count(FAKE_SYNC);
+    if (!fails)
+        current->done = current->issued;
+    pthread_mutex_unlock(&lock);
+    return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
+}
+
+static CUresult device_get(CUdevice *device_p, int ordinal)
+{
+    *device_p = ordinal;
+    return CUDA_SUCCESS;
+}
+
+static CUresult total(size_t *bytes_p, CUdevice device)
+{
+    (void)device;
+    *bytes_p = fake.total_bytes;
+    return CUDA_SUCCESS;
+}
+
+const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
+{
+    static struct ms_gpu with, without;
+    with = (struct ms_gpu){.ctx_get_current = get_current,
+                           .device_get = device_get,
+                           .device_total_mem = total,
+                           .mem_alloc = mem_alloc,
+                           .mem_free = mem_free,
+                           .event_create = event_create,
+                           .event_destroy = event_destroy,
+                           .event_query = query,
+                           .event_record = record,
+                           .ctx_record_event = ctx_record,
+                           .ctx_push = push,
+                           .ctx_pop = pop,
+                           .ctx_synchronize = synchronize,
+                           .exchange_capture_mode = exchange_mode};
+    without = with;
+    without.ctx_record_event = NULL;
+    memset(&fake, 0, sizeof(fake));
+    fake.capacity = fake.total_bytes = capacity;
+    free(by_page);
+    by_page = calloc(PAGES, sizeof(*by_page));
+    free(blocks);
+    blocks = NULL;
+    block_count = block_room = 0;
+    next_address = (uint64_t)1 << 40;
+    return context_events ? &with : &without;
+}
+
+static struct fake_context *contexts;
+
+struct fake_context *fake_context(int device)
+{
+    struct fake_context *context = calloc(1, sizeof(*context));
+    context->next = contexts;
+    contexts = context;
+    context->device = device;
+    return context;
+}
+
+void fake_set_current(struct fake_context *context)
+{
+    current = context;
+}
+
+void fake_issue(struct fake_context *context)
+{
+    pthread_mutex_lock(&lock);
+    context->issued++;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_finish(struct fake_context *context)
+{
+    pthread_mutex_lock(&lock);
+    context->done = context->issued;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_kill(struct fake_context *context)
+{
+    pthread_mutex_lock(&lock);
+    context->dead = true;
+    for (uint64_t i = 0; i < block_count; i++) {
+        if (blocks[i].live && blocks[i].context == context) {
+            fake.used[context->device] -= blocks[i].bytes;
+            blocks[i].live = false;
+        }
+    }
+    context->live = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t fake_live(void)
+{
+    uint64_t live = 0;
+    pthread_mutex_lock(&lock);
+    for (uint64_t i = 0; i < block_count; i++)
+        live += blocks[i].live;
+    pthread_mutex_unlock(&lock);
+    return live;
+}
+
+static uint64_t size_of(char option, uint64_t total_bytes)
+{
+    (void)total_bytes;
+    switch (option) {
+    case 'L':
+        return fake_sizes.limit;
+    case 'P':
+        return fake_sizes.prealloc;
+    case 'K':
+        return fake_sizes.keep;
+    default:
+        return fake_sizes.single_min;
+    }
+}
+
+static void segment_added(const struct ms_pool_segment *segment)
+{
+    (void)segment;
+    __atomic_add_fetch(&fake_segments, 1, __ATOMIC_RELAXED);
+}
+
+static void segment_removed(const struct ms_pool_segment *segment)
+{
+    (void)segment;
+    __atomic_sub_fetch(&fake_segments, 1, __ATOMIC_RELAXED);
+}
+
+static void note(const char *line)
+{
+    pthread_mutex_lock(&lock);
+    fake_notes++;
+    snprintf(fake_last_note, sizeof(fake_last_note), "%s", line);
+    pthread_mutex_unlock(&lock);
+}
+
+struct ms_pool_policy fake_policy;
+static const struct ms_pool_observer observer = {
+    .segment_added = segment_added, .segment_removed = segment_removed, .note = note};
+
+const struct ms_gpu *fake_fresh(uint64_t capacity)
+{
+    const struct ms_gpu *gpu = fake_start(capacity, true);
+    fake_sizes = (struct fake_sizes){.limit = UINT64_MAX, .keep = 256u << 20, .single_min = 16u << 20};
+    fake_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of};
+    fake_segments = fake_notes = 0;
+    current = NULL;
+    depth = 0;
+    thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    ms_pool_reset();
+    ms_pool_init(&fake_policy, &observer);
+    return gpu;
+}

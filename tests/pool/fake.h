@@ -1,0 +1,63 @@
+/* fake.h - a driver of a few hundred lines that tests of the pool hold in their hands.
+ *
+ * It counts memory against a capacity, hands out addresses that nobody touches, and keeps for each context how much work was issued
+ * and how much of it is done: an event is done when the work that was issued before its record is. Any call can be made to fail.
+ * Threads may call it. It is no simulator: src/sim is, and the pool runs on that in tests/hooks. */
+#ifndef MS_TESTS_POOL_FAKE_H
+#define MS_TESTS_POOL_FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/gpu.h"
+#include "pool/pool.h"
+
+enum fake_call { FAKE_ALLOC, FAKE_FREE, FAKE_EVENT_CREATE, FAKE_CTX_RECORD, FAKE_RECORD, FAKE_QUERY, FAKE_SYNC, FAKE_CALLS };
+
+struct fake_context {
+    uint64_t issued, done;
+    int captures;
+    int device;
+    bool dead;
+    uint64_t live; /* allocations of the vendor's in it */
+    struct fake_context *next;
+};
+
+struct fake {
+    uint64_t capacity;      /* per device */
+    uint64_t total_bytes;   /* what it says of itself */
+    uint64_t used[4];
+    uint64_t calls[FAKE_CALLS], all_calls;
+    uint64_t fail_at;       /* the n-th call of all fails ... */
+    int fail_status;        /* ... with this */
+    uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
+    bool small_align;       /* allocations lie on 512 bytes only */
+};
+extern struct fake fake;
+
+/** A driver; with or without an event over a context. Starts from nothing. */
+const struct ms_gpu *fake_start(uint64_t capacity, bool context_events);
+struct fake_context *fake_context(int device);
+/** The calling thread's current context. */
+void fake_set_current(struct fake_context *context);
+/** Work that is pending until fake_finish. */
+void fake_issue(struct fake_context *context);
+void fake_finish(struct fake_context *context);
+/** Everything in it is gone. */
+void fake_kill(struct fake_context *context);
+/** Allocations that the vendor believes are live, in all contexts. */
+uint64_t fake_live(void);
+
+/** Policies for tests: the defaults, changeable. */
+struct fake_sizes {
+    uint64_t limit, prealloc, keep, single_min;
+};
+extern struct fake_sizes fake_sizes;
+extern struct ms_pool_policy fake_policy;
+/** Segments and lines that the observer heard of. */
+extern uint64_t fake_segments, fake_notes;
+extern char fake_last_note[256];
+/** Forgets the pool and the driver, and sets both up with the default policy. */
+const struct ms_gpu *fake_fresh(uint64_t capacity);
+
+#endif

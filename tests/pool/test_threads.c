@@ -1,0 +1,185 @@
+/* test_threads.c - many threads in the pool at once, blocks that pass between them, and contexts that end meanwhile.
+ *
+ * Each thread owns what it holds: it writes its number into a map of the blocks' addresses and must find it there again, so a block
+ * that two threads hold is caught. Under ThreadSanitizer the test also looks for races. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fake.h"
+#include "tap.h"
+
+enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };
+
+static const struct ms_gpu *gpu;
+static struct fake_context *contexts[2];
+static _Atomic uint32_t owners[OWNERS]; /* by address / 512, modulo: collisions are told apart by the address itself */
+static _Atomic uint64_t owner_addresses[OWNERS];
+static _Atomic uint64_t twice, lost, served, refused;
+static _Atomic(uint64_t) shelf[SHELF]; /* blocks that others may free */
+static uint32_t rounds;
+
+static void hold(uint64_t address, uint32_t thread)
+{
+    uint64_t at = address / 512 % OWNERS, nobody = 0;
+    if (atomic_compare_exchange_strong(&owner_addresses[at], &nobody, address))
+        atomic_store(&owners[at], thread);
+    else if (nobody == address)
+        atomic_fetch_add(&twice, 1);
+}
+
+static void let_go(uint64_t address)
+{
+    uint64_t at = address / 512 % OWNERS, ours = address;
+    atomic_compare_exchange_strong(&owner_addresses[at], &ours, 0);
+}
+
+static void release(uint64_t address)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    let_go(address);
+    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED || ms_pool_free_end(&block) != 0)
+        atomic_fetch_add(&lost, 1);
+}
+
+static void *worker(void *arg)
+{
+    uint32_t thread = (uint32_t)(uintptr_t)arg;
+    uint64_t seed = thread * 977 + 12345, held[HELD] = {0};
+    struct fake_context *context = contexts[thread % 2];
+    fake_set_current(context);
+    for (uint32_t i = 0; i < rounds; i++) {
+        struct ms_pool_block block;
+        int status = 0;
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint32_t at = (uint32_t)(seed >> 40) % HELD;
+        if (held[at]) {
+            if (seed >> 33 & 1) {
+                release(held[at]);
+            } else {
+                uint64_t other = atomic_exchange(&shelf[(seed >> 20) % SHELF], held[at]);
+                if (other)
+                    release(other);
+            }
+            held[at] = 0;
+        }
+        uint64_t bytes = (uint64_t)1 << (seed >> 50) % 23;
+        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) == MS_POOL_SERVED) {
+            held[at] = block.address;
+            hold(block.address, thread);
+            atomic_fetch_add(&served, 1);
+        } else {
+            atomic_fetch_add(&refused, 1);
+        }
+        if (i % 512 == 7) {
+            fake_issue(context);
+            struct ms_pool_figures f;
+            ms_pool_figures(0, &f);
+        }
+        if (i % 512 == 300) {
+            uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+            fake_finish(context);
+            ms_pool_sync_end((uintptr_t)context, mark, 0);
+        }
+    }
+    for (uint32_t i = 0; i < HELD; i++)
+        if (held[i])
+            release(held[i]);
+    return NULL;
+}
+
+static void run_threads(void *(*function)(void *), uint32_t count)
+{
+    pthread_t threads[THREADS + 2];
+    for (uintptr_t i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, function, (void *)(i + 1));
+    for (uint32_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void test_sharing(void)
+{
+    gpu = fake_fresh((uint64_t)2 << 30);
+    contexts[0] = fake_context(0);
+    contexts[1] = fake_context(0);
+    run_threads(worker, THREADS);
+    for (uint32_t i = 0; i < SHELF; i++) {
+        uint64_t left = atomic_exchange(&shelf[i], 0);
+        if (left)
+            release(left);
+    }
+    struct ms_pool_figures f;
+    ms_pool_figures(0, &f);
+    const char *wrong = ms_pool_check();
+    ok(!wrong, "every invariant holds once all threads are gone %s", wrong ? wrong : "");
+    ok(atomic_load(&twice) == 0, "no block was held by two threads");
+    ok(atomic_load(&lost) == 0, "every block could be freed, by whichever thread");
+    is_u64(f.parts.requested, 0, "nothing is live at the end");
+    is_u64(f.served_allocs, atomic_load(&served), "every allocation was counted");
+    is_u64(f.served_frees, atomic_load(&served), "every free was counted");
+    is_u64(fake.calls[FAKE_SYNC], 0, "nothing waited for the device");
+}
+
+/* Contexts come and go; each thread has its own, and some free what is no more. */
+static void *mortal(void *arg)
+{
+    uint64_t seed = (uintptr_t)arg;
+    for (uint32_t life = 0; life < 30; life++) {
+        struct fake_context *context = fake_context((int)((uintptr_t)arg % 3));
+        struct ms_pool_block blocks[40], again;
+        uint32_t count = 0;
+        int status = 0;
+        fake_set_current(context);
+        for (uint32_t i = 0; i < 40; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint64_t bytes = (uint64_t)1 << (seed >> 50) % 25;
+            if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, bytes, &blocks[count], &status) == MS_POOL_SERVED)
+                count++;
+            if (i % 3 == 0 && count && ms_pool_free_begin(blocks[count - 1].address, &again, &status) == MS_POOL_SERVED) {
+                ms_pool_free_end(&again);
+                count--;
+            }
+        }
+        struct ms_pool_block halfway;
+        bool half = count && ms_pool_free_begin(blocks[0].address, &halfway, &status) == MS_POOL_SERVED;
+        ms_pool_context_ending((uintptr_t)context);
+        if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, 100, &again, &status) != MS_POOL_PASSED)
+            atomic_fetch_add(&lost, 1);
+        fake_kill(context);
+        ms_pool_context_ended((uintptr_t)context, true);
+        if (half)
+            ms_pool_free_end(&halfway);
+        fake_set_current(NULL);
+    }
+    return NULL;
+}
+
+static void test_deaths(void)
+{
+    gpu = fake_fresh((uint64_t)64 << 30);
+    atomic_store(&lost, 0);
+    run_threads(mortal, THREADS);
+    struct ms_pool_figures f;
+    const char *wrong = ms_pool_check();
+    ok(!wrong, "every invariant holds after contexts died %s", wrong ? wrong : "");
+    for (int device = 0; device < 3; device++) {
+        ms_pool_figures(device, &f);
+        is_u64(f.reserved_bytes, 0, "device %d: nothing is reserved when its contexts are gone", device);
+        ok(f.served_allocs > 0 && f.peak_reserved_bytes > 0, "device %d: what they did is still counted", device);
+    }
+    is_u64(fake_segments, 0, "the observer heard of the end of every segment");
+    is_u64(atomic_load(&lost), 0, "a context that ends is not served");
+    is_u64(fake.unknown_frees, 0, "the driver was asked for nothing that died with its context");
+}
+
+int main(void)
+{
+    const char *text = getenv("TEST_ROUNDS");
+    rounds = text ? (uint32_t)strtoul(text, NULL, 0) : 20000;
+    plan(0);
+    test_sharing();
+    test_deaths();
+    return done();
+}
