@@ -1,13 +1,12 @@
 /* check.c - what must hold of the pool whenever nobody is in it.
  *
- *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of size
- *   segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are neighbours; free_bytes = sum of
- *             the free ones; each used run is found through the units from its first address and its last
- *   bins:     a free run is in the bin of its size and in no other; bytes and numbers add up
- *   span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if and only if one is
- *   slots:    neither free nor live nor pinned = items of all bags
- *   counters: granted to live blocks = what leases count; each byte of a segment has one state
- *   fence:    done <= covered < open
+ *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of
+ * size segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are
+ * neighbours; free_bytes = sum of the free ones; each used run is found through the units from its first
+ * address and its last bins:     a free run is in the bin of its size and in no other; bytes and numbers add
+ * up span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if
+ * and only if one is slots:    neither free nor live nor pinned = items of all bags counters: granted to live
+ * blocks = what leases count; each byte of a segment has one state fence:    done <= covered < open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
@@ -18,7 +17,7 @@ struct sums {
     uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving;
 };
 
-#define MUST(condition, line)                                                                                 \
+#define MUST(condition, line)                                                                                \
     do {                                                                                                     \
         if (!(condition))                                                                                    \
             return line;                                                                                     \
@@ -40,7 +39,8 @@ static const char *check_slots(const struct ms_run *run, struct sums *sums)
         sums->bagged += state == MS_SLOT_READY || state == MS_SLOT_LIMBO;
     }
     MUST(used == run->used, "a span miscounts its slots");
-    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->slot_count), "a span with room is not listed, or one without is");
+    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->slot_count),
+         "a span with room is not listed, or one without is");
     MUST(run->slot_count * run->slot_bytes <= ms_run_bytes(run), "slots are longer than their span");
     return NULL;
 }
@@ -59,7 +59,8 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
             sums->free_runs++;
             continue;
         }
-        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run, "a used run is not found by address");
+        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run,
+             "a used run is not found by address");
         const char *wrong = check_slots(run, sums);
         MUST(!wrong, wrong);
     }
@@ -74,14 +75,17 @@ static const char *check_segment(struct ms_heap *heap, const struct ms_segment *
 {
     uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
     MUST(segment->heap == heap, "a segment does not know its heap");
-    MUST(segment->address % MS_PAGE_BYTES == 0 && segment->bytes % MS_PAGE_BYTES == 0, "a segment is not made of pages");
-    MUST(ms_page_segment(segment->address) == segment && ms_page_segment(segment->address + segment->bytes - 1) == segment,
+    MUST(segment->address % MS_PAGE_BYTES == 0 && segment->bytes % MS_PAGE_BYTES == 0,
+         "a segment is not made of pages");
+    MUST(ms_page_segment(segment->address) == segment &&
+             ms_page_segment(segment->address + segment->bytes - 1) == segment,
          "a segment is not in the page map");
     sums->segments += segment->bytes;
     if (use == MS_SEGMENT_CHUNK)
         return check_chunk(segment, sums);
     if (use == MS_SEGMENT_SINGLE) {
-        MUST(segment->first && segment->first->slot_count == 1 && ms_run_bytes(segment->first) == segment->bytes,
+        MUST(segment->first && segment->first->slot_count == 1 &&
+                 ms_run_bytes(segment->first) == segment->bytes,
              "a single is not one block");
         return check_slots(segment->first, sums);
     }
@@ -101,14 +105,17 @@ static const char *check_bins(const struct ms_heap *heap, const struct sums *sum
         for (int column = 0; column < MS_RUN_COLUMNS; column++) {
             MUST(!(heap->columns[row] >> column & 1) == !heap->bins[row][column], "the map of bins is wrong");
             for (const struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
-                MUST(run->free && (!run->next || run->next->previous == run), "a bin holds a run that is used, or is not linked");
+                MUST(run->free && (!run->next || run->next->previous == run),
+                     "a bin holds a run that is used, or is not linked");
                 count++;
                 bytes += ms_run_bytes(run);
             }
         }
     }
-    MUST(count == sums->free_runs && count == heap->run_free_count, "bins hold another number of free runs than chunks do");
-    MUST(bytes == sums->free_run_bytes && bytes == heap->run_free_bytes, "bins hold other free bytes than chunks do");
+    MUST(count == sums->free_runs && count == heap->run_free_count,
+         "bins hold another number of free runs than chunks do");
+    MUST(bytes == sums->free_run_bytes && bytes == heap->run_free_bytes,
+         "bins hold other free bytes than chunks do");
     return NULL;
 }
 
@@ -133,15 +140,20 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
         granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
         requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
     }
-    MUST(granted == sums->live && requested == sums->requested, "live blocks do not add up to what leases count");
-    MUST(sums->pinned == atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed), "pinned blocks do not add up");
+    MUST(granted == sums->live && requested == sums->requested,
+         "live blocks do not add up to what leases count");
+    MUST(sums->pinned == atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed),
+         "pinned blocks do not add up");
     MUST(sums->bagged == items_of_bags(heap), "a block is in no bag, or in two");
     MUST(sums->segments == heap->reserved_bytes, "segments do not add up to what is reserved");
-    MUST(sums->vacant == heap->vacant_bytes && sums->leaving == heap->leaving_bytes, "vacant segments do not add up");
+    MUST(sums->vacant == heap->vacant_bytes && sums->leaving == heap->leaving_bytes,
+         "vacant segments do not add up");
     for (uint32_t i = 1; i < heap->vacant_count; i++)
-        MUST(heap->vacant[i - 1]->bytes <= heap->vacant[i]->bytes, "vacant segments are not in order of size");
+        MUST(heap->vacant[i - 1]->bytes <= heap->vacant[i]->bytes,
+             "vacant segments are not in order of size");
     const struct ms_fence *fence = &heap->fence;
-    MUST(fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open, "epochs are out of order");
+    MUST(fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open,
+         "epochs are out of order");
     return NULL;
 }
 

@@ -1,13 +1,15 @@
 /* fence.c - when a freed block may be used again.
  *
- * A free is tagged with the epoch that is open. To close an epoch is to open the next one and then to record one event over the
- * context: a free that read the old number came before the record, and so did the work that its program issued before it. What is
- * tagged with an epoch up to `done` may be used again. Besides events, a wait of the program's own for the context retires epochs.
+ * A free is tagged with the epoch that is open. To close an epoch is to open the next one and then to record
+ * one event over the context: a free that read the old number came before the record, and so did the work
+ * that its program issued before it. What is tagged with an epoch up to `done` may be used again. Besides
+ * events, a wait of the program's own for the context retires epochs.
  *
- * The fence's lock is the one lock that is held across calls of the vendor's (record, query): a record over the context destroys
- * captures that are open in it, so their beginning and end, and the end of streams, take the lock too. While a capture is open no
- * epoch closes. Neither call waits for the device. Where the driver has no event over a context, each stream that can have work gets
- * one; the last of them carries the epoch, and events are looked at in their order. */
+ * The fence's lock is the one lock that is held across calls of the vendor's (record, query): a record over
+ * the context destroys captures that are open in it, so their beginning and end, and the end of streams, take
+ * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where the driver
+ * has no event over a context, each stream that can have work gets one; the last of them carries the epoch,
+ * and events are looked at in their order. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -45,7 +47,8 @@ CUevent ms_fence_take_event(struct ms_heap *heap)
     CUevent event = NULL;
     if (fence->spare_count)
         return fence->spare[--fence->spare_count];
-    int status = heap->gpu->event_create ? (int)heap->gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) : CUDA_ERROR_NOT_SUPPORTED;
+    int status = heap->gpu->event_create ? (int)heap->gpu->event_create(&event, CU_EVENT_DISABLE_TIMING)
+                                         : CUDA_ERROR_NOT_SUPPORTED;
     ms_segment_judge(heap, status);
     return status == CUDA_SUCCESS ? event : NULL;
 }
@@ -101,8 +104,9 @@ static bool record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
     CUevent event = heap->fence.count < MS_MARKS ? ms_fence_take_event(heap) : NULL;
     if (!event)
         return false;
-    int status = (int)(heap->gpu->ctx_record_event ? heap->gpu->ctx_record_event((CUcontext)heap->context, event)
-                                                   : heap->gpu->event_record(event, stream));
+    int status =
+        (int)(heap->gpu->ctx_record_event ? heap->gpu->ctx_record_event((CUcontext)heap->context, event)
+                                          : heap->gpu->event_record(event, stream));
     if (status == CUDA_SUCCESS)
         return push_mark(heap, event, upto);
     ms_fence_drop_event(heap, event);
@@ -118,7 +122,8 @@ static bool record(struct ms_heap *heap, uint64_t upto)
     struct ms_fence *fence = &heap->fence;
     if (heap->gpu->ctx_record_event)
         return record_one(heap, NULL, upto);
-    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) || fence->count + fence->stream_count >= MS_MARKS)
+    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
+        fence->count + fence->stream_count >= MS_MARKS)
         return false;
     for (uint32_t i = 0; i < fence->stream_count; i++) {
         if (!record_one(heap, (CUstream)fence->streams[i], 0))
@@ -132,7 +137,8 @@ static bool close_epoch(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     CUstreamCaptureMode mode;
-    if (ms_fence_captured(heap) || atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
+    if (ms_fence_captured(heap) ||
+        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
     if (fence->count == MS_MARKS)
         poll_marks(heap);
@@ -150,7 +156,8 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed = atomic_load_explicit(&fence->freed, memory_order_relaxed) <= fence->covered || close_epoch(heap);
+    bool closed =
+        atomic_load_explicit(&fence->freed, memory_order_relaxed) <= fence->covered || close_epoch(heap);
     ms_unlock(&fence->lock);
     return closed;
 }
@@ -297,7 +304,8 @@ static bool serves(const struct ms_heap *heap)
 /* Before the first allocation it is not known whether the driver has events over a context. */
 static bool by_streams(const struct ms_heap *heap)
 {
-    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_BLANK || !heap->gpu->ctx_record_event;
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_BLANK ||
+           !heap->gpu->ctx_record_event;
 }
 
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable)

@@ -1,8 +1,9 @@
 /* figures.c - where each byte is, what was done, and what lies where.
  *
- * A heap's figures are taken with all its locks held, so they agree with each other; a device's are sums over its heaps, and what
- * heaps left behind whose contexts are gone. The peak of reserved memory is noted whenever the vendor gave some, with the parts of
- * that moment. No allocation; the observer is told without a lock. */
+ * A heap's figures are taken with all its locks held, so they agree with each other; a device's are sums over
+ * its heaps, and what heaps left behind whose contexts are gone. The peak of reserved memory is noted
+ * whenever the vendor gave some, with the parts of that moment. No allocation; the observer is told without a
+ * lock. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -32,7 +33,8 @@ void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f
         sum->largest_free_bytes = f->largest_free_bytes;
 }
 
-/* Free blocks in magazines keep their segment from being vacant; a segment in which nothing else is left is not in use, though. */
+/* Free blocks in magazines keep their segment from being vacant; a segment in which nothing else is left is
+ * not in use, though. */
 static uint64_t unused_bytes(struct ms_heap *heap)
 {
     uint64_t unused = 0;
@@ -69,7 +71,8 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
 /* All locks of the heap held. */
 static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exact)
 {
-    *f = (struct ms_pool_figures){.reserved_bytes = heap->reserved_bytes, .peak_reserved_bytes = heap->peak_reserved_bytes};
+    *f = (struct ms_pool_figures){.reserved_bytes = heap->reserved_bytes,
+                                  .peak_reserved_bytes = heap->peak_reserved_bytes};
     f->peak_parts = heap->peak_parts;
     parts_of(heap, &f->parts, exact);
     for (int i = 0; i < MS_LEASES; i++) {
@@ -155,9 +158,11 @@ uint64_t ms_pool_reclaimable(int device)
     for (uint32_t i = 0; i < count; i++) {
         struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
         struct ms_pool_parts parts;
-        if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || heap->device != device)
+        if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING ||
+            heap->device != device)
             continue;
-        /* What is in limbo can be given back as soon as its work is done, and what is free inside chunks serves the program. */
+        /* What is in limbo can be given back as soon as its work is done, and what is free inside chunks
+         * serves the program. */
         ms_heap_lock_all(heap);
         parts_of(heap, &parts, false);
         bytes += parts.cached + parts.stranded + parts.limbo;
@@ -171,10 +176,12 @@ uint64_t ms_pool_room(int device)
     if (device < 0 || device >= MS_DEVICES || !ms_policy)
         return UINT64_MAX;
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    uint64_t limit = UINT64_MAX, reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
+    uint64_t limit = UINT64_MAX,
+             reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        if (atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING && heap->device == device)
+        if (atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&
+            heap->device == device)
             limit = heap->limit_bytes;
     }
     return limit == UINT64_MAX ? limit : limit > reserved ? limit - reserved : 0;

@@ -1,8 +1,8 @@
 /* heap.c - which context has which heap, and what becomes of it when the context ends.
  *
- * Heaps are never given back: one whose context died serves the next context that comes, in its next life. A handle of the life
- * before is told by the number of the life. The table is read without a lock and written under the one below, which is taken
- * with none of a heap's locks held or to be taken inside. */
+ * Heaps are never given back: one whose context died serves the next context that comes, in its next life. A
+ * handle of the life before is told by the number of the life. The table is read without a lock and written
+ * under the one below, which is taken with none of a heap's locks held or to be taken inside. */
 #include "config.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static void clear(struct ms_heap *heap)
     heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     heap->fill_stream = NULL;
-    _Atomic uint64_t *counters[] = {&heap->misses,      &heap->limbo_waits, &heap->trims,
+    _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,
                                     &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
     for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
@@ -186,7 +186,8 @@ void ms_pool_context_ending(uint64_t context)
     if (!heap)
         return;
     atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_ENDING);
-    /* Somebody may be giving back memory of this context to make room for another's. That does not wait for the device. */
+    /* Somebody may be giving back memory of this context to make room for another's. That does not wait for
+     * the device. */
     int saved_errno = errno;
     const struct timespec pause = {0, 50000};
     while (atomic_load(&heap->visitors))
@@ -233,8 +234,8 @@ void ms_heap_reset(void)
     ms_lock_reset(&table_lock);
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
-        /* Locks may be held by threads that do not exist here, and other threads' records may be half written: heaps are left where
-         * they are and new ones are made. */
+        /* Locks may be held by threads that do not exist here, and other threads' records may be half
+         * written: heaps are left where they are and new ones are made. */
         atomic_store_explicit(&ms_heaps[i], NULL, memory_order_relaxed);
     }
     atomic_store_explicit(&ms_heap_count, 0, memory_order_relaxed);

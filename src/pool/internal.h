@@ -1,8 +1,9 @@
 /* internal.h - what the files of the pool share.
  *
- * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence (the one that may be
- * held across a vendor call), a lease's, the heap's, the tables'. Records (segments, runs, slots, bags) are never given back to the
- * system and keep their type, so that who reads one without a lock reads something old at worst, and finds out by the stamp. */
+ * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
+ * (the one that may be held across a vendor call), a lease's, the heap's, the tables'. Records (segments,
+ * runs, slots, bags) are never given back to the system and keep their type, so that who reads one without a
+ * lock reads something old at worst, and finds out by the stamp. */
 #ifndef MS_POOL_INTERNAL_H
 #define MS_POOL_INTERNAL_H
 
@@ -15,12 +16,12 @@
 #include "base/lock.h"
 #include "pool/pool.h"
 
-#define MS_KIB ((uint64_t)1 << 10)
-#define MS_MIB ((uint64_t)1 << 20)
-#define MS_PAGE_BYTES (2 * MS_MIB)  /* of the page map, and the vendor's own */
-#define MS_UNIT_BYTES (64 * MS_KIB) /* what is carved from a chunk has at least this size */
-#define MS_STEP_BYTES ((uint64_t)512)
-#define MS_SLAB_MAX_BYTES (64 * MS_KIB)  /* above, a span would have one slot: a run of the exact size */
+#define MS_KIB             ((uint64_t)1 << 10)
+#define MS_MIB             ((uint64_t)1 << 20)
+#define MS_PAGE_BYTES      (2 * MS_MIB)  /* of the page map, and the vendor's own */
+#define MS_UNIT_BYTES      (64 * MS_KIB) /* what is carved from a chunk has at least this size */
+#define MS_STEP_BYTES      ((uint64_t)512)
+#define MS_SLAB_MAX_BYTES  (64 * MS_KIB) /* above, a span would have one slot: a run of the exact size */
 #define MS_TIER_SLAB_BYTES MS_MIB        /* up to here it counts as the slab tier all the same */
 
 enum {
@@ -64,14 +65,14 @@ struct ms_slot {
 struct ms_run {
     struct ms_segment *segment;
     _Atomic uint64_t address, bytes; /* read without a lock; all else is steady while a block in it is live */
-    uint64_t slot_bytes;   /* granted to a block */
-    struct ms_slot *slots; /* `only`, or an array of the tables */
+    uint64_t slot_bytes;             /* granted to a block */
+    struct ms_slot *slots;           /* `only`, or an array of the tables */
     uint32_t slot_count, used, order; /* order: of the array of slots */
-    uint64_t reciprocal; /* of slot_bytes / 512, 32 bits of fraction */
-    uint8_t class_index; /* MS_NO_CLASS: one block of exact size */
+    uint64_t reciprocal;              /* of slot_bytes / 512, 32 bits of fraction */
+    uint8_t class_index;              /* MS_NO_CLASS: one block of exact size */
     bool free;
-    bool listed; /* a span with a free slot is in its class's list */
-    struct ms_run *before, *after; /* in the segment */
+    bool listed;                    /* a span with a free slot is in its class's list */
+    struct ms_run *before, *after;  /* in the segment */
     struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
     struct ms_slot only;
     uint64_t map[16]; /* free slots of a span */
@@ -83,7 +84,8 @@ enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEG
 struct ms_segment {
     struct ms_heap *heap;
     uint64_t address, bytes;
-    struct ms_run *_Atomic *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin */
+    struct ms_run *_Atomic
+        *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin */
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
@@ -109,7 +111,8 @@ struct ms_magazine {
     struct ms_bag *ready, *freed;
 };
 
-/** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap below zero. */
+/** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap
+ * below zero. */
 struct ms_lease {
     struct ms_lock lock;
     bool filled; /* some magazine holds something */
@@ -153,7 +156,7 @@ struct ms_heap {
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated;
     _Atomic int sick_status; /* the vendor's, that stood it down and is yet to be told of */
-    CUstream fill_stream; /* for MEMSHIM_POISON */
+    CUstream fill_stream;    /* for MEMSHIM_POISON */
 
     struct ms_fence fence;
 
@@ -214,7 +217,8 @@ struct ms_heap *ms_heap_of(uint64_t context);
 struct ms_heap *ms_heap_known(uint64_t context);
 /** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
-/** The heap at `index` of the table, if it serves on `device`, and then until ms_heap_leave its context is not ended. */
+/** The heap at `index` of the table, if it serves on `device`, and then until ms_heap_leave its context is
+ * not ended. */
 struct ms_heap *ms_heap_visit(uint32_t index, int device);
 void ms_heap_leave(struct ms_heap *heap);
 /** Every lock of the heap but its fence's, so that nothing moves in it. */
@@ -252,15 +256,16 @@ void ms_page_reset(void);
 /* slab.c */
 uint32_t ms_slab_class(uint64_t bytes);
 uint64_t ms_slab_bytes(uint32_t class_index);
-/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock held. */
+/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock held.
+ */
 uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count);
 void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
 
 /* run.c: heap's lock held. */
 /** What a block of `bytes` is aligned to. */
 uint64_t ms_run_align(uint64_t bytes);
-/** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from what is vacant and may be
- * carved; NULL if neither has room. */
+/** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
+ * what is vacant and may be carved; NULL if neither has room. */
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 /** Back to its chunk; a chunk that has become empty is vacant. */
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
@@ -282,13 +287,14 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run);
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
 
 /* segment.c */
-/** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the caller is the first to use
- * it; without one no lock is held and `status_p` is the vendor's. */
+/** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the
+ * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. */
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
 /** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment);
-/** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the heap held. */
+/** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the
+ * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** ... and their records, without a lock. */
 void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
@@ -303,12 +309,14 @@ struct ms_lease *ms_lease_lock(struct ms_heap *heap);
 /** Lease locked: a block that is ready, else NULL. */
 struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request);
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
-struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request);
+struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
+                                const struct ms_request *request);
 /** Lease locked: whether so much of the size waits in limbo that a fence comes before other memory. */
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo. */
+/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo.
+ */
 void ms_lease_flush(struct ms_heap *heap);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
@@ -349,7 +357,8 @@ static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 
 /* keep.c */
-/** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet. Returns the bytes. */
+/** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
+ * Returns the bytes. */
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
@@ -421,7 +430,8 @@ static inline uint64_t ms_slot_address(const struct ms_slot *slot)
 /** A counter that only the holder of its lock writes, and anybody reads. */
 static inline void ms_count(_Atomic uint64_t *counter, uint64_t change)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + change, memory_order_relaxed);
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + change,
+                          memory_order_relaxed);
 }
 
 #endif

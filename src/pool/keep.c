@@ -1,12 +1,13 @@
 /* keep.c - how much of what is vacant stays ours.
  *
- * The vendor's own free may wait for the device, so memory goes back only when a fresh fence over the context is done at once, or where
- * the program has just waited for the context itself; otherwise it stays. What a graph may know, and what MEMSHIM_PREALLOC
- * asked for, stays always. No lock is held where the vendor is called.
+ * The vendor's own free may wait for the device, so memory goes back only when a fresh fence over the context
+ * is done at once, or where the program has just waited for the context itself; otherwise it stays. What a
+ * graph may know, and what MEMSHIM_PREALLOC asked for, stays always. No lock is held where the vendor is
+ * called.
  *
- * At a synchronisation of the program's what is vacant beyond live memory and MEMSHIM_KEEP goes back. A training loop's valley would
- * make that a habit: when memory that was given back is asked for again, the heap learns to keep as much, and forgets it again after a
- * minute in which it did not matter. */
+ * At a synchronisation of the program's what is vacant beyond live memory and MEMSHIM_KEEP goes back. A
+ * training loop's valley would make that a habit: when memory that was given back is asked for again, the
+ * heap learns to keep as much, and forgets it again after a minute in which it did not matter. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -37,7 +38,8 @@ static struct ms_segment *victim(struct ms_heap *heap, uint64_t bytes)
     return largest;
 }
 
-static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct ms_segment **victims, uint64_t *chosen_p)
+static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct ms_segment **victims,
+                       uint64_t *chosen_p)
 {
     uint32_t count = 0;
     ms_lock(&heap->lock);
@@ -122,7 +124,11 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
     ms_unlock(&heap->lock);
     uint64_t allowed = live + live / SLACK_SHARE + SLACK_BYTES;
     if ((vacant && after > allowed) || heap_leaves)
-        ms_keep_give_back(heap, after <= allowed ? 1 : after - allowed < vacant ? after - allowed : vacant, false);
+        ms_keep_give_back(heap,
+                          after <= allowed           ? 1
+                          : after - allowed < vacant ? after - allowed
+                                                     : vacant,
+                          false);
 }
 
 void ms_keep_at_sync(struct ms_heap *heap)

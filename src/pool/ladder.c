@@ -1,9 +1,11 @@
-/* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it fails.
+/* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it
+ * fails.
  *
- * In this order: memory of the heap's that is free; what a fence sets free, waiting for no longer than an allocation of the vendor's
- * takes; what other leases hold; more memory from the vendor. When the vendor refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS;
- * giving back what is vacant, here and in other contexts on the device; the vendor again; and then the vendor's own status. No lock
- * is held where the vendor is called. */
+ * In this order: memory of the heap's that is free; what a fence sets free, waiting for no longer than an
+ * allocation of the vendor's takes; what other leases hold; more memory from the vendor. When the vendor
+ * refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is vacant, here and in other contexts
+ * on the device; the vendor again; and then the vendor's own status. No lock is held where the vendor is
+ * called. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,7 +56,8 @@ static uint64_t least_segment(const struct ms_request *request)
 
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t least = least_segment(request), chunk = ms_round_up(heap->chunk_bytes / CHUNK_SHARE, MS_PAGE_BYTES);
+    uint64_t least = least_segment(request),
+             chunk = ms_round_up(heap->chunk_bytes / CHUNK_SHARE, MS_PAGE_BYTES);
     if (request->single)
         return least;
     if (chunk > CHUNK_MOST_BYTES)
@@ -63,7 +66,8 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
 }
 
 /* Heap's lock held. */
-static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
+static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request,
+                             struct ms_segment *segment)
 {
     struct ms_slot *slot = NULL;
     if (request->single)
@@ -81,7 +85,8 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
     return run ? &run->only : NULL;
 }
 
-static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes, int *status_p)
+static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
+                                   int *status_p)
 {
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
@@ -163,7 +168,8 @@ static void preallocate(struct ms_heap *heap)
     if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
         return;
     uint64_t bytes = ms_round_up(ms_policy->size_of('P', heap->total_bytes), MS_PAGE_BYTES);
-    struct ms_segment *segment = bytes && bytes < UINT64_MAX - MS_PAGE_BYTES ? ms_segment_new(heap, bytes, &status) : NULL;
+    struct ms_segment *segment =
+        bytes && bytes < UINT64_MAX - MS_PAGE_BYTES ? ms_segment_new(heap, bytes, &status) : NULL;
     if (!segment)
         return;
     segment->permanent = true;

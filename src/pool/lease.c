@@ -1,9 +1,10 @@
 /* lease.c - caches that threads borrow.
  *
- * A heap has a fixed number of them, each under its own lock. A thread tries the one it had last and goes on to the next if that is
- * held, so nothing belongs to a thread: it may end or be cancelled at any time, and whoever needs memory can empty all of them.
- * A magazine holds blocks of one size in two bags: `ready`, and `freed`, which is tagged with the newest epoch in it. Once that
- * is retired the bags change places as a whole: retirement costs nothing per block. Bags that overflow wait in the heap's limbo. */
+ * A heap has a fixed number of them, each under its own lock. A thread tries the one it had last and goes on
+ * to the next if that is held, so nothing belongs to a thread: it may end or be cancelled at any time, and
+ * whoever needs memory can empty all of them. A magazine holds blocks of one size in two bags: `ready`, and
+ * `freed`, which is tagged with the newest epoch in it. Once that is retired the bags change places as a
+ * whole: retirement costs nothing per block. Bags that overflow wait in the heap's limbo. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -135,7 +136,8 @@ static void empty(struct ms_heap *heap, struct ms_magazine *m)
 }
 
 /* The magazine of a size, for this size alone from now on. */
-static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *lease, uint32_t index, uint64_t bytes)
+static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *lease, uint32_t index,
+                                        uint64_t bytes)
 {
     struct ms_magazine *m = &lease->magazines[index];
     if (m->bytes == bytes)
@@ -157,7 +159,8 @@ static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *r
     return run ? &run->only : NULL;
 }
 
-struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request)
+struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
+                                const struct ms_request *request)
 {
     struct ms_slot *slot = NULL;
     if (request->magazine >= MS_CLASSES) {
@@ -175,7 +178,8 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, co
     lease->filled = true;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    bag->count += ms_slab_take(heap, request->magazine, bag->items + bag->count, limit_of(m->bytes) - bag->count);
+    bag->count +=
+        ms_slab_take(heap, request->magazine, bag->items + bag->count, limit_of(m->bytes) - bag->count);
     ms_unlock(&heap->lock);
     return pop(bag);
 }
@@ -183,8 +187,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease, co
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
     uint64_t bytes = slot->run->slot_bytes;
-    struct ms_magazine *m =
-        magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
     struct ms_bag *bag = m->freed;
     if (MS_UNLIKELY(bag && bag->count >= limit_of(bytes))) {
         if (retired(heap, bag) && (!m->ready || !m->ready->count)) {

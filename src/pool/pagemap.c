@@ -1,8 +1,9 @@
 /* pagemap.c - from any address to the segment that it may lie in, in two loads and without a lock.
  *
- * Pages of 2 MiB over 48 bits: a root of 2^13 leaves, each of 2^14 entries, taken from the arena when first needed and kept for
- * ever. Segments begin on a page and are at least a page long, so no two of them share one; their last page may be shared with
- * memory of others, so callers look at the segment's own bounds. Entries are written under the heap's lock. */
+ * Pages of 2 MiB over 48 bits: a root of 2^13 leaves, each of 2^14 entries, taken from the arena when first
+ * needed and kept for ever. Segments begin on a page and are at least a page long, so no two of them share
+ * one; their last page may be shared with memory of others, so callers look at the segment's own bounds.
+ * Entries are written under the heap's lock. */
 #include "config.h"
 
 #include "base/arena.h"

@@ -1,8 +1,9 @@
 /* pins.c - blocks that others may know: exported, registered, captured.
  *
- * A small table of addresses with a count each; programs pin few blocks. A block that is freed while it is pinned stays as it is until
- * the last pin is undone. A whole block that was ever pinned goes back to the vendor then, since a stale handle to it must never
- * lead to the next block. One lock, taken inside a lease's and outside the tables'. */
+ * A small table of addresses with a count each; programs pin few blocks. A block that is freed while it is
+ * pinned stays as it is until the last pin is undone. A whole block that was ever pinned goes back to the
+ * vendor then, since a stale handle to it must never lead to the next block. One lock, taken inside a lease's
+ * and outside the tables'. */
 #include "config.h"
 
 #include <string.h>

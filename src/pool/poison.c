@@ -1,10 +1,11 @@
 /* poison.c - fills that make the use of undefined or freed memory visible: MEMSHIM_POISON.
  *
- * Both fills run in a stream of their own that no other waits for. A block that is handed out is filled first, and the call waits for
- * the fill, for a second at most: a kernel that holds the whole device could keep it from running. A block that is freed is filled
- * after everything that was issued before the free, by one event and one wait on the device for each, and before its epoch is
- * retired; while a capture is open there is no such event and no fill. It is a mode for debugging: each allocation waits for the
- * device and each free costs two calls of the vendor's. */
+ * Both fills run in a stream of their own that no other waits for. A block that is handed out is filled
+ * first, and the call waits for the fill, for a second at most: a kernel that holds the whole device could
+ * keep it from running. A block that is freed is filled after everything that was issued before the free, by
+ * one event and one wait on the device for each, and before its epoch is retired; while a capture is open
+ * there is no such event and no fill. It is a mode for debugging: each allocation waits for the device and
+ * each free costs two calls of the vendor's. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -16,7 +17,8 @@ enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
 static bool ready(struct ms_heap *heap)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    if (!gpu->memset_d8_async || !gpu->stream_create || !gpu->event_create || !gpu->event_record || !gpu->stream_wait_event)
+    if (!gpu->memset_d8_async || !gpu->stream_create || !gpu->event_create || !gpu->event_record ||
+        !gpu->stream_wait_event)
         return false;
     if (!heap->fill_stream && gpu->stream_create(&heap->fill_stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         heap->fill_stream = NULL;
@@ -52,7 +54,8 @@ void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     }
     ms_segment_leave(heap, pushed, mode);
     if (!filled)
-        ms_pool_note("pool: a poison fill was not done after a second; the block was handed out all the same");
+        ms_pool_note(
+            "pool: a poison fill was not done after a second; the block was handed out all the same");
 }
 
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
@@ -62,7 +65,8 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     CUevent event;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
-    if (!ms_fence_captured(heap) && gpu->ctx_record_event && ready(heap) && (event = ms_fence_take_event(heap)) != NULL) {
+    if (!ms_fence_captured(heap) && gpu->ctx_record_event && ready(heap) &&
+        (event = ms_fence_take_event(heap)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
             gpu->stream_wait_event(heap->fill_stream, event, 0) == CUDA_SUCCESS)
             gpu->memset_d8_async(address, FREE_BYTE, bytes, heap->fill_stream);

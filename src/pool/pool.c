@@ -1,8 +1,9 @@
 /* pool.c - the interface: requests, frees, and questions about addresses.
  *
- * The way of a hit: the thread's lease, a block from its magazine, its stamp. The way of a free: the page map, the run, the stamp,
- * the magazine. A stamp is exchanged at the first half of a free, so that of two frees of one address one is refused, whoever comes
- * first. Nothing is allocated here but records of tables.c, and those not on a hit. */
+ * The way of a hit: the thread's lease, a block from its magazine, its stamp. The way of a free: the page
+ * map, the run, the stamp, the magazine. A stamp is exchanged at the first half of a free, so that of two
+ * frees of one address one is refused, whoever comes first. Nothing is allocated here but records of
+ * tables.c, and those not on a hit. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -35,7 +36,8 @@ void ms_pool_note(const char *line)
 static void tell_of_sickness(struct ms_heap *heap)
 {
     if (atomic_exchange(&heap->sick_status, 0))
-        ms_pool_note("pool: a call to the driver failed with an error that stays; its context is not served any more");
+        ms_pool_note(
+            "pool: a call to the driver failed with an error that stays; its context is not served any more");
 }
 
 /* False if the vendor should answer as it stands. */
@@ -43,7 +45,8 @@ static bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_req
 {
     bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
-        return false; /* more than there can be; or small, where a granule for each would be a waste: the vendor packs them itself */
+        return false; /* more than there can be; or small, where a granule for each would be a waste: the
+                         vendor packs them itself */
     request->requested = bytes;
     request->single = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes;
     request->single |= whole || ms_policy->pack == MS_POOL_PACK_NONE;
@@ -98,7 +101,8 @@ static void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requeste
     }
     slot->requested = requested;
     atomic_store_explicit(&slot->ticket, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE, memory_order_release);
+    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,
+                          memory_order_release);
     ms_count(&lease->requested, requested);
     ms_count(&lease->granted, slot->run->slot_bytes);
     ms_count(&lease->allocs, 1);
@@ -106,8 +110,8 @@ static void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requeste
         ms_count(&lease->hits[tier_of(slot->run)], 1);
 }
 
-static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_request *request, struct ms_pool_block *block_p,
-                                         int *status_p)
+static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_request *request,
+                                         struct ms_pool_block *block_p, int *status_p)
 {
     uint64_t misses = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     struct ms_slot *slot = ms_ladder_alloc(heap, request, status_p);
@@ -167,8 +171,9 @@ static struct ms_segment *segment_of(uint64_t address)
 /* The slot that `address` lies in, whatever its state. */
 static struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
 {
-    struct ms_run *run =
-        atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE ? segment->first : ms_run_at(segment, address);
+    struct ms_run *run = atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE
+                             ? segment->first
+                             : ms_run_at(segment, address);
     if (!run || address - ms_run_address(run) >= ms_run_bytes(run))
         return NULL;
     if (run->class_index == MS_NO_CLASS)
@@ -191,7 +196,8 @@ static bool die(struct ms_slot *slot, uint64_t address)
 {
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     return (stamp & MS_STATE_MASK) == MS_SLOT_LIVE && ms_slot_address(slot) == address &&
-           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
+           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp,
+                                                   (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
                                                    memory_order_seq_cst, memory_order_relaxed);
 }
 

@@ -1,13 +1,14 @@
 /* pool.h - memory for the program, carved from what the vendor gave.
  *
- * Floor 2. Knows nothing of hooks or of the record: who serves calls asks here, and an observer hears of segments. Any function may be
- * called from any thread, inside a section of memshim's own code (guard closed, cancellation deferred). errno is kept, nothing is
- * taken from malloc. The vendor is called through gpu/gpu.h only, with no lock of ours held but a heap's fence lock, and never in a
- * way that can wait for the device without a bound.
+ * Floor 2. Knows nothing of hooks or of the record: who serves calls asks here, and an observer hears of
+ * segments. Any function may be called from any thread, inside a section of memshim's own code (guard closed,
+ * cancellation deferred). errno is kept, nothing is taken from malloc. The vendor is called through gpu/gpu.h
+ * only, with no lock of ours held but a heap's fence lock, and never in a way that can wait for the device
+ * without a bound.
  *
- * A *heap* is the memory of one context in one of its lives. Every byte that the vendor gave a heap lies in a *segment* (a chunk that
- * is carved, or a single), and every byte of a segment has exactly one state (struct ms_pool_parts). Contexts are named by the
- * vendor's handle. */
+ * A *heap* is the memory of one context in one of its lives. Every byte that the vendor gave a heap lies in a
+ * *segment* (a chunk that is carved, or a single), and every byte of a segment has exactly one state (struct
+ * ms_pool_parts). Contexts are named by the vendor's handle. */
 #ifndef MS_POOL_POOL_H
 #define MS_POOL_POOL_H
 
@@ -18,7 +19,8 @@
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
 enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_ORDERED, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
-/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, with 2 MiB alignment from 2 MiB on. */
+/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, with 2 MiB alignment from 2
+ * MiB on. */
 enum ms_pool_pack { MS_POOL_PACK_SMALL, MS_POOL_PACK_ALL, MS_POOL_PACK_NONE };
 
 /** Every policy; sizes of MEMSHIM_* in percent were resolved per device by the caller through `size_of`. */
@@ -26,9 +28,11 @@ struct ms_pool_policy {
     enum ms_pool_free_rule free_rule;
     enum ms_pool_pack pack;
     bool poison_alloc, poison_free;
-    bool export_whole;            /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on */
+    bool export_whole; /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on
+                        */
     uint64_t oom_wait_ms;
-    /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc, 'K'eep, 'S'ingle. */
+    /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
+     * 'K'eep, 'S'ingle. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
 };
 
@@ -101,66 +105,74 @@ enum ms_pool_verdict {
     MS_POOL_REFUSED /* `status_p` is the program's answer */
 };
 
-/** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the library that the call goes
- * to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the vendor's own status after the ladder, above all
- * out of memory. May call the vendor, with capture mode relaxed. */
+/** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the
+ * library that the call goes to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the
+ * vendor's own status after the ladder, above all out of memory. May call the vendor, with capture mode
+ * relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the program knows the address. */
+/** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
+ * program knows the address. */
 void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket);
 
-/** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if the address lies in no
- * segment of ours; REFUSED with the vendor's code for an address inside one that is not a live block's first (double and interior
- * frees). */
+/** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if
+ * the address lies in no segment of ours; REFUSED with the vendor's code for an address inside one that is
+ * not a live block's first (double and interior frees). */
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
-/** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free does, and returns the
- * vendor's status for the program. */
+/** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free
+ * does, and returns the vendor's status for the program. */
 int ms_pool_free_end(const struct ms_pool_block *block);
 
 /** The live block that `address` lies in. */
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);
 /** Whether the address lies in a segment of ours at all. */
 bool ms_pool_owns(uint64_t address);
-/** A live block was exported, registered, captured: it is not recycled after its free before every pin is undone. A whole block that
- * was ever pinned then goes back to the vendor and is never recycled: whoever still holds a handle to it must not reach the next block. */
+/** A live block was exported, registered, captured: it is not recycled after its free before every pin is
+ * undone. A whole block that was ever pinned then goes back to the vendor and is never recycled: whoever
+ * still holds a handle to it must not reach the next block. */
 bool ms_pool_pin(uint64_t address);
 void ms_pool_unpin(uint64_t address);
 
-/** Around a call by which the program waits for everything in `context`: what was freed before it began is free afterwards, and idle
- * memory is given back. `mark` is what begin returned. */
+/** Around a call by which the program waits for everything in `context`: what was freed before it began is
+ * free afterwards, and idle memory is given back. `mark` is what begin returned. */
 uint64_t ms_pool_sync_begin(uint64_t context);
 void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
 
-/** Around the vendor's begin and end of a capture, and around the end of a stream: no fence is recorded meanwhile, and none at all
- * while a capture is open in the context. `change` is +1 when one was begun, -1 when one ended, 0 for neither. */
+/** Around the vendor's begin and end of a capture, and around the end of a stream: no fence is recorded
+ * meanwhile, and none at all while a capture is open in the context. `change` is +1 when one was begun, -1
+ * when one ended, 0 for neither. */
 void ms_pool_capture_enter(uint64_t context);
 void ms_pool_capture_leave(uint64_t context, int change);
-/** Graphs of a capture keep the addresses they saw: what was live during one is not given back while `change`s add up to more than 0. */
+/** Graphs of a capture keep the addresses they saw: what was live during one is not given back while
+ * `change`s add up to more than 0. */
 void ms_pool_graph_alive(uint64_t context, int change);
 
 /** Where there is no fence over a context: the streams that can have work. */
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
 void ms_pool_stream_dies(uint64_t context, uint64_t stream);
 
-/** Before a context is destroyed or reset; its heap takes no more requests. Then what became of it: dead, and all its segments are
- * gone without a call of the vendor's, or alive after all. */
+/** Before a context is destroyed or reset; its heap takes no more requests. Then what became of it: dead, and
+ * all its segments are gone without a call of the vendor's, or alive after all. */
 void ms_pool_context_ending(uint64_t context);
 void ms_pool_context_ended(uint64_t context, bool dead);
-/** The context is not served any more (a sticky error, a surprise); what is live stays known. `why` is one line. */
+/** The context is not served any more (a sticky error, a surprise); what is live stays known. `why` is one
+ * line. */
 void ms_pool_stand_down(uint64_t context, const char *why);
 
-/** What we could give back on the device, for cudaMemGetInfo, and what MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
+/** What we could give back on the device, for cudaMemGetInfo, and what MEMSHIM_LIMIT leaves (UINT64_MAX
+ * without one). */
 uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 
-/** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given back. */
+/** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given
+ * back. */
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
 
 /** Figures; consistent where no call is going on. */
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
 
-/** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live` blocks carry their
- * ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */
+/** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`
+ * blocks carry their ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */
 enum ms_pool_state { MS_STATE_LIVE, MS_STATE_LIMBO, MS_STATE_FREE, MS_STATE_PINNED };
 struct ms_pool_piece {
     const struct ms_pool_segment *segment;

@@ -1,9 +1,10 @@
 /* run.c - carving chunks: two-level segregated fit, with coalescing at once.
  *
- * Free runs are in bins by size, 32 for each power of two. A search begins in the bin of the very size and looks at a bounded number
- * of runs in it before it goes to the next bin that holds any, so that what fits most closely is found and the end of the search is
- * known. Used runs are found again through the chunk's units: whatever is used is at least a unit (64 KiB) long, so at most one
- * used run begins in each. Heap's lock held, except where it says otherwise. */
+ * Free runs are in bins by size, 32 for each power of two. A search begins in the bin of the very size and
+ * looks at a bounded number of runs in it before it goes to the next bin that holds any, so that what fits
+ * most closely is found and the end of the search is known. Used runs are found again through the chunk's
+ * units: whatever is used is at least a unit (64 KiB) long, so at most one used run begins in each. Heap's
+ * lock held, except where it says otherwise. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -84,7 +85,8 @@ static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t alig
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
-/* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty; then the lower. */
+/* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty;
+ * then the lower. */
 static bool better(const struct ms_run *run, const struct ms_run *best)
 {
     if (ms_run_bytes(run) != ms_run_bytes(best))
@@ -243,7 +245,8 @@ void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
 {
     struct ms_run *run = ms_table_run();
-    void *units = ms_table_array((segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *), &segment->unit_order);
+    void *units =
+        ms_table_array((segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *), &segment->unit_order);
     if (!run || !units) {
         if (run)
             ms_table_drop_run(run);

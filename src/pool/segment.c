@@ -1,7 +1,8 @@
 /* segment.c - what the vendor gives and takes back, and every call of ours to it.
  *
- * No lock is held across a call, but the fence's where fence.c asks. Calls are made with the heap's context current and the thread's
- * capture mode relaxed, and leave both as they were. A status that says that the context is lost stands the heap down. */
+ * No lock is held across a call, but the fence's where fence.c asks. Calls are made with the heap's context
+ * current and the thread's capture mode relaxed, and leave both as they were. A status that says that the
+ * context is lost stands the heap down. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -21,7 +22,8 @@ void ms_segment_judge(struct ms_heap *heap, int status)
     case CUDA_ERROR_NOT_PERMITTED:
         return;
     default:
-        if (status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+        if (status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+            status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
             return;
     }
     uint32_t serving = MS_HEAP_SERVING;
@@ -36,7 +38,8 @@ bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p)
     *mode_p = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (gpu->exchange_capture_mode)
         gpu->exchange_capture_mode(mode_p);
-    if (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS && (uintptr_t)current == heap->context)
+    if (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS &&
+        (uintptr_t)current == heap->context)
         return false;
     return gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)heap->context) == CUDA_SUCCESS;
 }
@@ -63,7 +66,8 @@ static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_
     atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     if (end > begin)
-        atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + (end - begin) / PRICE_SHARE, memory_order_relaxed);
+        atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + (end - begin) / PRICE_SHARE,
+                              memory_order_relaxed);
     *address_p = address;
     return status;
 }
@@ -84,7 +88,8 @@ static void tell(const struct ms_heap *heap, const struct ms_segment *segment, b
                                    .bytes = segment->bytes,
                                    .context = heap->context,
                                    .device = heap->device,
-                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_SINGLE : MS_TIER_RUN};
+                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_SINGLE
+                                                                                    : MS_TIER_RUN};
     if (!ms_observer)
         return;
     if (added && ms_observer->segment_added)
@@ -109,13 +114,16 @@ static void refund(const struct ms_heap *heap, uint64_t bytes)
     atomic_fetch_sub_explicit(&ms_devices[heap->device].reserved_bytes, bytes, memory_order_relaxed);
 }
 
-/* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map needs them. */
+/* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map
+ * needs them. */
 static bool acceptable(struct ms_heap *heap, uint64_t address)
 {
     if (address % MS_PAGE_BYTES == 0)
         return true;
     vendor_free(heap, address);
-    ms_pool_stand_down(heap->context, "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served");
+    ms_pool_stand_down(
+        heap->context,
+        "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served");
     return false;
 }
 

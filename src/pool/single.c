@@ -1,16 +1,19 @@
 /* single.c - segments without a block, and blocks that are a whole segment.
  *
- * A vacant segment is memory of the vendor's that nobody uses: it may become a single again, be carved as a chunk, or go back. They
- * are kept in order of size, so that the exact one, or the one that fits most closely, is found by halving. Heap's lock held. */
+ * A vacant segment is memory of the vendor's that nobody uses: it may become a single again, be carved as a
+ * chunk, or go back. They are kept in order of size, so that the exact one, or the one that fits most
+ * closely, is found by halving. Heap's lock held. */
 #include "config.h"
 
 #include <string.h>
 
 #include "pool/internal.h"
 
-/* A single may waste an eighth of what it serves: beyond that the vendor is asked, and something vacant can be given back. */
+/* A single may waste an eighth of what it serves: beyond that the vendor is asked, and something vacant can
+ * be given back. */
 enum { WASTE_SHARE = 8 };
-/* What may be carved for a run: 32 MiB, or an eighth of what is carved already. A larger segment is waited for by its like. */
+/* What may be carved for a run: 32 MiB, or an eighth of what is carved already. A larger segment is waited
+ * for by its like. */
 #define CARVED_MAX_BYTES (32 * MS_MIB)
 enum { CARVED_SHARE = 8 };
 
@@ -56,9 +59,11 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment)
     }
     heap->vacant_bytes += segment->bytes;
     if (!make_room(heap))
-        return; /* it stays reserved and is used no more; nothing is lost but memory, on a host that has none */
+        return; /* it stays reserved and is used no more; nothing is lost but memory, on a host that has none
+                 */
     uint32_t at = first_of(heap, segment->bytes);
-    memmove(heap->vacant + at + 1, heap->vacant + at, (heap->vacant_count - at) * sizeof(struct ms_segment *));
+    memmove(heap->vacant + at + 1, heap->vacant + at,
+            (heap->vacant_count - at) * sizeof(struct ms_segment *));
     heap->vacant[at] = segment;
     heap->vacant_count++;
 }
@@ -71,7 +76,8 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment)
     if (at == heap->vacant_count)
         return;
     heap->vacant_count--;
-    memmove(heap->vacant + at, heap->vacant + at + 1, (heap->vacant_count - at) * sizeof(struct ms_segment *));
+    memmove(heap->vacant + at, heap->vacant + at + 1,
+            (heap->vacant_count - at) * sizeof(struct ms_segment *));
     heap->vacant_bytes -= segment->bytes;
     segment->captured |= ms_fence_captured(heap);
 }

@@ -1,8 +1,9 @@
 /* slab.c - blocks of up to 64 KiB: fixed classes, in spans.
  *
- * A span is a run that is cut into slots of one class; it is taken from a chunk and goes back as soon as it is empty. The first spans
- * of a class are small and later ones larger, so that a class of which a program has three blocks does not hold a megabyte. Classes
- * are 512 bytes apart up to 4 KiB and then an eighth of a power of two: a ninth is lost at most. Heap's lock held throughout. */
+ * A span is a run that is cut into slots of one class; it is taken from a chunk and goes back as soon as it
+ * is empty. The first spans of a class are small and later ones larger, so that a class of which a program
+ * has three blocks does not hold a megabyte. Classes are 512 bytes apart up to 4 KiB and then an eighth of a
+ * power of two: a ninth is lost at most. Heap's lock held throughout. */
 #include "config.h"
 
 #include <string.h>
@@ -10,14 +11,15 @@
 #include "pool/internal.h"
 
 enum { STEPPED = 8, PER_DOUBLING = 8, MAP_BITS = 16 * 64, LARGE_SPAN_SLOTS = 32 };
-#define STEPPED_BYTES (STEPPED * MS_STEP_BYTES)
+#define STEPPED_BYTES  (STEPPED * MS_STEP_BYTES)
 #define SPAN_MAX_BYTES MS_MIB
 
 uint32_t ms_slab_class(uint64_t bytes)
 {
     if (bytes <= STEPPED_BYTES)
         return bytes ? (uint32_t)((bytes - 1) / MS_STEP_BYTES) : 0;
-    uint32_t doubling = 63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
+    uint32_t doubling =
+        63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
     uint64_t step = (bytes - 1 - ((uint64_t)1 << doubling)) >> (doubling - 3);
     return STEPPED + (doubling - 12) * PER_DOUBLING + (uint32_t)step;
 }
@@ -26,7 +28,8 @@ uint64_t ms_slab_bytes(uint32_t class_index)
 {
     if (class_index < STEPPED)
         return (class_index + 1) * MS_STEP_BYTES;
-    uint32_t doubling = (class_index - STEPPED) / PER_DOUBLING + 12, step = (class_index - STEPPED) % PER_DOUBLING;
+    uint32_t doubling = (class_index - STEPPED) / PER_DOUBLING + 12,
+             step = (class_index - STEPPED) % PER_DOUBLING;
     return ((uint64_t)1 << doubling) + ((uint64_t)(step + 1) << (doubling - 3));
 }
 

@@ -1,7 +1,7 @@
 /* walk.c - what lies in the segments, piece by piece.
  *
- * All locks of a heap are held while its pieces are told: the listener calls nobody. Segments come in the order in which the vendor
- * gave them, newest first; pieces in order of address. */
+ * All locks of a heap are held while its pieces are told: the listener calls nobody. Segments come in the
+ * order in which the vendor gave them, newest first; pieces in order of address. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -27,7 +27,8 @@ static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell
 {
     uint64_t begin = ms_run_address(run) - piece->segment->address;
     if (run->free) {
-        *piece = (struct ms_pool_piece){.segment = piece->segment, .offset = begin, .bytes = ms_run_bytes(run), .state = MS_STATE_FREE};
+        *piece = (struct ms_pool_piece){
+            .segment = piece->segment, .offset = begin, .bytes = ms_run_bytes(run), .state = MS_STATE_FREE};
         tell(arg, piece);
         return;
     }
@@ -37,19 +38,23 @@ static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell
         piece->bytes = run->slot_bytes;
         piece->state = state_of(ms_slot_state(slot));
         piece->requested = piece->state == MS_STATE_LIVE ? slot->requested : 0;
-        piece->ticket = piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
+        piece->ticket =
+            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
         tell(arg, piece);
     }
     /* What a span has behind its last slot. */
     uint64_t told = run->slot_count * run->slot_bytes;
     if (told < ms_run_bytes(run)) {
-        *piece = (struct ms_pool_piece){.segment = piece->segment, .offset = begin + told, .bytes = ms_run_bytes(run) - told,
+        *piece = (struct ms_pool_piece){.segment = piece->segment,
+                                        .offset = begin + told,
+                                        .bytes = ms_run_bytes(run) - told,
                                         .state = MS_STATE_FREE};
         tell(arg, piece);
     }
 }
 
-static void walk_segment(const struct ms_heap *heap, const struct ms_segment *segment, tell_func tell, void *arg)
+static void walk_segment(const struct ms_heap *heap, const struct ms_segment *segment, tell_func tell,
+                         void *arg)
 {
     uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
     struct ms_pool_segment about = {.address = segment->address,

@@ -205,9 +205,9 @@ static CUresult query(CUevent event)
 {
     const struct event *e = (const struct event *)event;
     pthread_mutex_lock(&lock);
-    CUresult status = count(FAKE_QUERY)                    ? (CUresult)fake.fail_status
+    CUresult status = count(FAKE_QUERY)               ? (CUresult)fake.fail_status
                       : e->context->done >= e->target ? CUDA_SUCCESS
-                                                          : CUDA_ERROR_NOT_READY;
+                                                      : CUDA_ERROR_NOT_READY;
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -1,8 +1,9 @@
 /* fake.h - a driver of a few hundred lines that tests of the pool hold in their hands.
  *
- * It counts memory against a capacity, hands out addresses that nobody touches, and keeps for each context how much work was issued
- * and how much of it is done: an event is done when the work that was issued before its record is. Any call can be made to fail.
- * Threads may call it. It is no simulator: src/sim is, and the pool runs on that in tests/hooks. */
+ * It counts memory against a capacity, hands out addresses that nobody touches, and keeps for each context
+ * how much work was issued and how much of it is done: an event is done when the work that was issued before
+ * its record is. Any call can be made to fail. Threads may call it. It is no simulator: src/sim is, and the
+ * pool runs on that in tests/hooks. */
 #ifndef MS_TESTS_POOL_FAKE_H
 #define MS_TESTS_POOL_FAKE_H
 
@@ -12,7 +13,16 @@
 #include "gpu/gpu.h"
 #include "pool/pool.h"
 
-enum fake_call { FAKE_ALLOC, FAKE_FREE, FAKE_EVENT_CREATE, FAKE_CTX_RECORD, FAKE_RECORD, FAKE_QUERY, FAKE_SYNC, FAKE_CALLS };
+enum fake_call {
+    FAKE_ALLOC,
+    FAKE_FREE,
+    FAKE_EVENT_CREATE,
+    FAKE_CTX_RECORD,
+    FAKE_RECORD,
+    FAKE_QUERY,
+    FAKE_SYNC,
+    FAKE_CALLS
+};
 
 struct fake_context {
     uint64_t issued, done;
@@ -24,14 +34,14 @@ struct fake_context {
 };
 
 struct fake {
-    uint64_t capacity;      /* per device */
-    uint64_t total_bytes;   /* what it says of itself */
+    uint64_t capacity;    /* per device */
+    uint64_t total_bytes; /* what it says of itself */
     uint64_t used[4];
     uint64_t calls[FAKE_CALLS], all_calls;
-    uint64_t fail_at;       /* the n-th call of all fails ... */
-    int fail_status;        /* ... with this */
+    uint64_t fail_at; /* the n-th call of all fails ... */
+    int fail_status;  /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
-    bool small_align;       /* allocations lie on 512 bytes only */
+    bool small_align; /* allocations lie on 512 bytes only */
 };
 extern struct fake fake;
 

@@ -1,6 +1,8 @@
-/* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a test.
+/* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
+ * test.
  *
- * replay [-c BYTES] [-n] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the least capacity. */
+ * replay [-c BYTES] [-n] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
+ * least capacity. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -34,7 +36,8 @@ static struct trace read_trace(const char *path)
     }
     while (fgets(line, sizeof(line), file)) {
         struct event e;
-        if (line[0] == '#' || sscanf(line, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu64, &us, &op, &e.id, &e.bytes, &stream) != 5)
+        if (line[0] == '#' || sscanf(line, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu64, &us, &op, &e.id,
+                                     &e.bytes, &stream) != 5)
             continue;
         e.alloc = op == 'a';
         if (t.count == room) {
@@ -104,8 +107,8 @@ static uint64_t least_capacity(const struct trace *t)
 int main(int argc, char **argv)
 {
     bool capacity = true;
-    printf("%-36s %9s %9s %6s %6s %6s %7s %9s %6s %6s\n", "trace", "live MiB", "reserved", "ratio", "allocs", "frees", "fences/k", "least",
-           "ratio", "tight");
+    printf("%-36s %9s %9s %6s %6s %6s %7s %9s %6s %6s\n", "trace", "live MiB", "reserved", "ratio", "allocs",
+           "frees", "fences/k", "least", "ratio", "tight");
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-n")) {
             capacity = false;
@@ -117,9 +120,10 @@ int main(int argc, char **argv)
         replay(&t, (uint64_t)1 << 44, &f);
         uint64_t least = capacity ? least_capacity(&t) : 0;
         bool fits = capacity && replay(&t, t.live_peak + t.live_peak / 20, &tight);
-        printf("%-36.36s %9.1f %9.1f %6.3f %6" PRIu64 " %6" PRIu64 " %7.1f %9.1f %6.3f %6" PRIu64 "%s\n", name ? name + 1 : argv[i],
-               t.live_peak / MIB, f.peak_reserved_bytes / MIB, (double)f.peak_reserved_bytes / t.live_peak, f.vendor_allocs,
-               f.vendor_frees, t.frees ? 1000.0 * f.fences / t.frees : 0, least / MIB, (double)least / t.live_peak,
+        printf("%-36.36s %9.1f %9.1f %6.3f %6" PRIu64 " %6" PRIu64 " %7.1f %9.1f %6.3f %6" PRIu64 "%s\n",
+               name ? name + 1 : argv[i], t.live_peak / MIB, f.peak_reserved_bytes / MIB,
+               (double)f.peak_reserved_bytes / t.live_peak, f.vendor_allocs, f.vendor_frees,
+               t.frees ? 1000.0 * f.fences / t.frees : 0, least / MIB, (double)least / t.live_peak,
                tight.vendor_allocs + tight.vendor_frees, fits || !capacity ? "" : " (does not fit)");
         free(t.events);
     }

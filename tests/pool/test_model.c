@@ -1,7 +1,8 @@
 /* test_model.c - random requests and frees against a book that the test keeps itself.
  *
- * After each step the pool's own invariants are looked at, and the book says what the pool must not do: hand out memory that is in
- * use, or that work which was issued before its free may still touch. Under MS_POOL_IMMEDIATE the book must catch exactly that. */
+ * After each step the pool's own invariants are looked at, and the book says what the pool must not do: hand
+ * out memory that is in use, or that work which was issued before its free may still touch. Under
+ * MS_POOL_IMMEDIATE the book must catch exactly that. */
 #include "config.h"
 
 #include "fake.h"
@@ -52,7 +53,8 @@ static uint64_t next(struct book *b)
 /* Sizes of every scale up to the largest, and some sizes again and again. */
 static uint64_t size_of(struct book *b, uint64_t most)
 {
-    static const uint64_t favourites[] = {1, 512, 513, 4096, 65536, 65537, 1000000, 1 << 20, 2 << 20, (2 << 20) + 1, 5 << 20, 16 << 20};
+    static const uint64_t favourites[] = {1,       512,     513,     4096,          65536,   65537,
+                                          1000000, 1 << 20, 2 << 20, (2 << 20) + 1, 5 << 20, 16 << 20};
     if (next(b) % 3 == 0) {
         uint64_t size = favourites[next(b) % (sizeof(favourites) / sizeof(*favourites))];
         return size <= most ? size : most;
@@ -72,9 +74,12 @@ static void look_at(struct book *b, const struct ms_pool_block *block, uint64_t 
     for (uint32_t i = 0; i < b->live_count; i++)
         b->overlaps += overlap(block->address, block->granted, b->live[i].address, b->live[i].granted);
     for (uint32_t i = 0; i < DEAD_KEPT; i++)
-        b->early += b->dead[i].target > b->context->done && overlap(block->address, bytes, b->dead[i].address, b->dead[i].bytes);
-    b->misaligned += block->address % 512 != 0 || (bytes >= 2 * MIB && c->pack != MS_POOL_PACK_ALL && block->address % (2 * MIB) != 0);
-    b->lies += block->requested != bytes || block->granted < bytes || block->address < block->segment_address ||
+        b->early += b->dead[i].target > b->context->done &&
+                    overlap(block->address, bytes, b->dead[i].address, b->dead[i].bytes);
+    b->misaligned += block->address % 512 != 0 ||
+                     (bytes >= 2 * MIB && c->pack != MS_POOL_PACK_ALL && block->address % (2 * MIB) != 0);
+    b->lies += block->requested != bytes || block->granted < bytes ||
+               block->address < block->segment_address ||
                block->address + block->granted > block->segment_address + block->segment_bytes;
 }
 
@@ -93,8 +98,8 @@ static void allocate(struct book *b, const struct config *c)
     look_at(b, &block, bytes, c);
     uint32_t ticket = (uint32_t)next(b);
     ms_pool_set_ticket(&block, ticket);
-    b->lies += !ms_pool_find(block.address + bytes - 1, &found) || found.address != block.address || found.ticket != ticket ||
-               found.id != block.id;
+    b->lies += !ms_pool_find(block.address + bytes - 1, &found) || found.address != block.address ||
+               found.ticket != ticket || found.id != block.id;
     b->live[b->live_count++] = (struct block){block.address, bytes, block.granted, ticket};
     b->requested += bytes;
 }
@@ -104,7 +109,8 @@ static void misuse(struct book *b)
     struct ms_pool_block block;
     int status = 0;
     const struct block *victim = &b->live[next(b) % b->live_count];
-    b->lies += ms_pool_free_begin(victim->address + 1, &block, &status) != MS_POOL_REFUSED || status != CUDA_ERROR_INVALID_VALUE;
+    b->lies += ms_pool_free_begin(victim->address + 1, &block, &status) != MS_POOL_REFUSED ||
+               status != CUDA_ERROR_INVALID_VALUE;
     b->lies += ms_pool_free_begin((uint64_t)1 << 46, &block, &status) != MS_POOL_PASSED;
 }
 
@@ -117,7 +123,8 @@ static void release(struct book *b, uint32_t i)
         b->lies++;
         return;
     }
-    b->lies += block.requested != victim.bytes || block.ticket != victim.ticket || block.granted != victim.granted;
+    b->lies +=
+        block.requested != victim.bytes || block.ticket != victim.ticket || block.granted != victim.granted;
     b->lies += ms_pool_find(victim.address, &block) && block.address == victim.address;
     struct ms_pool_block again;
     b->lies += ms_pool_free_begin(victim.address, &again, &status) != MS_POOL_REFUSED;
@@ -167,9 +174,11 @@ static void check(struct book *b)
         snprintf(b->wrong, sizeof(b->wrong), "%s", wrong);
     ms_pool_figures(0, &f);
     if (f.parts.requested != b->requested && !b->wrong[0])
-        snprintf(b->wrong, sizeof(b->wrong), "requested %" PRIu64 ", the book has %" PRIu64, f.parts.requested, b->requested);
+        snprintf(b->wrong, sizeof(b->wrong), "requested %" PRIu64 ", the book has %" PRIu64,
+                 f.parts.requested, b->requested);
     if (f.reserved_bytes > fake.used[0] && !b->wrong[0])
-        snprintf(b->wrong, sizeof(b->wrong), "reserved %" PRIu64 ", the driver gave %" PRIu64, f.reserved_bytes, fake.used[0]);
+        snprintf(b->wrong, sizeof(b->wrong), "reserved %" PRIu64 ", the driver gave %" PRIu64,
+                 f.reserved_bytes, fake.used[0]);
 }
 
 static struct book *run(const struct config *c, uint64_t seed)
@@ -211,22 +220,31 @@ static const struct config configs[] = {
     {.name = "pack none", .sizes = 4 << 20, .pack = MS_POOL_PACK_NONE, .steps = 4000, .work = true},
     {.name = "whole for export", .sizes = 4 << 20, .whole = true, .steps = 4000},
     {.name = "singles from 2 MiB", .sizes = 16 << 20, .single_min = 2 << 20, .steps = 6000, .work = true},
-    {.name = "no event over a context", .sizes = 8 << 20, .no_context_event = true, .steps = 6000, .work = true},
+    {.name = "no event over a context",
+     .sizes = 8 << 20,
+     .no_context_event = true,
+     .steps = 6000,
+     .work = true},
 };
 
 static void test_config(const struct config *c, uint64_t seed)
 {
     struct book *b = run(c, seed);
-    ok(!b->wrong[0], "%s: every invariant holds after each step%s%s", c->name, b->wrong[0] ? ": " : "", b->wrong);
-    ok(b->overlaps == 0 && b->early == 0, "%s: no block overlaps another, or work that was issued before its free", c->name);
-    ok(b->misaligned == 0 && b->lies == 0, "%s: alignment, sizes, tickets and answers to misuse are right", c->name);
+    ok(!b->wrong[0], "%s: every invariant holds after each step%s%s", c->name, b->wrong[0] ? ": " : "",
+       b->wrong);
+    ok(b->overlaps == 0 && b->early == 0,
+       "%s: no block overlaps another, or work that was issued before its free", c->name);
+    ok(b->misaligned == 0 && b->lies == 0, "%s: alignment, sizes, tickets and answers to misuse are right",
+       c->name);
     ok(b->served > 100, "%s: %" PRIu64 " served, %" PRIu64 " refused", c->name, b->served, b->refusals);
-    ok(fake.destroyed_captures == 0 && fake.unknown_frees == 0 && fake.wrong_context == 0, "%s: the driver is used as it may be", c->name);
+    ok(fake.destroyed_captures == 0 && fake.unknown_frees == 0 && fake.wrong_context == 0,
+       "%s: the driver is used as it may be", c->name);
     ok(c->rule == MS_POOL_STRICT || fake.calls[FAKE_SYNC] == 0, "%s: nothing waits for the device", c->name);
     ok(fake.blocking_frees == 0, "%s: memory goes back only where the driver does not wait", c->name);
     if (b->lies || b->overlaps || b->early || b->misaligned)
-        diag("seed %" PRIu64 ": lies %" PRIu64 ", overlaps %" PRIu64 ", early %" PRIu64 ", misaligned %" PRIu64, seed, b->lies, b->overlaps,
-             b->early, b->misaligned);
+        diag("seed %" PRIu64 ": lies %" PRIu64 ", overlaps %" PRIu64 ", early %" PRIu64
+             ", misaligned %" PRIu64,
+             seed, b->lies, b->overlaps, b->early, b->misaligned);
     free(b);
 }
 
@@ -238,10 +256,12 @@ int main(void)
     for (size_t i = 0; i < sizeof(configs) / sizeof(*configs); i++)
         test_config(&configs[i], seed + i);
 
-    struct config immediate = {.name = "immediate", .sizes = 256 << 10, .rule = MS_POOL_IMMEDIATE, .steps = 4000, .work = true};
+    struct config immediate = {
+        .name = "immediate", .sizes = 256 << 10, .rule = MS_POOL_IMMEDIATE, .steps = 4000, .work = true};
     struct book *b = run(&immediate, seed);
     ok(!b->wrong[0], "immediate: every invariant holds all the same %s", b->wrong);
-    ok(b->early > 0, "immediate: the book catches blocks that are used again too early (%" PRIu64 " times)", b->early);
+    ok(b->early > 0, "immediate: the book catches blocks that are used again too early (%" PRIu64 " times)",
+       b->early);
     free(b);
     return done();
 }

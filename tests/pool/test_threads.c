@@ -1,7 +1,9 @@
-/* test_threads.c - many threads in the pool at once, blocks that pass between them, and contexts that end meanwhile.
+/* test_threads.c - many threads in the pool at once, blocks that pass between them, and contexts that end
+ * meanwhile.
  *
- * Each thread owns what it holds: it writes its number into a map of the blocks' addresses and must find it there again, so a block
- * that two threads hold is caught. Under ThreadSanitizer the test also looks for races. */
+ * Each thread owns what it holds: it writes its number into a map of the blocks' addresses and must find it
+ * there again, so a block that two threads hold is caught. Under ThreadSanitizer the test also looks for
+ * races. */
 #include "config.h"
 
 #include <pthread.h>
@@ -14,7 +16,8 @@ enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };
 
 static const struct ms_gpu *gpu;
 static struct fake_context *contexts[2];
-static _Atomic uint32_t owners[OWNERS]; /* by address / 512, modulo: collisions are told apart by the address itself */
+static _Atomic uint32_t
+    owners[OWNERS]; /* by address / 512, modulo: collisions are told apart by the address itself */
 static _Atomic uint64_t owner_addresses[OWNERS];
 static _Atomic uint64_t twice, lost, served, refused;
 static _Atomic(uint64_t) shelf[SHELF]; /* blocks that others may free */
@@ -135,9 +138,11 @@ static void *mortal(void *arg)
         for (uint32_t i = 0; i < 40; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             uint64_t bytes = (uint64_t)1 << (seed >> 50) % 25;
-            if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, bytes, &blocks[count], &status) == MS_POOL_SERVED)
+            if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, bytes, &blocks[count], &status) ==
+                MS_POOL_SERVED)
                 count++;
-            if (i % 3 == 0 && count && ms_pool_free_begin(blocks[count - 1].address, &again, &status) == MS_POOL_SERVED) {
+            if (i % 3 == 0 && count &&
+                ms_pool_free_begin(blocks[count - 1].address, &again, &status) == MS_POOL_SERVED) {
                 ms_pool_free_end(&again);
                 count--;
             }
@@ -167,7 +172,8 @@ static void test_deaths(void)
     for (int device = 0; device < 3; device++) {
         ms_pool_figures(device, &f);
         is_u64(f.reserved_bytes, 0, "device %d: nothing is reserved when its contexts are gone", device);
-        ok(f.served_allocs > 0 && f.peak_reserved_bytes > 0, "device %d: what they did is still counted", device);
+        ok(f.served_allocs > 0 && f.peak_reserved_bytes > 0, "device %d: what they did is still counted",
+           device);
     }
     is_u64(fake_segments, 0, "the observer heard of the end of every segment");
     is_u64(atomic_load(&lost), 0, "a context that ends is not served");
