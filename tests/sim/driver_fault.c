@@ -103,6 +103,23 @@ static int granules(void)
     return granule == 64 << 10 ? 0 : 3;
 }
 
+long long memsim_count(const char *name); /* the simulator's, beside the vendor's interface */
+
+/* What is counted, and what is not a count; run in a process of its own. */
+static int counting(void)
+{
+    CUdeviceptr p;
+
+    begin();
+    must(cuMemAlloc_v2(&p, 3 << 20));
+    must(cuMemFree_v2(p));
+    if (memsim_count("cuMemAlloc_v2") != 1 || memsim_count("cuMemFree_v2") != 1 || memsim_count("cuMemFree") != 0)
+        return 1;
+    if (memsim_count("used_bytes") != 0 || memsim_count("peak_bytes") != 4 << 20)
+        return 2;
+    return memsim_count("cuNothing") == -1 ? 0 : 3;
+}
+
 /* Runs this program again in one of its roles, with one variable set; returns its exit status. */
 static int role(const char *self, const char *name, const char *value, const char *what)
 {
@@ -125,6 +142,8 @@ int main(int argc, char **argv)
 
     if (argc > 1 && !strcmp(argv[1], "granules"))
         return granules();
+    if (argc > 1 && !strcmp(argv[1], "counting"))
+        return counting();
     if (argc > 1 && !strcmp(argv[1], "none"))
         return cuInit(0);
     if (argc > 1) {
@@ -144,7 +163,9 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2", "name=ns");
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2=10,kernel=5", NULL);
     complaint(argv[0], "MEMSIM_SEED", "-1", "a number");
+    complaint(argv[0], "MEMSIM_COUNT", "yes", "0 or 1");
     is_int(role(argv[0], "MEMSIM_GRANULARITY", "64K", "granules"), 0, "a finer granularity is kept");
+    is_int(role(argv[0], "MEMSIM_COUNT", "1", "counting"), 0, "calls are counted, and the most memory is kept");
     is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE, "without a device nothing starts");
     setenv("MEMSIM_FAIL", "cuMemAlloc_v2@2=2,cuMemFree_v2@2+=999,memset@2=214", 1);
     setenv("MEMSIM_COST", "kernel=40000000,cuCtxGetCurrent=6000000", 1);

@@ -79,8 +79,8 @@ static void read_memory(void)
 
     if (!text || !*text)
         return;
-    if (!sim_config_size(text, &bytes) || bytes < SIM_MIB || bytes > (4UL << 40))
-        sim_config_complain("MEMSIM_MEMORY", text, "a size from 1M to 4T");
+    if (!sim_config_size(text, &bytes) || bytes < SIM_MIB || bytes > (32UL << 40))
+        sim_config_complain("MEMSIM_MEMORY", text, "a size from 1M to 32T");
     else
         sim_config.memory_bytes = bytes;
 }
@@ -99,4 +99,6 @@ void sim_config_read(void)
     read_granularity();
     if (path && *path)
         sim_config.log_path = path;
+    if (read_number("MEMSIM_COUNT", 1, "0 or 1", &value))
+        sim_config.counts = value;
 }

@@ -156,7 +156,7 @@ static void read_environment(void)
               "name=ns,... with the name of a driver function, kernel, copy, copy_kib or memset");
     read_list("MEMSIM_FAIL", read_rule,
               "name@n=status,... or name@n+=status with the name of a driver function, kernel, copy or memset");
-    if (!rule_count && !has_costs)
+    if (!rule_count && !has_costs && !sim_config.counts)
         atomic_store(&sim_armed, 0);
 }
 
@@ -181,7 +181,7 @@ CUresult sim_fault_enter(enum sim_fn fn)
     sim_fault_read();
     if (costs[fn])
         sim_spend(costs[fn]);
-    return rule_count ? count_call(fn) : CUDA_SUCCESS;
+    return rule_count || sim_config.counts ? count_call(fn) : CUDA_SUCCESS;
 }
 
 /** The nanoseconds that MEMSIM_COST gives to work on a stream. */
@@ -194,6 +194,23 @@ uint64_t sim_fault_cost(enum sim_fn fn)
 CUresult sim_fault_work(enum sim_fn fn)
 {
     return rule_count ? count_call(fn) : CUDA_SUCCESS;
+}
+
+/** For programs that measure: how often the driver function of this name was called so far, if MEMSIM_COUNT is 1; or
+ * "used_bytes" and "peak_bytes" of the first device. -1 for any other name. */
+__attribute__((visibility("default"))) long long memsim_count(const char *name)
+{
+    const struct sim_device *device = &sim_devices[0];
+    bool peak = !strcmp(name, "peak_bytes");
+
+    if (peak || !strcmp(name, "used_bytes")) {
+        sim_memory_read_lock();
+        size_t bytes = peak ? device->peak_bytes : device->used_bytes;
+        sim_memory_unlock();
+        return (long long)bytes;
+    }
+    int fn = sim_fault_find(name, strlen(name));
+    return fn < 0 ? -1 : (long long)atomic_load_explicit(&calls[fn], memory_order_relaxed);
 }
 
 /** Counts a call of a function that is not simulated, and notes it in MEMSIM_LOG. */

@@ -48,6 +48,8 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
     if (device->used_bytes > capacity - bytes && !sim_pool_squeeze(device, bytes - (capacity - device->used_bytes)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     device->used_bytes += bytes;
+    if (device->peak_bytes < device->used_bytes)
+        device->peak_bytes = device->used_bytes;
     return CUDA_SUCCESS;
 }
 

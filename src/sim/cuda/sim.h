@@ -43,6 +43,7 @@ struct sim_config {
     size_t granularity_bytes; /* of device memory; a power of two */
     uint64_t seed;            /* 0: streams run as fast as they can */
     const char *log_path;     /* NULL: unsupported calls are only counted */
+    bool counts;              /* every call is counted, for memsim_count */
 };
 
 extern struct sim_config sim_config;
@@ -64,6 +65,7 @@ uint64_t sim_fault_cost(enum sim_fn fn);
 CUresult sim_fault_work(enum sim_fn fn);
 int sim_fault_find(const char *name, size_t length);
 CUresult sim_unsupported(enum sim_fn fn);
+long long memsim_count(const char *name); /* exported */
 void sim_spend(uint64_t ns);
 uint64_t sim_now_ns(void);
 
@@ -182,7 +184,7 @@ struct sim_device {
     unsigned primary_refs, primary_flags;
     /* under the memory lock */
     struct sim_arena arena;
-    size_t used_bytes; /* of the capacity */
+    size_t used_bytes, peak_bytes; /* of the capacity */
     struct CUmemPoolHandle_st *default_pool, *current_pool;
 };
 
