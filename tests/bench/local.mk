@@ -9,3 +9,15 @@ tests_bench_live_LDADD = libcuda.so.1
 
 dist_check_SCRIPTS += tests/bench/bench.py
 TESTS += tests/bench/bench.py
+
+# The benches of allocators: scripts/bench links the same objects with the peers' ways in.
+check_PROGRAMS += tests/bench/alloc/alloc
+MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c tests/bench/alloc/pool.c \
+	tests/bench/alloc/replay.c tests/bench/alloc/recipe.c
+tests_bench_alloc_alloc_SOURCES = $(MS_BENCH_ALLOC_SOURCES) tests/bench/alloc/runtime.c
+tests_bench_alloc_alloc_LDADD = libcudart.so.13 libcuda.so.1 -lm
+tests_bench_alloc_alloc_LDFLAGS = $(AM_LDFLAGS) -pthread
+EXTRA_DIST += tests/bench/allocators.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
+	tests/bench/peers/requirements.txt
+dist_check_SCRIPTS += tests/bench/alloc.py
+TESTS += tests/bench/alloc.py

@@ -14,3 +14,12 @@ tests_programs_training_LDFLAGS = $(AM_LDFLAGS) -pthread
 
 dist_check_SCRIPTS += tests/programs/training.bats
 TESTS += tests/programs/training.bats
+
+# What tests/traces keeps, as a program.
+check_PROGRAMS += tests/programs/shapes
+tests_programs_shapes_SOURCES = tests/programs/shapes.c
+tests_programs_shapes_LDADD = libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/programs/shapes.py
+TESTS += tests/programs/shapes.py
+EXTRA_DIST += tests/traces/README.md tests/traces/convnet.trace.xz tests/traces/dataframe.trace.xz tests/traces/decode.trace.xz \
+	tests/traces/pipeline.trace.xz tests/traces/training.trace.xz tests/traces/transformer.trace.xz

@@ -1,0 +1,104 @@
+"""scripts/bench pool, replay and random: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+
+import json
+import os
+import subprocess
+import sys
+
+MIB = 1 << 20
+TMP = os.environ["TEST_TMP"]
+KEYS = {
+    "pool": ["allocator", "case", "threads", "p50_ns", "p99_ns", "pairs_per_s", "events_per_1000_frees", "device_syncs", "vendor_calls",
+             "counted_pairs"],
+    "replay": ["allocator", "trace", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live", "least_capacity_bytes",
+               "least_capacity_over_live", "vendor_calls", "vendor_calls_tight", "device_syncs", "ns_per_event"],
+    "random": ["allocator", "max_mib", "operations", "ns_per_op", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live",
+               "vendor_calls", "failures"],
+}
+FACTS = []
+
+
+def fact(holds, name):
+    """One line of TAP."""
+    FACTS.append((bool(holds), name))
+
+
+def bench(name, *arguments):
+    """The rows of one bench, with a fact about its form."""
+    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), name, *arguments, "--json", "--no-build", "--rounds", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    fact(done.returncode == 0, f"{name} runs: " + done.stderr.strip().replace("\n", " "))
+    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+    fact(list(report) == ["name", "machine", "rows"] and report["name"] == name, f"{name}: its JSON has a name, a machine and rows")
+    fact(report["rows"] and all(list(row) == KEYS[name] for row in report["rows"]), f"{name}: every row has the same keys")
+    return report["rows"]
+
+
+def look_at_pool():
+    """Cases and threads; native's calls are known."""
+    rows = bench("pool", "--milliseconds", "2", "--cases", "hit,mix100", "--threads", "1", "--variant",
+                 "deep:MEMSHIM_STACK_DEPTH=128,MEMSHIM_LOG=none")
+    rows += bench("pool", "--milliseconds", "2", "--cases", "cross_thread,miss", "--threads", "2", "--variant",
+                  "deep:MEMSHIM_STACK_DEPTH=128,MEMSHIM_LOG=none")
+    names = ["native", "memshim", "memshim-stacks-off", "memshim-track", "memshim-deep"]
+    cases = [("hit", 1), ("mix100", 1), ("cross_thread", 2), ("miss", 2)]
+    fact([(r["case"], r["threads"], r["allocator"]) for r in rows] == [(*c, n) for c in cases for n in names],
+         "pool: a row for each case, number of threads and allocator")
+    fact(all(r["p50_ns"] > 0 and r["p99_ns"] > 0 and r["pairs_per_s"] > 0 for r in rows), "pool: every figure is a time")
+    native = [r for r in rows if r["allocator"] == "native" and r["case"] in ("hit", "mix100")]
+    fact(native and all(r["vendor_calls"] == 2 * r["counted_pairs"] and r["device_syncs"] == r["counted_pairs"] and
+                        r["counted_pairs"] >= 20000 and r["events_per_1000_frees"] == 0 for r in native),
+         "pool: natively each pair is two calls and a wait")
+    fact(all(r["vendor_calls"] >= 256 for r in rows if r["case"] == "miss"), "pool: a miss is a call")
+
+
+def look_at_replay():
+    """A trace whose figures can be told in the head, and one of ours."""
+    path = TMP + "/known.trace"
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"# known\n1 a 1 {3 * MIB} 0\n\n2 a 9 {2 * MIB} 0\n3 f 1 {3 * MIB} 0\n4 a 3 {2 * MIB} 0\n5 a 4 1000 0\n6 f 9 {2 * MIB} 0\n")
+    kept = os.path.join(os.environ["top_srcdir"], "tests/traces/training.trace.xz")
+    rows = bench("replay", path, kept)
+    fact({r["trace"] for r in rows} == {"known.trace", "training.trace"}, "replay: a trace is named by its file, compressed or not")
+    native = [r for r in rows if r["allocator"] == "native"]
+    known = native and native[0]
+    fact(known and known["live_peak_bytes"] == 5 * MIB, "replay: the live peak is that of what was asked for")
+    fact(known and known["reserved_peak_bytes"] == 6 * MIB and known["least_capacity_bytes"] == 6 * MIB,
+         "replay: natively as much is taken, and needed, as the device's granularity says")
+    fact(known and known["vendor_calls"] == 6 and known["device_syncs"] == 2 and known["vendor_calls_tight"] is None,
+         "replay: natively each event is a call, and too small a device is found out")
+    fact(all(r["live_peak_bytes"] == native[1]["live_peak_bytes"] and r["least_capacity_bytes"] >= r["live_peak_bytes"] and
+             r["reserved_peak_bytes"] >= r["live_peak_bytes"] for r in rows if r["trace"] == "training.trace"),
+         "replay: nobody needs less than is alive")
+    for text in ("1 a 1 10\n", "1 f 1 10 0\n", "x\n"):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        done = subprocess.run([os.environ["top_builddir"] + "/tests/bench/alloc/alloc", "runtime", "replay", path], capture_output=True,
+                              text=True, check=False, env={**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"]})
+        fact(done.returncode == 1 and done.stderr.count("\n") == 1, f"replay: {text.strip()!r} is no trace")
+
+
+def look_at_random():
+    """The recipe stays below its cap."""
+    rows = bench("random", "--limits", "1,64", "--operations", "1000", "--cap", "512")
+    fact([(r["allocator"], r["max_mib"]) for r in rows] ==
+         [(name, limit) for limit in (1, 64) for name in ("native", "memshim", "memshim-track")], "random: a row for each size and allocator")
+    fact(all(r["failures"] == 0 and 0 < r["live_peak_bytes"] <= 512 * MIB and r["reserved_peak_bytes"] >= r["live_peak_bytes"] and
+             r["ns_per_op"] > 0 for r in rows), "random: what is alive stays below the cap")
+
+
+def main():
+    """All three."""
+    if os.environ["TEST_SANITIZE"]:
+        print("1..0 # SKIP figures mean nothing under a sanitizer")
+        return
+    look_at_pool()
+    look_at_replay()
+    look_at_random()
+    print(f"1..{len(FACTS)}")
+    for number, (holds, name) in enumerate(FACTS, 1):
+        print(f"{'ok' if holds else 'not ok'} {number} - {name}")
+    sys.exit(not all(holds for holds, _ in FACTS))
+
+
+main()
