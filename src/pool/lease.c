@@ -184,9 +184,27 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     return pop(bag);
 }
 
+/* A whole block that others may still have a handle to: no magazine may hand it out again. */
+static void put_apart(struct ms_heap *heap, struct ms_slot *slot)
+{
+    struct ms_bag *bag = ms_table_bag();
+    ms_slot_set(slot, MS_SLOT_LIMBO);
+    if (!bag)
+        return; /* no host memory: the block stays in limbo for ever */
+    bag->epoch = ms_fence_tag(heap);
+    bag->items[bag->count++] = slot;
+    ms_lock(&heap->lock);
+    bag_to_limbo(heap, bag);
+    ms_unlock(&heap->lock);
+}
+
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
     uint64_t bytes = slot->run->slot_bytes;
+    if (MS_UNLIKELY(slot->run->segment->release)) {
+        put_apart(heap, slot);
+        return;
+    }
     struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
     struct ms_bag *bag = m->freed;
     if (MS_UNLIKELY(bag && bag->count >= limit_of(bytes))) {
