@@ -1,9 +1,12 @@
 # tests/sim: the simulated driver, room by room. Each test is linked against it.
 sim_driver_tests = \
+	tests/sim/driver_capture \
 	tests/sim/driver_code \
 	tests/sim/driver_context \
 	tests/sim/driver_copy \
 	tests/sim/driver_fault \
+	tests/sim/driver_graph \
+	tests/sim/driver_graphmem \
 	tests/sim/driver_ipc \
 	tests/sim/driver_kernel \
 	tests/sim/driver_lookup \
@@ -65,3 +68,12 @@ tests_sim_driver_memop_LDADD = libcuda.so.1
 tests_sim_driver_kernel_SOURCES = tests/sim/driver_kernel.c tests/sim/kernels.h $(sim_driver_sources)
 tests_sim_driver_kernel_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_kernel_LDADD = libcuda.so.1
+tests_sim_driver_capture_SOURCES = tests/sim/driver_capture.c tests/sim/kernels.h $(sim_driver_sources)
+tests_sim_driver_capture_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_capture_LDADD = libcuda.so.1
+tests_sim_driver_graph_SOURCES = tests/sim/driver_graph.c tests/sim/kernels.h $(sim_driver_sources)
+tests_sim_driver_graph_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_graph_LDADD = libcuda.so.1
+tests_sim_driver_graphmem_SOURCES = tests/sim/driver_graphmem.c $(sim_driver_sources)
+tests_sim_driver_graphmem_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_graphmem_LDADD = libcuda.so.1

@@ -54,7 +54,8 @@ static void table(void)
         CUresult status = cuGetProcAddress_v2(rows[i].name, &function, rows[i].version, flags, &found);
         if (status || found != CU_GET_PROC_ADDRESS_SUCCESS || !function || function != own(rows[i].symbol)) {
             wrong++;
-            diag("%s %d %d does not lead to %s", rows[i].name, rows[i].version, rows[i].per_thread, rows[i].symbol);
+            diag("%s %d %d does not lead to %s", rows[i].name, rows[i].version, rows[i].per_thread,
+                 rows[i].symbol);
         }
     }
     is_u64(wrong, 0, "each of %zu rows leads to its export", sizeof rows / sizeof rows[0]);
@@ -79,7 +80,8 @@ static void semantics(void)
     is_ptr(look("cuMemAllocAsync", 12000, 2), own("cuMemAllocAsync_ptsz"), "per-thread twins on demand");
     is_ptr(look("cuMemAllocAsync", 12000, 1), own("cuMemAllocAsync"), "not with the legacy flag");
     is_ptr(look("cuMemFree", 12000, 2), own("cuMemFree_v2"), "where there is no twin the plain one serves");
-    is_ptr(look("cuGetProcAddress", 11030, 0), own("cuGetProcAddress"), "the lookup finds itself, of four arguments");
+    is_ptr(look("cuGetProcAddress", 11030, 0), own("cuGetProcAddress"),
+           "the lookup finds itself, of four arguments");
     is_ptr(look("cuGetProcAddress", 12000, 0), own("cuGetProcAddress_v2"), "and of five");
     answers(cuGetProcAddress_v2("", &function, 0, 0, NULL), CUDA_SUCCESS);
     is_ptr(function, NULL, "nothing is called by no name");
@@ -99,18 +101,18 @@ static void semantics(void)
 static void unsupported(void)
 {
     const char *path = getenv("MEMSIM_LOG");
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    CUmulticastObjectProp prop = {0};
+    size_t granularity;
     char line[256] = "";
     const void *table_p;
     CUuuid id = {{0}};
 
     begin();
-    answers(cuStreamBeginCapture_v2(CU_STREAM_LEGACY, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_NOT_SUPPORTED);
-    answers(cuStreamIsCapturing(NULL, &capture), CUDA_SUCCESS);
-    is_int(capture, CU_STREAM_CAPTURE_STATUS_NONE, "nothing captures");
+    answers(cuMulticastGetGranularity(&granularity, &prop, CU_MULTICAST_GRANULARITY_MINIMUM),
+            CUDA_ERROR_NOT_SUPPORTED);
     answers(cuGetExportTable(&table_p, &id), CUDA_ERROR_NOT_FOUND);
     FILE *log = fopen(path, "r");
-    ok(log && fgets(line, sizeof line, log) && strstr(line, " unsupported cuStreamBeginCapture_v2 1"),
+    ok(log && fgets(line, sizeof line, log) && strstr(line, " unsupported cuMulticastGetGranularity 1"),
        "the call is in MEMSIM_LOG");
     if (log)
         fclose(log);

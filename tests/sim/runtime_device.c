@@ -233,15 +233,14 @@ static int lines_in(const char *path, const char *text)
 
 static void test_unsupported(const char *log)
 {
-    cudaError_t (*graph_create)(void *, unsigned) = NULL;
-    extern cudaError_t cudaGraphCreate(void *, unsigned);
-    void *graph = NULL;
+    extern cudaError_t cudaImportExternalSemaphore(void *semaphore, const void *desc);
+    void *semaphore = NULL;
 
-    graph_create = cudaGraphCreate;
-    is_int(graph_create(&graph, 0), cudaErrorNotSupported, "what is not simulated says so");
+    is_int(cudaImportExternalSemaphore(&semaphore, &semaphore), cudaErrorNotSupported,
+           "what is not simulated says so");
     is_int(cudaGetLastError(), cudaErrorNotSupported, "and is the last error");
-    is_int(graph_create(&graph, 0), cudaErrorNotSupported, "again");
-    is_int(lines_in(log, "unsupported cudaGraphCreate"), 2, "each call is a line in MEMSIM_LOG");
+    is_int(cudaImportExternalSemaphore(&semaphore, &semaphore), cudaErrorNotSupported, "again");
+    is_int(lines_in(log, "unsupported cudaImportExternalSemaphore"), 2, "each call is a line in MEMSIM_LOG");
     is_int(cudaGetExportTable(NULL, NULL), cudaErrorNotSupported, "the private tables are refused");
     (void)cudaGetLastError();
 }

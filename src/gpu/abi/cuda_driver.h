@@ -1212,6 +1212,8 @@ typedef enum CUfunctionLoadingState_enum {
     CU_FUNCTION_LOADING_STATE_UNLOADED = 0, CU_FUNCTION_LOADING_STATE_LOADED = 1,
 } CUfunctionLoadingState;
 
+#include "gpu/abi/cuda_graph.h"
+
 #ifdef __cplusplus
 }
 #endif

@@ -506,6 +506,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 
+#include "gpu/abi/cuda_graph_fn.h"
+
 #ifdef __cplusplus
 }
 #endif

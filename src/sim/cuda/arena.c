@@ -1,7 +1,7 @@
 /*
- * An arena: a wide window of addresses over one sparse file in memory, so that an offset in the file is an address, the
- * capacity of a device is a count and not a place, and another process can map what it is told about. What is not handed
- * out is inaccessible and holds no pages. Callers hold the memory lock for writing.
+ * An arena: a wide window of addresses over one sparse file in memory, so that an offset in the file is an
+ * address, the capacity of a device is a count and not a place, and another process can map what it is told
+ * about. What is not handed out is inaccessible and holds no pages. Callers hold the memory lock for writing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,8 @@ static bool map_window(struct sim_arena *arena)
     return false;
 }
 
-/** Opens a window of up to that many bytes (halved until the system grants it) over a file of that name, or over none. */
+/** Opens a window of up to that many bytes (halved until the system grants it) over a file of that name, or
+ * over none. */
 CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
 {
     struct sim_hole *hole = malloc(sizeof *hole);
@@ -170,9 +171,7 @@ void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes)
     struct sim_hole **link = &arena->holes, *before = NULL;
 
     /* by address and not by descriptor, which may no longer be ours */
-    mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
-    madvise(arena->base + offset, bytes, MADV_REMOVE);
-    mprotect(arena->base + offset, bytes, PROT_NONE);
+    sim_arena_hide(arena, offset, bytes);
     for (; *link && (*link)->offset < offset; link = &(*link)->next)
         before = *link;
     struct sim_hole *after = *link;
@@ -201,7 +200,16 @@ bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes)
     return !mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
 }
 
-/** Whether the descriptor is still ours: a program may have closed all it found and opened something else there. */
+/** Takes the pages of a part that stays handed out, and makes it inaccessible. */
+void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes)
+{
+    mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
+    madvise(arena->base + offset, bytes, MADV_REMOVE);
+    mprotect(arena->base + offset, bytes, PROT_NONE);
+}
+
+/** Whether the descriptor is still ours: a program may have closed all it found and opened something else
+ * there. */
 bool sim_arena_valid_fd(const struct sim_arena *arena)
 {
     struct stat st;

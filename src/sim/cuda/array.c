@@ -52,7 +52,8 @@ static CUresult array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, size_t *bytes_p
     unsigned element = channel_bytes(desc->Format) * desc->NumChannels;
     size_t bytes;
 
-    if (!desc->Width || !element || (desc->NumChannels != 1 && desc->NumChannels != 2 && desc->NumChannels != 4) ||
+    if (!desc->Width || !element ||
+        (desc->NumChannels != 1 && desc->NumChannels != 2 && desc->NumChannels != 4) ||
         (desc->Flags & ~0xffU))
         return CUDA_ERROR_INVALID_VALUE;
     if (desc->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
@@ -136,6 +137,7 @@ CUresult sim_array_shape(CUarray handle, size_t *row_bytes_p, size_t *plane_byte
 SIM_API(cuArray3DCreate_v2)(CUarray *array_p, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
     SIM_ENTER_CTX(cuArray3DCreate_v2);
+    SIM_REFUSE_UNSAFE();
     if (!array_p || !desc)
         return CUDA_ERROR_INVALID_VALUE;
     return create(ctx, desc, array_p);
@@ -144,6 +146,7 @@ SIM_API(cuArray3DCreate_v2)(CUarray *array_p, const CUDA_ARRAY3D_DESCRIPTOR *des
 SIM_API(cuArrayCreate_v2)(CUarray *array_p, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
     SIM_ENTER_CTX(cuArrayCreate_v2);
+    SIM_REFUSE_UNSAFE();
     if (!array_p || !desc)
         return CUDA_ERROR_INVALID_VALUE;
     CUDA_ARRAY3D_DESCRIPTOR wide = {desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0};
@@ -155,7 +158,8 @@ SIM_API(cuArray3DCreate)(CUarray *array_p, const CUDA_ARRAY3D_DESCRIPTOR_v1 *des
     SIM_ENTER_CTX(cuArray3DCreate);
     if (!array_p || !desc)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_ARRAY3D_DESCRIPTOR wide = {desc->Width, desc->Height, desc->Depth, desc->Format, desc->NumChannels, desc->Flags};
+    CUDA_ARRAY3D_DESCRIPTOR wide = {desc->Width,  desc->Height,      desc->Depth,
+                                    desc->Format, desc->NumChannels, desc->Flags};
     return create(ctx, &wide, array_p);
 }
 
@@ -171,6 +175,7 @@ SIM_API(cuArrayCreate)(CUarray *array_p, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
 SIM_API(cuArrayDestroy)(CUarray handle)
 {
     SIM_ENTER_CTX(cuArrayDestroy);
+    SIM_REFUSE_UNSAFE();
     struct CUarray_st *array = sim_object_get(handle, SIM_ARRAY);
 
     if (!array)
@@ -240,9 +245,11 @@ static size_t halved(size_t extent, unsigned level)
     return extent ? at_least_one(extent >> level) : 0;
 }
 
-SIM_API(cuMipmappedArrayCreate)(CUmipmappedArray *mipmap_p, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+SIM_API(cuMipmappedArrayCreate)
+(CUmipmappedArray *mipmap_p, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
     SIM_ENTER_CTX(cuMipmappedArrayCreate);
+    SIM_REFUSE_UNSAFE();
     CUresult status = CUDA_SUCCESS;
 
     if (!mipmap_p || !desc || !levels)
@@ -277,6 +284,7 @@ SIM_API(cuMipmappedArrayCreate)(CUmipmappedArray *mipmap_p, const CUDA_ARRAY3D_D
 SIM_API(cuMipmappedArrayDestroy)(CUmipmappedArray handle)
 {
     SIM_ENTER_CTX(cuMipmappedArrayDestroy);
+    SIM_REFUSE_UNSAFE();
     struct CUmipmappedArray_st *mipmap = sim_object_get(handle, SIM_MIPMAP);
 
     if (!mipmap)

@@ -41,6 +41,8 @@ static CUresult hold(const uint64_t *arguments, struct sim_queue *queue)
     uint64_t start = sim_now_ns(), pause = FIRST_PAUSE_NS;
     uint32_t seen;
 
+    if (arguments[0] % sizeof seen)
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
     for (;;) {
         if (!read_word(queue->ctx, arguments[0], &seen))
             return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -58,14 +60,16 @@ static CUresult fill(const uint64_t *arguments, struct sim_queue *queue)
 {
     uint32_t value = (uint32_t)arguments[1];
 
+    if (arguments[0] % sizeof value)
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
     for (uint64_t done = 0; done < arguments[2]; done += PIECE_WORDS) {
         uint64_t count = arguments[2] - done < PIECE_WORDS ? arguments[2] - done : PIECE_WORDS;
         CUdeviceptr address = arguments[0] + done * sizeof value;
 
         sim_memory_read_lock();
         bool there = reaches(queue->ctx, address, count * sizeof value, true);
-        for (uint64_t i = 0; there && i < count; i++)
-            memcpy((char *)(uintptr_t)address + i * sizeof value, &value, sizeof value);
+        for (uint64_t i = 0; there && i < count; i++) /* another kernel may be waiting for it */
+            __atomic_store_n((uint32_t *)(uintptr_t)address + i, value, __ATOMIC_RELAXED);
         sim_memory_unlock();
         if (!there)
             return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -79,6 +83,8 @@ static CUresult sum(const uint64_t *arguments, struct sim_queue *queue)
     uint64_t total = 0;
     uint32_t word;
 
+    if (arguments[0] % sizeof word || arguments[2] % sizeof total)
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
     for (uint64_t done = 0; done < arguments[1]; done += PIECE_WORDS) {
         uint64_t count = arguments[1] - done < PIECE_WORDS ? arguments[1] - done : PIECE_WORDS;
         CUdeviceptr address = arguments[0] + done * sizeof word;

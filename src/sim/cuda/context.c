@@ -1,8 +1,9 @@
 /*
  * Contexts: their life, their sticky error, and which one is current to a thread.
  *
- * A primary context is one object per device that is activated and deactivated; each activation has a new id, by which
- * everything made in it is told from what comes later. Plain contexts live once. Lock: contexts, the outermost.
+ * A primary context is one object per device that is activated and deactivated; each activation has a new id,
+ * by which everything made in it is told from what comes later. Plain contexts live once. Lock: contexts, the
+ * outermost.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned ver
     return CUDA_SUCCESS;
 }
 
-/** Brings a context to life: a new id, no error, an empty legacy stream. The caller holds the contexts' lock. */
+/** Brings a context to life: a new id, no error, an empty legacy stream. The caller holds the contexts' lock.
+ */
 CUresult sim_context_open(struct CUctx_st *ctx)
 {
     static const size_t limits[SIM_LIMITS] = {
@@ -63,7 +65,8 @@ CUresult sim_context_open(struct CUctx_st *ctx)
     return CUDA_SUCCESS;
 }
 
-/** Begins the end of a context: from here on nobody can use it. True for the one who owes sim_context_close. */
+/** Begins the end of a context: from here on nobody can use it. True for the one who owes sim_context_close.
+ */
 bool sim_context_doom(struct CUctx_st *ctx)
 {
     bool mine = ctx && atomic_exchange(&ctx->alive, false);
@@ -73,11 +76,14 @@ bool sim_context_doom(struct CUctx_st *ctx)
     return mine;
 }
 
-/** Ends a doomed context: waits for its work, then takes its streams and memory away. No lock is held meanwhile. */
+/** Ends a doomed context: waits for its work, then takes its streams and memory away. No lock is held
+ * meanwhile. */
 void sim_context_close(struct CUctx_st *ctx)
 {
+    sim_capture_forget_context(ctx);
     sim_context_drain(ctx);
     sim_queue_close_all(ctx);
+    sim_queue_gate_prune(ctx, true);
     sim_queue_put(ctx->legacy);
     ctx->legacy = NULL;
     sim_ipc_drop_context(ctx);
@@ -242,7 +248,8 @@ SIM_API(cuCtxCreate_v4)(CUcontext *ctx_p, CUctxCreateParams *params, unsigned fl
     return create(ctx_p, flags, device, 13000);
 }
 
-SIM_API(cuCtxCreate_v3)(CUcontext *ctx_p, CUexecAffinityParam *params, int count, unsigned flags, CUdevice device)
+SIM_API(cuCtxCreate_v3)
+(CUcontext *ctx_p, CUexecAffinityParam *params, int count, unsigned flags, CUdevice device)
 {
     SIM_ENTER(cuCtxCreate_v3);
     if (params && count)

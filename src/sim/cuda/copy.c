@@ -1,11 +1,12 @@
 /*
- * Moving bytes in stream order. A copy is checked twice: when it is called for, where a bad argument is refused, and piece
- * by piece when its turn comes, where memory that went away meanwhile is an error that sticks to the context.
+ * Moving bytes in stream order. A copy is checked twice: when it is called for, where a bad argument is
+ * refused, and piece by piece when its turn comes, where memory that went away meanwhile is an error that
+ * sticks to the context.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "graph.h"
 
 #define PIECE       (1UL << 20) /* moved under one hold of the memory lock */
 #define STAGED_MOST (64UL << 10)
@@ -23,13 +24,13 @@ static bool side_extent(const struct sim_side *side, const struct sim_copy *copy
 
     return !__builtin_mul_overflow(copy->height - 1, side->pitch, &rows) &&
            !__builtin_mul_overflow(copy->depth - 1, side->slice, &planes) &&
-           !__builtin_add_overflow(rows, planes, &bytes) && !__builtin_add_overflow(bytes, copy->width, bytes_p) &&
-           side->address + *bytes_p >= side->address;
+           !__builtin_add_overflow(rows, planes, &bytes) &&
+           !__builtin_add_overflow(bytes, copy->width, bytes_p) && side->address + *bytes_p >= side->address;
 }
 
 /** Fills in one side of a copy whose extent is set; false if the driver can see that it is wrong. */
-bool sim_copy_side(struct sim_side *side, CUdeviceptr address, size_t pitch, size_t slice, const struct sim_copy *copy,
-                   bool write)
+bool sim_copy_side(struct sim_side *side, CUdeviceptr address, size_t pitch, size_t slice,
+                   const struct sim_copy *copy, bool write)
 {
     size_t bytes;
 
@@ -109,7 +110,8 @@ static bool stage(struct copy_op *copy_op)
     copy_op->staged = to;
     for (size_t z = 0; z < copy->depth; z++)
         for (size_t y = 0; y < copy->height; y++, to += copy->width)
-            memcpy(to, (const char *)(uintptr_t)copy->from.address + z * copy->from.slice + y * copy->from.pitch,
+            memcpy(to,
+                   (const char *)(uintptr_t)copy->from.address + z * copy->from.slice + y * copy->from.pitch,
                    copy->width);
     copy->from.address = (CUdeviceptr)(uintptr_t)copy_op->staged;
     copy->from.pitch = copy->width;
@@ -117,35 +119,97 @@ static bool stage(struct copy_op *copy_op)
     return true;
 }
 
+/* A copy as a piece of work. The devices of a side default to the stream's own. */
+static struct copy_op *make(const struct sim_copy *copy, const struct CUctx_st *ctx, size_t bytes)
+{
+    struct copy_op *op = sim_op_new(bytes, run_copy);
+    unsigned own = 1U << ctx->device->ordinal;
+
+    if (!op)
+        return NULL;
+    op->op.dispose = dispose_copy;
+    op->op.node = CU_GRAPH_NODE_TYPE_MEMCPY;
+    op->copy = *copy;
+    if (!op->copy.to.devices)
+        op->copy.to.devices = own;
+    if (!op->copy.from.devices)
+        op->copy.from.devices = own;
+    return op;
+}
+
+/* A copy that waits by its nature cannot be captured, nor made beside a capture that forbids what it cannot
+ * see. */
+static CUresult check_waiting(struct sim_queue *queue, enum sim_copy_kind kind)
+{
+    CUresult status = kind == SIM_COPY_ASYNC ? CUDA_SUCCESS : sim_unsafe();
+
+    return status == CUDA_SUCCESS && kind != SIM_COPY_ASYNC ? sim_capture_check_idle(queue) : status;
+}
+
 /**
- * Enqueues a copy whose sides are filled in. With wait, or where pageable memory allows nothing else, it is over on
- * return. The devices of a side default to the stream's own.
+ * Enqueues a copy whose sides are filled in. One that waits, or where pageable memory allows nothing else, is
+ * over on return, unless it is captured.
  */
-CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy, bool wait)
+CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy,
+                         enum sim_copy_kind kind)
 {
     struct sim_queue *queue;
     CUresult status = sim_stream_queue(stream, per_thread, &queue);
 
     if (status != CUDA_SUCCESS)
         return status;
-    struct copy_op *op = sim_op_new(sizeof *op, run_copy);
-    if (!op) {
-        sim_queue_put(queue);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    op->op.dispose = dispose_copy;
-    op->copy = *copy;
-    unsigned own = 1U << queue->ctx->device->ordinal;
-    if (!op->copy.to.devices)
-        op->copy.to.devices = own;
-    if (!op->copy.from.devices)
-        op->copy.from.devices = own;
-    if (copy->to.pageable || (copy->from.pageable && !wait && !stage(op)))
+    bool wait = kind == SIM_COPY_WAITS, captured = atomic_load(&queue->captured) != NULL;
+    struct copy_op *op = NULL;
+    status = check_waiting(queue, kind);
+    if (status == CUDA_SUCCESS && !(op = make(copy, queue->ctx, sizeof *op)))
+        status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (op && !captured && (copy->to.pageable || (copy->from.pageable && !wait && !stage(op))))
         wait = true;
-    if (wait)
-        status = sim_queue_push_wait(queue, &op->op);
-    else
-        sim_queue_push(queue, &op->op);
+    if (op)
+        status = wait ? sim_queue_push_wait(queue, &op->op) : sim_stream_submit(queue, &op->op);
     sim_queue_put(queue);
     return status;
+}
+
+/* In a graph's node a copy keeps the description that it was made from. */
+struct described_op {
+    struct copy_op copy;
+    CUDA_MEMCPY3D params;
+};
+
+/** A copy as a piece of work that says of itself what params says. */
+CUresult sim_copy_described(const struct sim_copy *copy, const CUDA_MEMCPY3D *params,
+                            const struct CUctx_st *ctx, struct sim_op **work_p)
+{
+    struct described_op *op = (struct described_op *)make(copy, ctx, sizeof *op);
+
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    op->params = *params;
+    *work_p = &op->copy.op;
+    return CUDA_SUCCESS;
+}
+
+/** What a copy is: as it was described, or, if it was captured, by its addresses. */
+void sim_copy_params(const struct sim_op *work, CUDA_MEMCPY3D *params)
+{
+    const struct sim_copy *copy = &((const struct copy_op *)work)->copy;
+
+    if (work->bytes == sizeof(struct described_op)) {
+        *params = ((const struct described_op *)work)->params;
+        return;
+    }
+    *params = (CUDA_MEMCPY3D){
+        .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = copy->from.address,
+        .srcPitch = copy->from.pitch,
+        .srcHeight = copy->from.pitch ? copy->from.slice / copy->from.pitch : 0,
+        .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = copy->to.address,
+        .dstPitch = copy->to.pitch,
+        .dstHeight = copy->to.pitch ? copy->to.slice / copy->to.pitch : 0,
+        .WidthInBytes = copy->width,
+        .Height = copy->height,
+        .Depth = copy->depth,
+    };
 }

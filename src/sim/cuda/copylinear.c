@@ -1,5 +1,6 @@
 /*
- * The one-dimensional copies: between host, device, peers and arrays, with and without waiting, each with its twins.
+ * The one-dimensional copies: between host, device, peers and arrays, with and without waiting, each with its
+ * twins.
  */
 #include "sim.h"
 
@@ -15,7 +16,8 @@ static bool on_host(const struct sim_side *side)
 }
 
 /* The flags say which side may be memory that the driver does not know. */
-static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, unsigned flags, CUstream stream, bool per_thread)
+static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, unsigned flags, CUstream stream,
+                       bool per_thread)
 {
     struct sim_copy copy = {.width = bytes, .height = 1, .depth = 1};
     CUresult status = sim_stream_check(stream, per_thread);
@@ -29,7 +31,10 @@ static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, unsigned 
         return CUDA_ERROR_INVALID_VALUE;
     /* between devices even the waiting forms do not wait */
     bool wait = (flags & WAIT) && (on_host(&copy.to) || on_host(&copy.from));
-    return sim_copy_submit(stream, per_thread, &copy, wait);
+    return sim_copy_submit(stream, per_thread, &copy,
+                           wait           ? SIM_COPY_WAITS
+                           : flags & WAIT ? SIM_COPY_STREAMLESS
+                                          : SIM_COPY_ASYNC);
 }
 
 static CUdeviceptr ptr(const void *host)
@@ -37,7 +42,8 @@ static CUdeviceptr ptr(const void *host)
     return (CUdeviceptr)(uintptr_t)host;
 }
 
-SIM_PAIR(cuMemcpy, ptds, (CUdeviceptr to, CUdeviceptr from, size_t n), linear(to, from, n, ANY | WAIT, NULL, per_thread))
+SIM_PAIR(cuMemcpy, ptds, (CUdeviceptr to, CUdeviceptr from, size_t n),
+         linear(to, from, n, ANY | WAIT, NULL, per_thread))
 SIM_PAIR(cuMemcpyAsync, ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n, CUstream stream),
          linear(to, from, n, ANY, stream, per_thread))
 SIM_PAIR(cuMemcpyHtoD_v2, ptds, (CUdeviceptr to, const void *from, size_t n),
@@ -54,8 +60,8 @@ SIM_PAIR(cuMemcpyDtoDAsync_v2, ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n
          linear(to, from, n, 0, stream, per_thread))
 
 /* Between contexts each side is reached from its own device. */
-static CUresult peer(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from, CUcontext from_handle, size_t bytes,
-                     CUstream stream, bool per_thread)
+static CUresult peer(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from, CUcontext from_handle,
+                     size_t bytes, enum sim_copy_kind kind, CUstream stream, bool per_thread)
 {
     struct sim_copy copy = {.width = bytes, .height = 1, .depth = 1};
     CUresult status = sim_stream_check(stream, per_thread);
@@ -77,14 +83,15 @@ static CUresult peer(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from, CUco
         sim_object_put(to_ctx);
     if (from_ctx)
         sim_object_put(from_ctx);
-    return status != CUDA_SUCCESS || !bytes ? status : sim_copy_submit(stream, per_thread, &copy, false);
+    return status != CUDA_SUCCESS || !bytes ? status : sim_copy_submit(stream, per_thread, &copy, kind);
 }
 
-SIM_PAIR(cuMemcpyPeer, ptds, (CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from, CUcontext from_ctx, size_t n),
-         peer(to, to_ctx, from, from_ctx, n, NULL, per_thread))
+SIM_PAIR(cuMemcpyPeer, ptds,
+         (CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from, CUcontext from_ctx, size_t n),
+         peer(to, to_ctx, from, from_ctx, n, SIM_COPY_STREAMLESS, NULL, per_thread))
 SIM_PAIR(cuMemcpyPeerAsync, ptsz,
          (CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from, CUcontext from_ctx, size_t n, CUstream stream),
-         peer(to, to_ctx, from, from_ctx, n, stream, per_thread))
+         peer(to, to_ctx, from, from_ctx, n, SIM_COPY_ASYNC, stream, per_thread))
 
 /* Offsets into arrays are checked here; an array is one row of bytes for these functions. */
 static CUresult in_array(CUarray handle, size_t offset, size_t bytes, CUdeviceptr *address_p)
@@ -100,8 +107,8 @@ static CUresult in_array(CUarray handle, size_t offset, size_t bytes, CUdevicept
     return CUDA_SUCCESS;
 }
 
-static CUresult to_array(CUarray array, size_t offset, CUdeviceptr from, size_t n, unsigned flags, CUstream stream,
-                         bool per_thread)
+static CUresult to_array(CUarray array, size_t offset, CUdeviceptr from, size_t n, unsigned flags,
+                         CUstream stream, bool per_thread)
 {
     CUdeviceptr to;
     CUresult status = in_array(array, offset, n, &to);
@@ -109,8 +116,8 @@ static CUresult to_array(CUarray array, size_t offset, CUdeviceptr from, size_t 
     return status == CUDA_SUCCESS ? linear(to, from, n, flags, stream, per_thread) : status;
 }
 
-static CUresult from_array(CUdeviceptr to, CUarray array, size_t offset, size_t n, unsigned flags, CUstream stream,
-                           bool per_thread)
+static CUresult from_array(CUdeviceptr to, CUarray array, size_t offset, size_t n, unsigned flags,
+                           CUstream stream, bool per_thread)
 {
     CUdeviceptr from;
     CUresult status = in_array(array, offset, n, &from);
@@ -118,12 +125,14 @@ static CUresult from_array(CUdeviceptr to, CUarray array, size_t offset, size_t 
     return status == CUDA_SUCCESS ? linear(to, from, n, flags, stream, per_thread) : status;
 }
 
-static CUresult between_arrays(CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t n, bool per_thread)
+static CUresult between_arrays(CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t n,
+                               bool per_thread)
 {
     CUdeviceptr address;
     CUresult status = in_array(to, to_offset, n, &address);
 
-    return status == CUDA_SUCCESS ? from_array(address, from, from_offset, n, WAIT, NULL, per_thread) : status;
+    return status == CUDA_SUCCESS ? from_array(address, from, from_offset, n, WAIT, NULL, per_thread)
+                                  : status;
 }
 
 SIM_PAIR(cuMemcpyDtoA_v2, ptds, (CUarray array, size_t offset, CUdeviceptr from, size_t n),
@@ -136,19 +145,21 @@ SIM_PAIR(cuMemcpyAtoH_v2, ptds, (void *to, CUarray array, size_t offset, size_t 
          from_array(ptr(to), array, offset, n, TO_HOST | WAIT, NULL, per_thread))
 SIM_PAIR(cuMemcpyAtoA_v2, ptds, (CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t n),
          between_arrays(to, to_offset, from, from_offset, n, per_thread))
-SIM_PAIR(cuMemcpyHtoAAsync_v2, ptsz, (CUarray array, size_t offset, const void *from, size_t n, CUstream stream),
+SIM_PAIR(cuMemcpyHtoAAsync_v2, ptsz,
+         (CUarray array, size_t offset, const void *from, size_t n, CUstream stream),
          to_array(array, offset, ptr(from), n, FROM_HOST, stream, per_thread))
 SIM_PAIR(cuMemcpyAtoHAsync_v2, ptsz, (void *to, CUarray array, size_t offset, size_t n, CUstream stream),
          from_array(ptr(to), array, offset, n, TO_HOST, stream, per_thread))
 
-/* --- the 32-bit interface: the same, with addresses that cannot be ours ------------------------------------------ */
+/* --- the 32-bit interface: the same, with addresses that cannot be ours
+ * ------------------------------------------ */
 
-#define SIM_NARROW(fn, params, answer)                                                                      \
-    SIM_API(fn) params                                                                                      \
-    {                                                                                                       \
-        const bool per_thread = false;                                                                      \
-        SIM_ENTER(fn);                                                                                      \
-        return answer;                                                                                      \
+#define SIM_NARROW(fn, params, answer)                                                                       \
+    SIM_API(fn) params                                                                                       \
+    {                                                                                                        \
+        const bool per_thread = false;                                                                       \
+        SIM_ENTER(fn);                                                                                       \
+        return answer;                                                                                       \
     }
 
 SIM_NARROW(cuMemcpyHtoD, (CUdeviceptr_v1 to, const void *from, unsigned n),

@@ -2,7 +2,7 @@
  * Copies with a shape: two and three dimensions, between any of host, device, array and unified addresses.
  * The two-dimensional and the 32-bit descriptions are widened to the three-dimensional one.
  */
-#include "sim.h"
+#include "graph.h"
 
 static CUdeviceptr ptr(const void *host)
 {
@@ -18,7 +18,8 @@ struct side_desc {
     unsigned devices;
 };
 
-static CUresult resolve(const struct side_desc *desc, struct sim_copy *copy, struct sim_side *side, bool write)
+static CUresult resolve(const struct side_desc *desc, struct sim_copy *copy, struct sim_side *side,
+                        bool write)
 {
     size_t pitch = desc->pitch ? desc->pitch : desc->x + copy->width;
     size_t slice = pitch * (desc->height ? desc->height : desc->y + copy->height), array_bytes = 0;
@@ -55,26 +56,46 @@ static bool is_host(const struct sim_side *side)
     return host;
 }
 
-static CUresult shaped(const CUDA_MEMCPY3D *c, unsigned to_devices, unsigned from_devices, bool wait, CUstream stream,
-                       bool per_thread)
+/* What a description says, checked. */
+static CUresult describe(const CUDA_MEMCPY3D *c, unsigned to_devices, unsigned from_devices,
+                         struct sim_copy *copy)
 {
-    struct sim_copy copy = {.width = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
-    CUresult status = sim_stream_check(stream, per_thread);
-
-    if (status != CUDA_SUCCESS || !copy.width || !copy.height || !copy.depth)
-        return status;
+    *copy = (struct sim_copy){.width = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
     if (c->srcLOD || c->dstLOD)
         return CUDA_ERROR_INVALID_VALUE;
-    struct side_desc to = {c->dstMemoryType, ptr(c->dstHost), c->dstDevice, c->dstArray, c->dstXInBytes, c->dstY,
-                           c->dstZ, c->dstPitch, c->dstHeight, to_devices};
-    struct side_desc from = {c->srcMemoryType, ptr(c->srcHost), c->srcDevice, c->srcArray, c->srcXInBytes, c->srcY,
-                             c->srcZ, c->srcPitch, c->srcHeight, from_devices};
-    status = resolve(&to, &copy, &copy.to, true);
-    if (status == CUDA_SUCCESS)
-        status = resolve(&from, &copy, &copy.from, false);
+    struct side_desc to = {c->dstMemoryType, ptr(c->dstHost), c->dstDevice, c->dstArray,  c->dstXInBytes,
+                           c->dstY,          c->dstZ,         c->dstPitch,  c->dstHeight, to_devices};
+    struct side_desc from = {c->srcMemoryType, ptr(c->srcHost), c->srcDevice, c->srcArray,  c->srcXInBytes,
+                             c->srcY,          c->srcZ,         c->srcPitch,  c->srcHeight, from_devices};
+    CUresult status = resolve(&to, copy, &copy->to, true);
+    return status == CUDA_SUCCESS ? resolve(&from, copy, &copy->from, false) : status;
+}
+
+static CUresult shaped(const CUDA_MEMCPY3D *c, unsigned to_devices, unsigned from_devices, bool wait,
+                       CUstream stream, bool per_thread)
+{
+    CUresult status = sim_stream_check(stream, per_thread);
+    struct sim_copy copy;
+
+    if (status != CUDA_SUCCESS || !c->WidthInBytes || !c->Height || !c->Depth)
+        return status;
+    status = describe(c, to_devices, from_devices, &copy);
     if (status != CUDA_SUCCESS)
         return status;
-    return sim_copy_submit(stream, per_thread, &copy, wait && (is_host(&copy.to) || is_host(&copy.from)));
+    enum sim_copy_kind kind = !wait ? SIM_COPY_ASYNC : SIM_COPY_STREAMLESS;
+    if (wait && (is_host(&copy.to) || is_host(&copy.from)))
+        kind = SIM_COPY_WAITS;
+    return sim_copy_submit(stream, per_thread, &copy, kind);
+}
+
+CUresult sim_copy_work(const CUDA_MEMCPY3D *params, struct CUctx_st *ctx, struct sim_op **work_p)
+{
+    struct sim_copy copy;
+
+    if (!params->WidthInBytes || !params->Height || !params->Depth)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult status = describe(params, 0, 0, &copy);
+    return status == CUDA_SUCCESS ? sim_copy_described(&copy, params, ctx, work_p) : status;
 }
 
 static CUresult shaped_3d(const CUDA_MEMCPY3D *c, bool wait, CUstream stream, bool per_thread)
@@ -87,10 +108,22 @@ static CUresult shaped_2d(const CUDA_MEMCPY2D *c, bool wait, CUstream stream, bo
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
     CUDA_MEMCPY3D wide = {
-        .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
-        .srcDevice = c->srcDevice, .srcArray = c->srcArray, .srcPitch = c->srcPitch, .dstXInBytes = c->dstXInBytes,
-        .dstY = c->dstY, .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost, .dstDevice = c->dstDevice,
-        .dstArray = c->dstArray, .dstPitch = c->dstPitch, .WidthInBytes = c->WidthInBytes, .Height = c->Height,
+        .srcXInBytes = c->srcXInBytes,
+        .srcY = c->srcY,
+        .srcMemoryType = c->srcMemoryType,
+        .srcHost = c->srcHost,
+        .srcDevice = c->srcDevice,
+        .srcArray = c->srcArray,
+        .srcPitch = c->srcPitch,
+        .dstXInBytes = c->dstXInBytes,
+        .dstY = c->dstY,
+        .dstMemoryType = c->dstMemoryType,
+        .dstHost = c->dstHost,
+        .dstDevice = c->dstDevice,
+        .dstArray = c->dstArray,
+        .dstPitch = c->dstPitch,
+        .WidthInBytes = c->WidthInBytes,
+        .Height = c->Height,
         .Depth = 1,
     };
     return shaped(&wide, 0, 0, wait, stream, per_thread);
@@ -98,9 +131,11 @@ static CUresult shaped_2d(const CUDA_MEMCPY2D *c, bool wait, CUstream stream, bo
 
 SIM_PAIR(cuMemcpy2D_v2, ptds, (const CUDA_MEMCPY2D *c), shaped_2d(c, true, NULL, per_thread))
 SIM_PAIR(cuMemcpy2DUnaligned_v2, ptds, (const CUDA_MEMCPY2D *c), shaped_2d(c, true, NULL, per_thread))
-SIM_PAIR(cuMemcpy2DAsync_v2, ptsz, (const CUDA_MEMCPY2D *c, CUstream stream), shaped_2d(c, false, stream, per_thread))
+SIM_PAIR(cuMemcpy2DAsync_v2, ptsz, (const CUDA_MEMCPY2D *c, CUstream stream),
+         shaped_2d(c, false, stream, per_thread))
 SIM_PAIR(cuMemcpy3D_v2, ptds, (const CUDA_MEMCPY3D *c), shaped_3d(c, true, NULL, per_thread))
-SIM_PAIR(cuMemcpy3DAsync_v2, ptsz, (const CUDA_MEMCPY3D *c, CUstream stream), shaped_3d(c, false, stream, per_thread))
+SIM_PAIR(cuMemcpy3DAsync_v2, ptsz, (const CUDA_MEMCPY3D *c, CUstream stream),
+         shaped_3d(c, false, stream, per_thread))
 
 /* The device of a context handle as a mask, 0 if it is none. */
 static unsigned device_of(CUcontext handle)
@@ -120,36 +155,56 @@ static CUresult shaped_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool p
     if (!to || !from)
         return c ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     CUDA_MEMCPY3D plain = {
-        .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcZ = c->srcZ, .srcLOD = c->srcLOD,
-        .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost, .srcDevice = c->srcDevice, .srcArray = c->srcArray,
-        .srcPitch = c->srcPitch, .srcHeight = c->srcHeight, .dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
-        .dstZ = c->dstZ, .dstLOD = c->dstLOD, .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost,
-        .dstDevice = c->dstDevice, .dstArray = c->dstArray, .dstPitch = c->dstPitch, .dstHeight = c->dstHeight,
-        .WidthInBytes = c->WidthInBytes, .Height = c->Height, .Depth = c->Depth,
+        .srcXInBytes = c->srcXInBytes,
+        .srcY = c->srcY,
+        .srcZ = c->srcZ,
+        .srcLOD = c->srcLOD,
+        .srcMemoryType = c->srcMemoryType,
+        .srcHost = c->srcHost,
+        .srcDevice = c->srcDevice,
+        .srcArray = c->srcArray,
+        .srcPitch = c->srcPitch,
+        .srcHeight = c->srcHeight,
+        .dstXInBytes = c->dstXInBytes,
+        .dstY = c->dstY,
+        .dstZ = c->dstZ,
+        .dstLOD = c->dstLOD,
+        .dstMemoryType = c->dstMemoryType,
+        .dstHost = c->dstHost,
+        .dstDevice = c->dstDevice,
+        .dstArray = c->dstArray,
+        .dstPitch = c->dstPitch,
+        .dstHeight = c->dstHeight,
+        .WidthInBytes = c->WidthInBytes,
+        .Height = c->Height,
+        .Depth = c->Depth,
     };
     return shaped(&plain, to, from, false, stream, per_thread);
 }
 
 SIM_PAIR(cuMemcpy3DPeer, ptds, (const CUDA_MEMCPY3D_PEER *c), shaped_peer(c, NULL, per_thread))
-SIM_PAIR(cuMemcpy3DPeerAsync, ptsz, (const CUDA_MEMCPY3D_PEER *c, CUstream stream), shaped_peer(c, stream, per_thread))
+SIM_PAIR(cuMemcpy3DPeerAsync, ptsz, (const CUDA_MEMCPY3D_PEER *c, CUstream stream),
+         shaped_peer(c, stream, per_thread))
 
-/* --- many copies in one call: one after the other on the stream ---------------------------------------------------- */
+/* --- many copies in one call: one after the other on the stream
+ * ---------------------------------------------------- */
 
-static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, const CUmemcpyAttributes *attributes,
-                      const size_t *firsts, size_t attribute_count, size_t *failed_p, CUstream stream, bool per_thread)
+static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+                      const CUmemcpyAttributes *attributes, const size_t *firsts, size_t attribute_count,
+                      size_t *failed_p, CUstream stream, bool per_thread)
 {
     CUresult status = sim_stream_check(stream, per_thread);
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!to || !from || !bytes || !count || !attributes || !firsts || !attribute_count || attribute_count > count ||
-        firsts[0] || (!stream && !per_thread) || stream == CU_STREAM_LEGACY)
+    if (!to || !from || !bytes || !count || !attributes || !firsts || !attribute_count ||
+        attribute_count > count || firsts[0] || (!stream && !per_thread) || stream == CU_STREAM_LEGACY)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         struct sim_copy copy = {.width = bytes[i], .height = 1, .depth = 1};
         bool good = bytes[i] && sim_copy_side(&copy.to, to[i], bytes[i], bytes[i], &copy, true) &&
                     sim_copy_side(&copy.from, from[i], bytes[i], bytes[i], &copy, false);
-        status = good ? sim_copy_submit(stream, per_thread, &copy, false) : CUDA_ERROR_INVALID_VALUE;
+        status = good ? sim_copy_submit(stream, per_thread, &copy, SIM_COPY_ASYNC) : CUDA_ERROR_INVALID_VALUE;
         if (status != CUDA_SUCCESS) {
             if (failed_p)
                 *failed_p = i;
@@ -160,23 +215,25 @@ static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t 
 }
 
 SIM_PAIR(cuMemcpyBatchAsync, ptsz,
-         (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes, size_t *firsts,
-          size_t attribute_count, size_t *failed_p, CUstream stream),
+         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
+          size_t *firsts, size_t attribute_count, size_t *failed_p, CUstream stream),
          batch(to, from, bytes, count, attributes, firsts, attribute_count, failed_p, stream, per_thread))
 SIM_PAIR(cuMemcpyBatchAsync_v2, ptsz,
-         (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes, size_t *firsts,
-          size_t attribute_count, CUstream stream),
+         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
+          size_t *firsts, size_t attribute_count, CUstream stream),
          batch(to, from, bytes, count, attributes, firsts, attribute_count, NULL, stream, per_thread))
 
-/* --- the 32-bit interface --------------------------------------------------------------------------------------------- */
+/* --- the 32-bit interface
+ * --------------------------------------------------------------------------------------------- */
 
 static CUresult narrow_2d(const CUDA_MEMCPY2D_v1 *c, bool wait, CUstream stream)
 {
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_MEMCPY2D wide = {c->srcXInBytes, c->srcY, c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcPitch,
-                          c->dstXInBytes, c->dstY, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch,
-                          c->WidthInBytes, c->Height};
+    CUDA_MEMCPY2D wide = {c->srcXInBytes, c->srcY,          c->srcMemoryType, c->srcHost,
+                          c->srcDevice,   c->srcArray,      c->srcPitch,      c->dstXInBytes,
+                          c->dstY,        c->dstMemoryType, c->dstHost,       c->dstDevice,
+                          c->dstArray,    c->dstPitch,      c->WidthInBytes,  c->Height};
     return shaped_2d(&wide, wait, stream, false);
 }
 
@@ -185,12 +242,29 @@ static CUresult narrow_3d(const CUDA_MEMCPY3D_v1 *c, bool wait, CUstream stream)
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
     CUDA_MEMCPY3D wide = {
-        .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcZ = c->srcZ, .srcLOD = c->srcLOD,
-        .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost, .srcDevice = c->srcDevice, .srcArray = c->srcArray,
-        .srcPitch = c->srcPitch, .srcHeight = c->srcHeight, .dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
-        .dstZ = c->dstZ, .dstLOD = c->dstLOD, .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost,
-        .dstDevice = c->dstDevice, .dstArray = c->dstArray, .dstPitch = c->dstPitch, .dstHeight = c->dstHeight,
-        .WidthInBytes = c->WidthInBytes, .Height = c->Height, .Depth = c->Depth,
+        .srcXInBytes = c->srcXInBytes,
+        .srcY = c->srcY,
+        .srcZ = c->srcZ,
+        .srcLOD = c->srcLOD,
+        .srcMemoryType = c->srcMemoryType,
+        .srcHost = c->srcHost,
+        .srcDevice = c->srcDevice,
+        .srcArray = c->srcArray,
+        .srcPitch = c->srcPitch,
+        .srcHeight = c->srcHeight,
+        .dstXInBytes = c->dstXInBytes,
+        .dstY = c->dstY,
+        .dstZ = c->dstZ,
+        .dstLOD = c->dstLOD,
+        .dstMemoryType = c->dstMemoryType,
+        .dstHost = c->dstHost,
+        .dstDevice = c->dstDevice,
+        .dstArray = c->dstArray,
+        .dstPitch = c->dstPitch,
+        .dstHeight = c->dstHeight,
+        .WidthInBytes = c->WidthInBytes,
+        .Height = c->Height,
+        .Depth = c->Depth,
     };
     return shaped(&wide, 0, 0, wait, stream, false);
 }

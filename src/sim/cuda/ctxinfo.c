@@ -76,6 +76,12 @@ SIM_API(cuCtxGetApiVersion)(CUcontext handle, unsigned *version_p)
 
 static CUresult synchronize(struct CUctx_st *ctx)
 {
+    CUresult status = sim_capture_check_context(ctx);
+
+    if (status == CUDA_SUCCESS)
+        status = sim_unsafe();
+    if (status != CUDA_SUCCESS)
+        return status;
     sim_context_drain(ctx);
     sim_pool_settle(ctx->device);
     return sim_context_error(ctx);
@@ -170,7 +176,8 @@ SIM_API(cuCtxSetSharedMemConfig)(CUsharedconfig config)
 {
     SIM_ENTER_CTX(cuCtxSetSharedMemConfig);
     (void)ctx;
-    return (unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return (unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
+                                                                        : CUDA_SUCCESS;
 }
 
 SIM_API(cuCtxResetPersistingL2Cache)(void)

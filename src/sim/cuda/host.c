@@ -1,6 +1,7 @@
 /*
- * Host memory that the driver knows: pinned, registered, and managed. Pinned and managed memory lie in an arena of their
- * own, so that what was freed is an error for a copy and not a crash; a pointer is the same on host and device.
+ * Host memory that the driver knows: pinned, registered, and managed. Pinned and managed memory lie in an
+ * arena of their own, so that what was freed is an error for a copy and not a crash; a pointer is the same on
+ * host and device.
  */
 #include <stdlib.h>
 
@@ -12,7 +13,8 @@
 static struct sim_arena host_arena = {.fd = -1};
 
 /* Memory that belongs to a context, in the host's arena. */
-static CUresult take(struct CUctx_st *ctx, enum sim_block_kind kind, size_t bytes, unsigned flags, struct sim_block **block_p)
+static CUresult take(struct CUctx_st *ctx, enum sim_block_kind kind, size_t bytes, unsigned flags,
+                     struct sim_block **block_p)
 {
     size_t taken = (bytes + HOST_PAGE - 1) & ~(HOST_PAGE - 1), offset;
     CUresult status = CUDA_SUCCESS;
@@ -52,7 +54,8 @@ static void give_locked(struct sim_block *block)
 
 static CUresult alloc_pinned(void **pointer_p, size_t bytes, unsigned flags)
 {
-    const unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    const unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     struct CUctx_st *ctx;
     struct sim_block *block;
     CUresult status = sim_context_current(&ctx);
@@ -61,6 +64,7 @@ static CUresult alloc_pinned(void **pointer_p, size_t bytes, unsigned flags)
         return status;
     if (!pointer_p || !bytes || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
+    SIM_REFUSE_UNSAFE();
     status = take(ctx, SIM_BLOCK_HOST, bytes, flags, &block);
     if (status == CUDA_SUCCESS)
         *pointer_p = (void *)block->range.start;
@@ -90,6 +94,7 @@ SIM_API(cuMemFreeHost)(void *pointer)
     SIM_ENTER_CTX(cuMemFreeHost);
     if (!pointer)
         return CUDA_SUCCESS;
+    SIM_REFUSE_UNSAFE();
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base((uintptr_t)pointer);
     bool ours = block && block->kind == SIM_BLOCK_HOST;
@@ -107,8 +112,8 @@ SIM_API(cuMemFreeHost)(void *pointer)
 
 static CUresult register_memory(void *pointer, size_t bytes, unsigned flags)
 {
-    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
-                           CU_MEMHOSTREGISTER_READ_ONLY;
+    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                           CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     struct CUctx_st *ctx;
     CUresult status = sim_context_current(&ctx);
 
@@ -118,6 +123,7 @@ static CUresult register_memory(void *pointer, size_t bytes, unsigned flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
         return CUDA_ERROR_NOT_SUPPORTED;
+    SIM_REFUSE_UNSAFE();
     sim_memory_write_lock();
     struct sim_block *block = NULL;
     if (sim_block_in_windows((uintptr_t)pointer))
@@ -150,6 +156,7 @@ SIM_API(cuMemHostRegister)(void *pointer, size_t bytes, unsigned flags)
 SIM_API(cuMemHostUnregister)(void *pointer)
 {
     SIM_ENTER_CTX(cuMemHostUnregister);
+    SIM_REFUSE_UNSAFE();
     CUresult status = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 
     if (!pointer)
@@ -170,7 +177,9 @@ static struct sim_block *known_host(const void *pointer)
 {
     struct sim_block *block = sim_block_at((uintptr_t)pointer);
 
-    return block && !block->claimed && (block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED) ? block : NULL;
+    return block && !block->claimed && (block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED)
+               ? block
+               : NULL;
 }
 
 SIM_API(cuMemHostGetDevicePointer_v2)(CUdeviceptr *address_p, void *pointer, unsigned flags)
@@ -224,6 +233,7 @@ SIM_API(cuMemHostGetFlags)(unsigned *flags_p, void *pointer)
 SIM_API(cuMemAllocManaged)(CUdeviceptr *address_p, size_t bytes, unsigned flags)
 {
     SIM_ENTER_CTX(cuMemAllocManaged);
+    SIM_REFUSE_UNSAFE();
     struct sim_block *block;
 
     if (!address_p || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
@@ -272,8 +282,9 @@ void sim_host_drop_context(struct CUctx_st *ctx)
     sim_memory_write_lock();
     for (struct sim_block *block = sim_block_next(NULL), *next; block; block = next) {
         next = sim_block_next(block);
-        if (block->ctx_id == ctx->id && (block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED ||
-                                         block->kind == SIM_BLOCK_MANAGED))
+        if (block->ctx_id == ctx->id &&
+            (block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED ||
+             block->kind == SIM_BLOCK_MANAGED))
             give_locked(block);
     }
     sim_memory_unlock();

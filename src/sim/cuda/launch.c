@@ -3,6 +3,7 @@
  * body.c it reads and writes nothing.
  */
 #include "code.h"
+#include "graph.h"
 
 #define THREADS_BLOCK 1024U
 #define DIM_Z_MOST    64U
@@ -15,8 +16,11 @@ struct shape {
 
 struct kernel_op {
     struct sim_op op;
+    CUfunction function; /* as the program gave it; for its own questions */
+    struct shape shape;
     const struct sim_body *body; /* NULL: it touches nothing */
     uint64_t arguments[SIM_BODY_ARGUMENTS];
+    void *pointers[SIM_BODY_ARGUMENTS]; /* to them, in the form in which they were passed */
 };
 
 static CUresult run_kernel(struct sim_op *op, struct sim_queue *queue)
@@ -40,16 +44,14 @@ static bool is_possible(const struct shape *shape)
            block[2] <= DIM_Z_MOST && threads <= THREADS_BLOCK;
 }
 
-static CUresult launch(CUfunction handle, const struct shape *shape, CUstream stream, bool per_thread,
-                       void **parameters, void **extra)
+/* A launch as a piece of work, checked. */
+static CUresult make(CUfunction handle, const struct shape *shape, struct CUctx_st *ctx, void **parameters,
+                     void **extra, struct sim_op **work_p)
 {
-    struct kernel_op plan = {.body = NULL};
+    struct kernel_op plan = {.function = handle, .shape = *shape};
     struct sim_function *function;
-    struct CUctx_st *ctx;
-    CUresult status = sim_context_current(&ctx);
+    CUresult status = sim_function_get(handle, ctx, &function);
 
-    if (status == CUDA_SUCCESS)
-        status = sim_function_get(handle, ctx, &function);
     if (status != CUDA_SUCCESS)
         return status;
     plan.body = sim_body_find(function->name);
@@ -61,11 +63,61 @@ static CUresult launch(CUfunction handle, const struct shape *shape, CUstream st
     if (status != CUDA_SUCCESS)
         return status;
     struct kernel_op *op = sim_op_new(sizeof *op, run_kernel);
-    if (op) {
-        plan.op = op->op;
-        *op = plan;
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    plan.op = op->op;
+    plan.op.node = CU_GRAPH_NODE_TYPE_KERNEL;
+    *op = plan;
+    *work_p = &op->op;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUfunction handle, const struct shape *shape, CUstream stream, bool per_thread,
+                       void **parameters, void **extra)
+{
+    struct sim_op *work = NULL;
+    struct CUctx_st *ctx;
+    CUresult status = sim_context_current(&ctx);
+
+    if (status == CUDA_SUCCESS)
+        status = make(handle, shape, ctx, parameters, extra, &work);
+    return status == CUDA_SUCCESS ? sim_stream_enqueue(stream, per_thread, work) : status;
+}
+
+CUresult sim_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct CUctx_st *ctx, struct sim_op **work_p)
+{
+    const struct shape shape = {{params->gridDimX, params->gridDimY, params->gridDimZ},
+                                {params->blockDimX, params->blockDimY, params->blockDimZ},
+                                params->sharedMemBytes};
+
+    return make(params->func ? params->func : (CUfunction)params->kern, &shape, ctx, params->kernelParams,
+                params->extra, work_p);
+}
+
+/** What a launch was. The arguments of a kernel that touches nothing are not known: there are none. */
+void sim_kernel_params(const struct sim_op *work, CUDA_KERNEL_NODE_PARAMS *params)
+{
+    struct kernel_op *kernel = (struct kernel_op *)(uintptr_t)work;
+    struct sim_function *function = sim_object_get(kernel->function, SIM_KERNEL);
+    const struct shape *shape = &kernel->shape;
+
+    *params = (CUDA_KERNEL_NODE_PARAMS){
+        .func = function ? NULL : kernel->function,
+        .kern = function ? (CUkernel)kernel->function : NULL,
+        .gridDimX = shape->grid[0],
+        .gridDimY = shape->grid[1],
+        .gridDimZ = shape->grid[2],
+        .blockDimX = shape->block[0],
+        .blockDimY = shape->block[1],
+        .blockDimZ = shape->block[2],
+        .sharedMemBytes = shape->shared_bytes,
+    };
+    if (function)
+        sim_object_put(function);
+    for (unsigned i = 0; kernel->body && i < kernel->body->count; i++) {
+        kernel->pointers[i] = &kernel->arguments[i];
+        params->kernelParams = kernel->pointers;
     }
-    return sim_stream_enqueue(stream, per_thread, (struct sim_op *)op);
 }
 
 static CUresult launch_configured(const CUlaunchConfig *config, CUfunction handle, bool per_thread,

@@ -3,12 +3,14 @@ sim_PROGRAMS += libcuda.so.1
 libcuda_so_1_SOURCES = \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
+	src/gpu/abi/cuda_graph.h src/gpu/abi/cuda_graph_fn.h \
 	src/sim/cuda/arena.c \
 	src/sim/cuda/array.c \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/block.c \
 	src/sim/cuda/body.c \
 	src/sim/cuda/capture.c \
+	src/sim/cuda/captureapi.c \
 	src/sim/cuda/code.h \
 	src/sim/cuda/config.c \
 	src/sim/cuda/context.c \
@@ -18,9 +20,22 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/ctxinfo.c \
 	src/sim/cuda/device.c \
 	src/sim/cuda/event.c \
+	src/sim/cuda/event.h \
+	src/sim/cuda/eventwait.c \
 	src/sim/cuda/exports.def \
 	src/sim/cuda/fault.c \
 	src/sim/cuda/function.c \
+	src/sim/cuda/graph.c \
+	src/sim/cuda/graph.h \
+	src/sim/cuda/graphedge.c \
+	src/sim/cuda/graphexec.c \
+	src/sim/cuda/graphexec.h \
+	src/sim/cuda/graphlaunch.c \
+	src/sim/cuda/graphmem.c \
+	src/sim/cuda/graphmemapi.c \
+	src/sim/cuda/graphnode.c \
+	src/sim/cuda/graphtype.c \
+	src/sim/cuda/graphupdate.c \
 	src/sim/cuda/heap.c \
 	src/sim/cuda/host.c \
 	src/sim/cuda/hostfn.c \
@@ -37,6 +52,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/memset.c \
 	src/sim/cuda/module.c \
 	src/sim/cuda/object.c \
+	src/sim/cuda/op.c \
 	src/sim/cuda/peer.c \
 	src/sim/cuda/pointer.c \
 	src/sim/cuda/pool.c \
@@ -54,6 +70,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/stream.c \
 	src/sim/cuda/stubs.c \
 	src/sim/cuda/thread.c \
+	src/sim/cuda/userobj.c \
 	src/sim/cuda/vmm.c \
 	src/sim/cuda/vmm.h \
 	src/sim/cuda/vmmmap.c \

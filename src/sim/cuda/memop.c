@@ -1,21 +1,28 @@
 /*
- * Stream memory operations: a stream that waits for a word in memory, or writes one. A wait ends when the host, another
- * stream or another process has written what it waits for, and not before: a program can hang itself with it, as on
- * hardware. The word is looked at under the memory lock, a moment at a time.
+ * Stream memory operations: a stream that waits for a word in memory, or writes one. A wait ends when the
+ * host, another stream or another process has written what it waits for, and not before: a program can hang
+ * itself with it, as on hardware. The word is looked at under the memory lock, a moment at a time.
  */
 #include <string.h>
 
-#include "sim.h"
+#include "graph.h"
 
 #define FIRST_PAUSE_NS 2000
 #define LAST_PAUSE_NS  400000
+#define MOST           256U /* in one batch */
 
 struct mem_op {
-    struct sim_op op;
     bool write;
     CUdeviceptr address;
     unsigned bytes, compare;
     uint64_t value;
+};
+
+/* Several in a row, as they were asked for. */
+struct batch_op {
+    struct sim_op op;
+    unsigned count;
+    CUstreamBatchMemOpParams params[];
 };
 
 static bool met(const struct mem_op *op, uint64_t seen)
@@ -30,7 +37,7 @@ static bool met(const struct mem_op *op, uint64_t seen)
     case CU_STREAM_WAIT_VALUE_AND:
         return (seen & op->value) != 0;
     default:
-        return (op->bytes == 4 ? (uint32_t)~(seen | op->value) : ~(seen | op->value)) != 0;
+        return (op->bytes == 4 ? (uint32_t) ~(seen | op->value) : ~(seen | op->value)) != 0;
     }
 }
 
@@ -52,9 +59,8 @@ static bool touch(const struct mem_op *op, unsigned devices, uint64_t *seen_p)
     return there;
 }
 
-static CUresult run_mem_op(struct sim_op *base, struct sim_queue *queue)
+static CUresult run_one(const struct mem_op *op, struct sim_queue *queue)
 {
-    struct mem_op *op = (struct mem_op *)base;
     unsigned devices = 1U << queue->ctx->device->ordinal;
     uint64_t seen = 0, pause = FIRST_PAUSE_NS;
 
@@ -70,89 +76,136 @@ static CUresult run_mem_op(struct sim_op *base, struct sim_queue *queue)
     }
 }
 
-static CUresult check(const struct mem_op *op, unsigned flags)
+/* What one of a batch says; false for a barrier, which is nothing: the work of a stream is ordered anyway. */
+static bool read_one(const CUstreamBatchMemOpParams *params, struct mem_op *op)
 {
-    unsigned known = op->write ? CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER : CU_STREAM_WAIT_VALUE_NOR;
+    switch ((int)params->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        *op = (struct mem_op){false, params->waitValue.address, 4, params->waitValue.flags,
+                              params->waitValue.value};
+        return true;
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        *op = (struct mem_op){false, params->waitValue.address, 8, params->waitValue.flags,
+                              params->waitValue.value64};
+        return true;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        *op = (struct mem_op){true, params->writeValue.address, 4, params->writeValue.flags,
+                              params->writeValue.value};
+        return true;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        *op = (struct mem_op){true, params->writeValue.address, 8, params->writeValue.flags,
+                              params->writeValue.value64};
+        return true;
+    default:
+        return false;
+    }
+}
 
-    if (op->address % op->bytes || (flags & ~known))
-        return (flags & ~known) == CU_STREAM_WAIT_VALUE_FLUSH && !op->write ? CUDA_ERROR_NOT_SUPPORTED
-                                                                            : CUDA_ERROR_INVALID_VALUE;
+static CUresult run_batch(struct sim_op *base, struct sim_queue *queue)
+{
+    const struct batch_op *batch = (struct batch_op *)base;
+    CUresult status = CUDA_SUCCESS;
+    struct mem_op op;
+
+    for (unsigned i = 0; i < batch->count && status == CUDA_SUCCESS; i++)
+        if (read_one(&batch->params[i], &op))
+            status = run_one(&op, queue);
+    return status;
+}
+
+static CUresult check_one(const CUstreamBatchMemOpParams *params)
+{
+    struct mem_op op;
+
+    if (params->operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!read_one(params, &op))
+        return params->operation == CU_STREAM_MEM_OP_BARRIER ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    unsigned unknown =
+        op.compare & ~(op.write ? CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER : CU_STREAM_WAIT_VALUE_NOR);
+    if (unknown)
+        return unknown == CU_STREAM_WAIT_VALUE_FLUSH && !op.write ? CUDA_ERROR_NOT_SUPPORTED
+                                                                  : CUDA_ERROR_INVALID_VALUE;
+    if (op.address % op.bytes)
+        return CUDA_ERROR_INVALID_VALUE;
     sim_memory_read_lock();
-    bool good = sim_block_at(op->address) && sim_block_covers(op->address, op->bytes, 0, op->write);
+    bool good = sim_block_at(op.address) && sim_block_covers(op.address, op.bytes, 0, op.write);
     sim_memory_unlock();
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult submit(CUstream stream, bool per_thread, bool write, CUdeviceptr address, unsigned bytes, uint64_t value,
+CUresult sim_batch_work(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct sim_op **work_p)
+{
+    unsigned count = params->count;
+    CUresult status = params->paramArray && count && count <= MOST && !params->flags
+                          ? CUDA_SUCCESS
+                          : CUDA_ERROR_INVALID_VALUE;
+
+    for (unsigned i = 0; status == CUDA_SUCCESS && i < count; i++)
+        status = check_one(&params->paramArray[i]);
+    if (status != CUDA_SUCCESS)
+        return status;
+    struct batch_op *batch = sim_op_new(sizeof *batch + count * sizeof batch->params[0], run_batch);
+    if (!batch)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    batch->op.node = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+    batch->count = count;
+    memcpy(batch->params, params->paramArray, count * sizeof batch->params[0]);
+    *work_p = &batch->op;
+    return CUDA_SUCCESS;
+}
+
+void sim_batch_params(const struct sim_op *work, CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    struct batch_op *batch = (struct batch_op *)(uintptr_t)work;
+
+    *params = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.count = batch->count, .paramArray = batch->params};
+}
+
+static CUresult submit(CUstream stream, bool per_thread, unsigned count, CUstreamBatchMemOpParams *params,
                        unsigned flags)
 {
-    struct mem_op plan = {.write = write, .address = address, .bytes = bytes, .value = value, .compare = flags};
+    struct sim_op *work;
     CUresult status = sim_stream_check(stream, per_thread);
 
     if (status == CUDA_SUCCESS)
-        status = check(&plan, flags);
-    if (status != CUDA_SUCCESS)
-        return status;
-    struct mem_op *op = sim_op_new(sizeof *op, run_mem_op);
-    if (op) {
-        plan.op = op->op;
-        *op = plan;
-    }
-    return sim_stream_enqueue(stream, per_thread, (struct sim_op *)op);
+        status = sim_batch_work(
+            &(CUDA_BATCH_MEM_OP_NODE_PARAMS){.count = count, .paramArray = params, .flags = flags}, &work);
+    return status == CUDA_SUCCESS ? sim_stream_enqueue(stream, per_thread, work) : status;
 }
 
-#define SIM_MEM_OP(fn, type, write)                                                                         \
-    SIM_PAIR(fn, ptsz, (CUstream stream, CUdeviceptr address, type value, unsigned flags),                  \
-             submit(stream, per_thread, write, address, sizeof value, value, flags))
-
-SIM_MEM_OP(cuStreamWaitValue32, cuuint32_t, false)
-SIM_MEM_OP(cuStreamWaitValue32_v2, cuuint32_t, false)
-SIM_MEM_OP(cuStreamWaitValue64, cuuint64_t, false)
-SIM_MEM_OP(cuStreamWaitValue64_v2, cuuint64_t, false)
-SIM_MEM_OP(cuStreamWriteValue32, cuuint32_t, true)
-SIM_MEM_OP(cuStreamWriteValue32_v2, cuuint32_t, true)
-SIM_MEM_OP(cuStreamWriteValue64, cuuint64_t, true)
-SIM_MEM_OP(cuStreamWriteValue64_v2, cuuint64_t, true)
-
-static CUresult one_of_batch(CUstream stream, bool per_thread, const CUstreamBatchMemOpParams *params)
+static CUresult submit_one(CUstream stream, bool per_thread, CUstreamBatchMemOpType operation,
+                           CUdeviceptr address, uint64_t value, unsigned flags)
 {
-    switch ((int)params->operation) {
-    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-        return submit(stream, per_thread, false, params->waitValue.address, 4, params->waitValue.value,
-                      params->waitValue.flags);
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        return submit(stream, per_thread, false, params->waitValue.address, 8, params->waitValue.value64,
-                      params->waitValue.flags);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        return submit(stream, per_thread, true, params->writeValue.address, 4, params->writeValue.value,
-                      params->writeValue.flags);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return submit(stream, per_thread, true, params->writeValue.address, 8, params->writeValue.value64,
-                      params->writeValue.flags);
-    case CU_STREAM_MEM_OP_BARRIER:
-        return CUDA_SUCCESS; /* work of a stream is ordered anyway */
-    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    CUstreamBatchMemOpParams params;
+
+    memset(&params, 0, sizeof params);
+    params.operation = operation;
+    params.waitValue.address = address; /* both forms have one layout */
+    params.waitValue.flags = flags;
+    if (operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+        params.waitValue.value64 = value;
+    else
+        params.waitValue.value = (cuuint32_t)value;
+    return submit(stream, per_thread, 1, &params, 0);
 }
 
-static CUresult batch(CUstream stream, bool per_thread, unsigned count, const CUstreamBatchMemOpParams *params,
-                      unsigned flags)
-{
-    CUresult status = sim_stream_check(stream, per_thread);
+#define SIM_MEM_OP(fn, type, operation)                                                                      \
+    SIM_PAIR(fn, ptsz, (CUstream stream, CUdeviceptr address, type value, unsigned flags),                   \
+             submit_one(stream, per_thread, operation, address, value, flags))
 
-    if (status == CUDA_SUCCESS && (!params || !count || count > 256 || flags))
-        status = CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < count && status == CUDA_SUCCESS; i++)
-        status = one_of_batch(stream, per_thread, &params[i]);
-    return status;
-}
+SIM_MEM_OP(cuStreamWaitValue32, cuuint32_t, CU_STREAM_MEM_OP_WAIT_VALUE_32)
+SIM_MEM_OP(cuStreamWaitValue32_v2, cuuint32_t, CU_STREAM_MEM_OP_WAIT_VALUE_32)
+SIM_MEM_OP(cuStreamWaitValue64, cuuint64_t, CU_STREAM_MEM_OP_WAIT_VALUE_64)
+SIM_MEM_OP(cuStreamWaitValue64_v2, cuuint64_t, CU_STREAM_MEM_OP_WAIT_VALUE_64)
+SIM_MEM_OP(cuStreamWriteValue32, cuuint32_t, CU_STREAM_MEM_OP_WRITE_VALUE_32)
+SIM_MEM_OP(cuStreamWriteValue32_v2, cuuint32_t, CU_STREAM_MEM_OP_WRITE_VALUE_32)
+SIM_MEM_OP(cuStreamWriteValue64, cuuint64_t, CU_STREAM_MEM_OP_WRITE_VALUE_64)
+SIM_MEM_OP(cuStreamWriteValue64_v2, cuuint64_t, CU_STREAM_MEM_OP_WRITE_VALUE_64)
 
 SIM_PAIR(cuStreamBatchMemOp, ptsz,
          (CUstream stream, unsigned count, CUstreamBatchMemOpParams *params, unsigned flags),
-         batch(stream, per_thread, count, params, flags))
+         submit(stream, per_thread, count, params, flags))
 SIM_PAIR(cuStreamBatchMemOp_v2, ptsz,
          (CUstream stream, unsigned count, CUstreamBatchMemOpParams *params, unsigned flags),
-         batch(stream, per_thread, count, params, flags))
+         submit(stream, per_thread, count, params, flags))

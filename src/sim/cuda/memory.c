@@ -1,8 +1,8 @@
 /*
- * Device memory as programs ask for it: cuMemAlloc and its kin, cuMemFree, cuMemGetInfo, address ranges, and the 32-bit
- * entries, to which no address of ours can be given.
+ * Device memory as programs ask for it: cuMemAlloc and its kin, cuMemFree, cuMemGetInfo, address ranges, and
+ * the 32-bit entries, to which no address of ours can be given.
  */
-#include "sim.h"
+#include "graph.h"
 
 #define PITCH_ALIGN 512UL
 
@@ -16,13 +16,15 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes)
         return status;
     if (!address_p || !bytes)
         return CUDA_ERROR_INVALID_VALUE;
+    SIM_REFUSE_UNSAFE();
     status = sim_heap_alloc(ctx, bytes, &block);
     if (status == CUDA_SUCCESS)
         *address_p = block->range.start;
     return status;
 }
 
-static CUresult alloc_pitch(CUdeviceptr *address_p, size_t *pitch_p, size_t width, size_t height, unsigned element)
+static CUresult alloc_pitch(CUdeviceptr *address_p, size_t *pitch_p, size_t width, size_t height,
+                            unsigned element)
 {
     size_t pitch = (width + PITCH_ALIGN - 1) & ~(PITCH_ALIGN - 1), bytes;
 
@@ -45,6 +47,7 @@ static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
                           block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_IMPORTED);
     if (ours)
         block->claimed = true;
+    ours = ours || (block && block->kind == SIM_BLOCK_GRAPH); /* which lives on */
     sim_memory_unlock();
     *block_p = block;
     return ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -58,9 +61,12 @@ CUresult sim_heap_release(CUdeviceptr address)
 
     if (status != CUDA_SUCCESS || !address)
         return status;
+    SIM_REFUSE_UNSAFE();
     status = claim(address, &block);
     if (status != CUDA_SUCCESS)
         return status;
+    if (block->kind == SIM_BLOCK_GRAPH)
+        return sim_graph_memory_free_now(block->owner);
     if (block->kind == SIM_BLOCK_POOL) /* needs no waiting: the program vouches that its work is over */
         return sim_pool_free_now(block);
     sim_context_drain(ctx);
@@ -80,7 +86,8 @@ SIM_API(cuMemAlloc_v2)(CUdeviceptr *address_p, size_t bytes)
     return alloc(address_p, bytes);
 }
 
-SIM_API(cuMemAllocPitch_v2)(CUdeviceptr *address_p, size_t *pitch_p, size_t width, size_t height, unsigned element)
+SIM_API(cuMemAllocPitch_v2)
+(CUdeviceptr *address_p, size_t *pitch_p, size_t width, size_t height, unsigned element)
 {
     SIM_ENTER(cuMemAllocPitch_v2);
     return alloc_pitch(address_p, pitch_p, width, height, element);
@@ -141,7 +148,8 @@ SIM_API(cuMemGetAddressRange_v2)(CUdeviceptr *base_p, size_t *bytes_p, CUdevicep
     return address_range(base_p, bytes_p, address);
 }
 
-/* --- the 32-bit interface: nothing we have fits into its addresses --------------------------------------------- */
+/* --- the 32-bit interface: nothing we have fits into its addresses
+ * --------------------------------------------- */
 
 SIM_API(cuMemAlloc)(CUdeviceptr_v1 *address_p, unsigned bytes)
 {
@@ -150,7 +158,8 @@ SIM_API(cuMemAlloc)(CUdeviceptr_v1 *address_p, unsigned bytes)
     return address_p && bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API(cuMemAllocPitch)(CUdeviceptr_v1 *address_p, unsigned *pitch_p, unsigned width, unsigned height, unsigned element)
+SIM_API(cuMemAllocPitch)
+(CUdeviceptr_v1 *address_p, unsigned *pitch_p, unsigned width, unsigned height, unsigned element)
 {
     SIM_ENTER_CTX(cuMemAllocPitch);
     (void)ctx;

@@ -1,13 +1,18 @@
 /*
- * Memory pools, between pool.c (how memory is carved), poolapi.c (what programs call) and poolshare.c (other processes).
- * Everything in a pool is under the memory lock; a pool lives as long as its handle or an allocation from it.
+ * Memory pools, between pool.c (how memory is carved), poolapi.c (what programs call) and poolshare.c (other
+ * processes). Everything in a pool is under the memory lock; a pool lives as long as its handle or an
+ * allocation from it.
  */
 #ifndef MEMSIM_CUDA_POOL_H
 #define MEMSIM_CUDA_POOL_H
 
-#include "sim.h"
+#include "graph.h"
 
-enum part_state { PART_FREE, PART_USED, PART_PENDING /* freed in stream order, the stream is not there yet */ };
+enum part_state {
+    PART_FREE,
+    PART_USED,
+    PART_PENDING /* freed in stream order, the stream is not there yet */
+};
 
 struct pool_part {
     struct pool_part *next, *prev; /* neighbours in the segment */
@@ -45,7 +50,8 @@ extern struct CUmemPoolHandle_st *sim_pools; /* all of them */
 struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device);
 struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p);
 struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p);
-CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p);
+CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue,
+                        CUdeviceptr *address_p);
 void sim_pool_drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link);
 void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);
 void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);

@@ -5,9 +5,11 @@
 
 #include "pool.h"
 
-/* --- allocating and freeing in stream order ---------------------------------------------------------------------- */
+/* --- allocating and freeing in stream order
+ * ---------------------------------------------------------------------- */
 
-static CUresult alloc_on(struct CUmemPoolHandle_st *pool, CUdeviceptr *address_p, size_t bytes, struct sim_queue *queue)
+static CUresult alloc_on(struct CUmemPoolHandle_st *pool, CUdeviceptr *address_p, size_t bytes,
+                         struct sim_queue *queue)
 {
     if (bytes)
         return sim_pool_alloc(pool, bytes, queue, address_p);
@@ -27,8 +29,56 @@ static struct CUmemPoolHandle_st *current_pool(struct sim_device *device)
     return pool;
 }
 
-static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle, bool from_pool, CUstream stream,
-                      bool per_thread)
+/* In a captured stream: a node that allocates, with the pool's properties and access. */
+struct wish {
+    struct CUmemPoolHandle_st *pool;
+    size_t bytes;
+    CUdeviceptr address;
+};
+
+static CUresult add_alloc_node(struct CUgraph_st *graph, const CUgraphNode *after, size_t count,
+                               struct sim_queue *queue, void *data, struct CUgraphNode_st **node_p)
+{
+    struct wish *wish = data;
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+    CUmemAccessDesc access[SIM_MAX_DEVICES];
+    size_t others = 0;
+
+    (void)queue;
+    sim_memory_read_lock();
+    for (unsigned i = 0; i < sim_config.devices; i++)
+        if ((wish->pool->readable >> i & 1) && (!wish->pool->device || (int)i != wish->pool->device->ordinal))
+            access[others++] =
+                (CUmemAccessDesc){{CU_MEM_LOCATION_TYPE_DEVICE, (int)i},
+                                  wish->pool->writable >> i & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                                : CU_MEM_ACCESS_FLAGS_PROT_READ};
+    sim_memory_unlock();
+    params.alloc.poolProps = wish->pool->props;
+    params.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    params.alloc.poolProps.maxSize = 0;
+    params.alloc.accessDescs = access;
+    params.alloc.accessDescCount = others;
+    params.alloc.bytesize = wish->bytes;
+    CUresult status = sim_node_put(graph, after, NULL, count, &params, node_p);
+    wish->address = params.alloc.dptr;
+    return status;
+}
+
+static CUresult alloc_in(struct CUmemPoolHandle_st *pool, CUdeviceptr *address_p, size_t bytes,
+                         struct sim_queue *queue)
+{
+    struct wish wish = {pool, bytes, 0};
+
+    if (!bytes || !atomic_load(&queue->captured))
+        return alloc_on(pool, address_p, bytes, queue);
+    CUresult status = sim_capture_append(queue, add_alloc_node, &wish);
+    if (status == CUDA_SUCCESS)
+        *address_p = wish.address;
+    return status;
+}
+
+static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle, bool from_pool,
+                      CUstream stream, bool per_thread)
 {
     struct sim_queue *queue;
     CUresult status = sim_stream_queue(stream, per_thread, &queue);
@@ -38,7 +88,7 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle,
     struct CUmemPoolHandle_st *pool = NULL;
     if (address_p)
         pool = from_pool ? sim_object_get(handle, SIM_POOL) : current_pool(queue->ctx->device);
-    status = pool ? alloc_on(pool, address_p, bytes, queue)
+    status = pool ? alloc_in(pool, address_p, bytes, queue)
                   : (address_p && !from_pool ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE);
     if (pool)
         sim_object_put(pool);
@@ -46,9 +96,10 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle,
     return status;
 }
 
-SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr *address_p, size_t bytes, CUstream stream),
+SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr * address_p, size_t bytes, CUstream stream),
          alloc(address_p, bytes, NULL, false, stream, per_thread))
-SIM_PAIR(cuMemAllocFromPoolAsync, ptsz, (CUdeviceptr *address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
+SIM_PAIR(cuMemAllocFromPoolAsync, ptsz,
+         (CUdeviceptr * address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
          alloc(address_p, bytes, pool, true, stream, per_thread))
 
 struct free_op {
@@ -84,9 +135,12 @@ static CUresult free_on(CUdeviceptr address, struct sim_queue *queue)
     struct sim_block *block = sim_block_base(address);
     bool ours = block && (block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_DEVICE ||
                           block->kind == SIM_BLOCK_IMPORTED);
+    bool graphs = block && block->kind == SIM_BLOCK_GRAPH;
     if (ours)
         block->claimed = true;
     sim_memory_unlock();
+    if (graphs)
+        return sim_graph_memory_free_later(block->owner, queue);
     if (!ours)
         return CUDA_ERROR_INVALID_VALUE;
     if (block->kind == SIM_BLOCK_POOL)
@@ -94,6 +148,16 @@ static CUresult free_on(CUdeviceptr address, struct sim_queue *queue)
     if (block->kind == SIM_BLOCK_DEVICE)
         return free_plain_later(block, queue);
     return sim_pool_drop_import(block, queue);
+}
+
+static CUresult add_free_node(struct CUgraph_st *graph, const CUgraphNode *after, size_t count,
+                              struct sim_queue *queue, void *data, struct CUgraphNode_st **node_p)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+
+    (void)queue;
+    params.free.dptr = *(const CUdeviceptr *)data;
+    return sim_node_put(graph, after, NULL, count, &params, node_p);
 }
 
 static CUresult free_async(CUdeviceptr address, CUstream stream, bool per_thread)
@@ -104,14 +168,18 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool per_thread
     if (status != CUDA_SUCCESS)
         return status;
     if (address)
-        status = free_on(address, queue);
+        status = atomic_load(&queue->captured) ? sim_capture_append(queue, add_free_node, &address)
+                                               : free_on(address, queue);
     sim_queue_put(queue);
     return status;
 }
 
-SIM_PAIR(cuMemFreeAsync, ptsz, (CUdeviceptr address, CUstream stream), free_async(address, stream, per_thread))
+SIM_PAIR(cuMemFreeAsync, ptsz, (CUdeviceptr address, CUstream stream),
+         free_async(address, stream, per_thread))
 
-/* --- pools --------------------------------------------------------------------------------------------------------- */
+/* --- pools
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static CUresult check_location(const CUmemPoolProps *props)
 {
@@ -132,7 +200,8 @@ static CUresult check_location(const CUmemPoolProps *props)
 static CUresult check_props(const CUmemPoolProps *props)
 {
     static const unsigned char zero[sizeof props->reserved];
-    bool known = props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED || props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    bool known = props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED ||
+                 props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
 
     if (!known || props->win32SecurityAttributes || memcmp(props->reserved, zero, sizeof zero) ||
         (props->usage & ~CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS))

@@ -1,10 +1,11 @@
 /*
  * Queues: the order of work, and the threads that do it.
  *
- * A queue is what a stream is made of. Work has a number in its queue and a list of tickets (other queues' numbers) that
- * must be over first; an event is a ticket, too. Tickets only name work that was enqueued earlier, so no circle can form.
- * Each queue with work is served by one thread: its own, made with the first work and gone after a while without any, or
- * the thread that waits for the result. One lock for all queues, never held during work.
+ * A queue is what a stream is made of. Work has a number in its queue and a list of tickets (other queues'
+ * numbers) that must be over first; an event is a ticket, too. Tickets only name work that was enqueued
+ * earlier, so no circle can form. Each queue with work is served by one thread: its own, made with the first
+ * work and gone after a while without any, or the thread that waits for the result. One lock for all queues,
+ * never held during work.
  */
 #include <errno.h>
 #include <signal.h>
@@ -61,17 +62,6 @@ struct sim_queue *sim_queue_ref(struct sim_queue *queue)
     return queue;
 }
 
-/* A queue found in a list may be on its way out; such a one has no work left. */
-static bool try_ref(struct sim_queue *queue)
-{
-    unsigned refs = atomic_load(&queue->refs);
-
-    while (refs)
-        if (atomic_compare_exchange_weak(&queue->refs, &refs, refs + 1))
-            return true;
-    return false;
-}
-
 void sim_queue_put(struct sim_queue *queue)
 {
     if (!queue || atomic_fetch_sub(&queue->refs, 1) != 1)
@@ -113,23 +103,6 @@ void sim_queue_close_all(struct CUctx_st *ctx)
     pthread_mutex_unlock(&lock);
 }
 
-/** Work that calls run on the queue's thread; zeroed, of the given size, beginning with a struct sim_op. */
-void *sim_op_new(size_t bytes, CUresult (*run)(struct sim_op *op, struct sim_queue *queue))
-{
-    struct sim_op *op = calloc(1, bytes);
-
-    if (op)
-        op->run = run;
-    return op;
-}
-
-void sim_ticket_free(struct sim_ticket *tickets, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        sim_queue_put(tickets[i].queue);
-    free(tickets);
-}
-
 /* Lets go of all that the work holds. Before it counts as over: who waited for it may look. */
 static void strip_op(struct sim_op *op)
 {
@@ -138,39 +111,22 @@ static void strip_op(struct sim_op *op)
         op->dispose(op);
 }
 
-static bool add_ticket(struct sim_ticket **tickets, size_t *count, struct sim_queue *queue, uint64_t seq)
-{
-    struct sim_ticket *grown = realloc(*tickets, (*count + 1) * sizeof **tickets);
-
-    if (!grown)
-        return false;
-    *tickets = grown;
-    if (try_ref(queue))
-        grown[(*count)++] = (struct sim_ticket){queue, seq};
-    return true;
-}
-
-/** Lets op wait for a queue's work up to seq. */
-bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq)
-{
-    return add_ticket(&op->tickets, &op->ticket_count, queue, seq);
-}
-
 /* The legacy stream waits for all blocking streams of its context and they for it. */
 static void join_legacy(struct sim_queue *queue, struct sim_op *op)
 {
     struct sim_queue *legacy = queue->ctx->legacy;
 
     if (queue->joins_legacy && legacy && legacy->completed < legacy->enqueued)
-        add_ticket(&op->tickets, &op->ticket_count, legacy, legacy->enqueued);
+        sim_ticket_add(&op->tickets, &op->ticket_count, legacy, legacy->enqueued);
     if (!queue->is_legacy)
         return;
     for (struct sim_queue *other = queue->ctx->queues; other; other = other->next)
         if (other->joins_legacy && other->completed < other->enqueued)
-            add_ticket(&op->tickets, &op->ticket_count, other, other->enqueued);
+            sim_ticket_add(&op->tickets, &op->ticket_count, other, other->enqueued);
 }
 
-/* Two streams should not always meet in the same way: with a seed, work starts a little late, by a repeatable amount. */
+/* Two streams should not always meet in the same way: with a seed, work starts a little late, by a repeatable
+ * amount. */
 static void jitter(struct sim_queue *queue, struct sim_op *op)
 {
     if (!sim_config.seed)
@@ -268,9 +224,22 @@ static void ensure_served(struct sim_queue *queue)
     queue->served = false;
 }
 
+/* What the whole context was told to wait for (cuCtxWaitEvent), its queues wait for with their next work. */
+static void pass_gate(struct sim_queue *queue, struct sim_op *op)
+{
+    const struct CUctx_st *ctx = queue->ctx;
+
+    for (size_t i = 0; i < ctx->gate_count; i++)
+        if (ctx->gate[i].queue->completed < ctx->gate[i].seq)
+            sim_ticket_add(&op->tickets, &op->ticket_count, ctx->gate[i].queue, ctx->gate[i].seq);
+    queue->gate_seen = ctx->gate_generation;
+}
+
 static void append(struct sim_queue *queue, struct sim_op *op)
 {
     join_legacy(queue, op);
+    if (queue->gate_seen != queue->ctx->gate_generation)
+        pass_gate(queue, op);
     op->seq = ++queue->enqueued;
     op->next = NULL;
     if (queue->tail)
@@ -295,7 +264,8 @@ uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op)
     return seq;
 }
 
-/** Enqueues work without having it served yet: for callers with a lock that the work needs. Returns its number. */
+/** Enqueues work without having it served yet: for callers with a lock that the work needs. Returns its
+ * number. */
 uint64_t sim_queue_append(struct sim_queue *queue, struct sim_op *op)
 {
     pthread_mutex_lock(&lock);
@@ -324,7 +294,8 @@ static void wait_locked(struct sim_queue *queue, uint64_t seq)
         pthread_cond_wait(&queue->done, &lock);
 }
 
-/** Enqueues work and waits for it; on an idle queue the caller does it itself. Returns the context's error. */
+/** Enqueues work and waits for it; on an idle queue the caller does it itself. Returns the context's error.
+ */
 CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op)
 {
     int cancel;
@@ -388,9 +359,54 @@ size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p)
     pthread_mutex_lock(&lock);
     for (struct sim_queue *queue = ctx->queues; queue; queue = queue->next)
         if (queue->completed < queue->enqueued)
-            add_ticket(tickets_p, &count, queue, queue->enqueued);
+            sim_ticket_add(tickets_p, &count, queue, queue->enqueued);
     pthread_mutex_unlock(&lock);
     return count;
+}
+
+/** Makes all later work of a context wait for the tickets, which stay the caller's; false when memory ran
+ * out. */
+bool sim_queue_gate(struct CUctx_st *ctx, const struct sim_ticket *tickets, size_t count)
+{
+    bool done = true;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; done && i < count; i++)
+        done = sim_ticket_add(&ctx->gate, &ctx->gate_count, tickets[i].queue, tickets[i].seq);
+    ctx->gate_generation++;
+    pthread_mutex_unlock(&lock);
+    return done;
+}
+
+/* Takes away what need not be waited for any more. Returns tickets to let go of without the lock. */
+static struct sim_ticket *prune_gate(struct CUctx_st *ctx, bool all, size_t *count_p)
+{
+    struct sim_ticket *over = NULL;
+    size_t kept = 0;
+
+    *count_p = 0;
+    pthread_mutex_lock(&lock);
+    over = ctx->gate_count ? malloc(ctx->gate_count * sizeof *over) : NULL;
+    for (size_t i = 0; over && i < ctx->gate_count; i++) {
+        struct sim_ticket ticket = ctx->gate[i];
+        if (all || ticket.queue->completed >= ticket.seq)
+            over[(*count_p)++] = ticket;
+        else
+            ctx->gate[kept++] = ticket;
+    }
+    if (over)
+        ctx->gate_count = kept;
+    pthread_mutex_unlock(&lock);
+    return over;
+}
+
+/** Forgets what a context was made to wait for: what is over, or all of it. */
+void sim_queue_gate_prune(struct CUctx_st *ctx, bool all)
+{
+    size_t count;
+    struct sim_ticket *over = prune_gate(ctx, all, &count);
+
+    sim_ticket_free(over, count);
 }
 
 /** Waits for all work that is in the context now. */

@@ -1,9 +1,11 @@
 /*
- * The simulated driver's inner contract: what each room offers the others. No file outside src/sim/cuda includes it.
+ * The simulated driver's inner contract: what each room offers the others. No file outside src/sim/cuda
+ * includes it.
  *
- * Locks, in the order in which they may be taken: contexts (context.c), code (module.c), memory (range.c, a read-write
- * lock), queues (queue.c), objects (object.c). None is held while a host function runs or while a queue is waited for.
- * Exported functions never call each other: a preloaded library may stand in front of any of them.
+ * Locks, in the order in which they may be taken: contexts (context.c), graphs (graph.c), code (module.c),
+ * events (event.c), memory (range.c, a read-write lock), queues (queue.c), objects (object.c). None is held
+ * while a host function runs or while a queue is waited for. Exported functions never call each other: a
+ * preloaded library may stand in front of any of them.
  */
 #ifndef MEMSIM_CUDA_SIM_H
 #define MEMSIM_CUDA_SIM_H
@@ -35,7 +37,8 @@ enum sim_fn {
     SIM_FN_COUNT
 };
 
-/* --- config.c, fault.c: what MEMSIM_* asks for ---------------------------------------------------------------- */
+/* --- config.c, fault.c: what MEMSIM_* asks for
+ * ---------------------------------------------------------------- */
 
 struct sim_config {
     unsigned devices;
@@ -58,7 +61,8 @@ void sim_config_read(void);
 bool sim_config_size(const char *text, size_t *bytes_p);
 void sim_config_complain(const char *name, const char *value, const char *allowed);
 
-/** Cost and fault of one call of fn; reads the environment the first time. Returns the status to answer, or 0. */
+/** Cost and fault of one call of fn; reads the environment the first time. Returns the status to answer, or
+ * 0. */
 CUresult sim_fault_enter(enum sim_fn fn);
 void sim_fault_read(void);
 uint64_t sim_fault_cost(enum sim_fn fn);
@@ -69,52 +73,66 @@ long long memsim_count(const char *name); /* exported */
 void sim_spend(uint64_t ns);
 uint64_t sim_now_ns(void);
 
-/* The first line of an exported function's body: of one that needs nothing, one that needs cuInit, one that needs a
- * current context (which it declares as ctx), and of a function with its per-thread twin. */
-#define SIM_ENTER_RAW(fn)                                                                                   \
-    do {                                                                                                    \
-        if (__builtin_expect(atomic_load_explicit(&sim_armed, memory_order_relaxed), 0)) {                  \
-            CUresult enter_status = sim_fault_enter(SIM_FN_##fn);                                           \
-            if (enter_status != CUDA_SUCCESS)                                                               \
-                return enter_status;                                                                        \
-        }                                                                                                   \
+/* The first line of an exported function's body: of one that needs nothing, one that needs cuInit, one that
+ * needs a current context (which it declares as ctx), and of a function with its per-thread twin. */
+#define SIM_ENTER_RAW(fn)                                                                                    \
+    do {                                                                                                     \
+        if (__builtin_expect(atomic_load_explicit(&sim_armed, memory_order_relaxed), 0)) {                   \
+            CUresult enter_status = sim_fault_enter(SIM_FN_##fn);                                            \
+            if (enter_status != CUDA_SUCCESS)                                                                \
+                return enter_status;                                                                         \
+        }                                                                                                    \
     } while (0)
 
-#define SIM_ENTER(fn)                                                                                       \
-    do {                                                                                                    \
-        SIM_ENTER_RAW(fn);                                                                                  \
-        if (__builtin_expect(atomic_load_explicit(&sim_initialized, memory_order_acquire) <= 0, 0))         \
-            return CUDA_ERROR_NOT_INITIALIZED;                                                              \
+#define SIM_ENTER(fn)                                                                                        \
+    do {                                                                                                     \
+        SIM_ENTER_RAW(fn);                                                                                   \
+        if (__builtin_expect(atomic_load_explicit(&sim_initialized, memory_order_acquire) <= 0, 0))          \
+            return CUDA_ERROR_NOT_INITIALIZED;                                                               \
     } while (0)
 
-#define SIM_ENTER_CTX(fn)                                                                                   \
-    SIM_ENTER(fn);                                                                                          \
-    struct CUctx_st *ctx;                                                                                   \
-    do {                                                                                                    \
-        CUresult enter_status = sim_context_current(&ctx);                                                  \
-        if (enter_status != CUDA_SUCCESS)                                                                   \
-            return enter_status;                                                                            \
+#define SIM_ENTER_CTX(fn)                                                                                    \
+    SIM_ENTER(fn);                                                                                           \
+    struct CUctx_st *ctx;                                                                                    \
+    do {                                                                                                     \
+        CUresult enter_status = sim_context_current(&ctx);                                                   \
+        if (enter_status != CUDA_SUCCESS)                                                                    \
+            return enter_status;                                                                             \
     } while (0)
 
-#define SIM_PAIR(fn, suffix, params, answer)                                                                \
-    SIM_API(fn) params                                                                                      \
-    {                                                                                                       \
-        const bool per_thread = false;                                                                      \
-        SIM_ENTER(fn);                                                                                      \
-        return answer;                                                                                      \
-    }                                                                                                       \
-    SIM_API(fn##_##suffix) params                                                                           \
-    {                                                                                                       \
-        const bool per_thread = true;                                                                       \
-        SIM_ENTER(fn##_##suffix);                                                                           \
-        return answer;                                                                                      \
+#define SIM_PAIR(fn, suffix, params, answer)                                                                 \
+    SIM_API(fn) params                                                                                       \
+    {                                                                                                        \
+        const bool per_thread = false;                                                                       \
+        SIM_ENTER(fn);                                                                                       \
+        return answer;                                                                                       \
+    }                                                                                                        \
+    SIM_API(fn##_##suffix) params                                                                            \
+    {                                                                                                        \
+        const bool per_thread = true;                                                                        \
+        SIM_ENTER(fn##_##suffix);                                                                            \
+        return answer;                                                                                       \
     }
 
-/* --- object.c: handles that can be told from garbage ----------------------------------------------------------- */
+/* --- object.c: handles that can be told from garbage
+ * ----------------------------------------------------------- */
 
 enum sim_kind {
-    SIM_CONTEXT = 1, SIM_STREAM, SIM_EVENT, SIM_ARRAY, SIM_MIPMAP, SIM_POOL, SIM_MODULE, SIM_LIBRARY,
-    SIM_FUNCTION, SIM_KERNEL,
+    SIM_CONTEXT = 1,
+    SIM_STREAM,
+    SIM_EVENT,
+    SIM_ARRAY,
+    SIM_MIPMAP,
+    SIM_POOL,
+    SIM_MODULE,
+    SIM_LIBRARY,
+    SIM_FUNCTION,
+    SIM_KERNEL,
+    SIM_GRAPH,
+    SIM_NODE,
+    SIM_EXEC,
+    SIM_USER_OBJECT,
+    SIM_GREEN,
 };
 
 struct sim_object {
@@ -131,7 +149,8 @@ void *sim_object_ref(void *object);
 void sim_object_put(void *object);
 bool sim_object_retire(void *object);
 
-/* --- range.c: address ranges in order, and the lock over everything that is mapped ----------------------------- */
+/* --- range.c: address ranges in order, and the lock over everything that is mapped
+ * ----------------------------- */
 
 struct sim_range {
     uintptr_t start;
@@ -148,7 +167,8 @@ void sim_range_remove(struct sim_range **root, struct sim_range *range);
 struct sim_range *sim_range_find(struct sim_range *root, uintptr_t address);
 struct sim_range *sim_range_above(struct sim_range *root, uintptr_t address);
 
-/* --- arena.c: a window of addresses over a file in memory ------------------------------------------------------ */
+/* --- arena.c: a window of addresses over a file in memory
+ * ------------------------------------------------------ */
 
 struct sim_hole {
     size_t offset, bytes;
@@ -157,7 +177,7 @@ struct sim_hole {
 
 struct sim_arena {
     struct sim_range window; /* first; in sim_windows */
-    int fd; /* -1: anonymous, cannot be shared */
+    int fd;                  /* -1: anonymous, cannot be shared */
     unsigned long long inode;
     char *base;
     size_t bytes;
@@ -169,12 +189,14 @@ void sim_arena_close(struct sim_arena *arena);
 bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t *offset_p);
 void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
+void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_valid_fd(const struct sim_arena *arena);
 int sim_memfd_reopen(int fd, const char *kind);
 int sim_memfd_number(int fd);
 CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
 
-/* --- device.c -------------------------------------------------------------------------------------------------- */
+/* --- device.c
+ * -------------------------------------------------------------------------------------------------- */
 
 struct sim_chunk;
 
@@ -186,6 +208,10 @@ struct sim_device {
     struct sim_arena arena;
     size_t used_bytes, peak_bytes; /* of the capacity */
     struct CUmemPoolHandle_st *default_pool, *current_pool;
+    struct sim_graph_usage {
+        size_t used, used_high, reserved, reserved_high; /* as programs are told */
+        size_t busy;                                     /* of what is reserved: launched and not freed */
+    } graphs;
 };
 
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
@@ -193,7 +219,8 @@ extern struct sim_device sim_devices[SIM_MAX_DEVICES];
 /** The device of an ordinal, NULL if there is none. */
 struct sim_device *sim_device(CUdevice ordinal);
 
-/* --- context.c, thread.c --------------------------------------------------------------------------------------- */
+/* --- context.c, thread.c
+ * --------------------------------------------------------------------------------------- */
 
 #define SIM_LIMITS 10
 
@@ -205,13 +232,16 @@ struct CUctx_st {
     unsigned api_version;
     bool primary;
     atomic_bool alive;
-    bool closing; /* under the contexts' lock */
-    atomic_int error; /* sticky */
+    bool closing;      /* under the contexts' lock */
+    atomic_int error;  /* sticky */
     atomic_uint peers; /* bit per device */
     size_t limits[SIM_LIMITS];
     CUfunc_cache cache;
     struct sim_queue *legacy;
-    struct sim_queue *queues; /* under the queues' lock */
+    struct sim_queue *queues; /* under the queues' lock, like the rest */
+    struct sim_ticket *gate;  /* what all later work waits for */
+    size_t gate_count;
+    uint64_t gate_generation;
 };
 
 struct sim_thread_queue {
@@ -221,8 +251,10 @@ struct sim_thread_queue {
 };
 
 struct sim_thread {
+    unsigned long long id;
     unsigned depth;
-    struct CUctx_st *stack[64]; /* each referenced, so that a destroyed one is never confused with a new one */
+    struct CUctx_st
+        *stack[64]; /* each referenced, so that a destroyed one is never confused with a new one */
     struct sim_thread_queue *queues;
     CUstreamCaptureMode capture_mode;
     bool in_host_function;
@@ -231,11 +263,13 @@ struct sim_thread {
 /** The calling thread's own state, made on first use; NULL when memory ran out. */
 struct sim_thread *sim_thread(void);
 
-/** The current context if it can be used: 201 none, 709 destroyed, 800 in a host function, or its sticky error. */
+/** The current context if it can be used: 201 none, 709 destroyed, 800 in a host function, or its sticky
+ * error. */
 CUresult sim_context_current(struct CUctx_st **ctx_p);
 /** The same, whatever its sticky error. */
 CUresult sim_context_peek(struct CUctx_st **ctx_p);
-CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version, struct CUctx_st **ctx_p);
+CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version,
+                         struct CUctx_st **ctx_p);
 CUresult sim_context_open(struct CUctx_st *ctx);
 bool sim_context_doom(struct CUctx_st *ctx);
 void sim_context_close(struct CUctx_st *ctx);
@@ -244,7 +278,8 @@ void sim_context_fail(struct CUctx_st *ctx, CUresult status);
 void sim_context_lock(void);
 void sim_context_unlock(void);
 
-/* --- queue.c: the order of work, and the threads that do it ---------------------------------------------------- */
+/* --- queue.c: the order of work, and the threads that do it
+ * ---------------------------------------------------- */
 
 struct sim_ticket {
     struct sim_queue *queue;
@@ -260,7 +295,12 @@ struct sim_op {
     size_t ticket_count;
     bool always; /* also in a context that has failed */
     CUresult status;
+    size_t bytes;                    /* of all of it, for copies */
+    int node;                        /* the kind of node it is in a graph, or SIM_NO_NODE */
+    void (*hold)(struct sim_op *op); /* of a copy: takes its share of what dispose lets go of */
 };
+
+#define SIM_NO_NODE (-1) /* cannot be captured */
 
 struct sim_queue {
     atomic_uint refs;
@@ -268,10 +308,11 @@ struct sim_queue {
     unsigned long long id;
     bool joins_legacy, is_legacy, closed;
     struct sim_op *head, *tail;
-    uint64_t enqueued, completed;
+    uint64_t enqueued, completed, gate_seen;
     bool served;
     struct sim_queue *next, **link; /* in the context's list */
     pthread_cond_t more, done;
+    struct sim_member *_Atomic captured; /* while it is captured; changed under the graphs' lock */
 };
 
 struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is_legacy);
@@ -279,8 +320,6 @@ struct sim_queue *sim_queue_ref(struct sim_queue *queue);
 void sim_queue_put(struct sim_queue *queue);
 void sim_queue_close(struct sim_queue *queue);
 void sim_queue_close_all(struct CUctx_st *ctx);
-void *sim_op_new(size_t bytes, CUresult (*run)(struct sim_op *op, struct sim_queue *queue));
-bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq);
 uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op);
 uint64_t sim_queue_append(struct sim_queue *queue, struct sim_op *op);
 void sim_queue_serve(struct sim_queue *queue);
@@ -289,10 +328,20 @@ uint64_t sim_queue_position(struct sim_queue *queue);
 bool sim_queue_over(struct sim_queue *queue, uint64_t seq);
 void sim_queue_wait(struct sim_queue *queue, uint64_t seq);
 size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p);
-void sim_ticket_free(struct sim_ticket *tickets, size_t count);
 void sim_context_drain(struct CUctx_st *ctx);
+bool sim_queue_gate(struct CUctx_st *ctx, const struct sim_ticket *tickets, size_t count);
+void sim_queue_gate_prune(struct CUctx_st *ctx, bool all);
 
-/* --- stream.c, event.c ----------------------------------------------------------------------------------------- */
+/* op.c */
+void *sim_op_new(size_t bytes, CUresult (*run)(struct sim_op *op, struct sim_queue *queue));
+struct sim_op *sim_op_copy(const struct sim_op *op);
+void sim_op_drop(struct sim_op *op);
+bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq);
+bool sim_ticket_add(struct sim_ticket **tickets, size_t *count, struct sim_queue *queue, uint64_t seq);
+void sim_ticket_free(struct sim_ticket *tickets, size_t count);
+
+/* --- stream.c, event.c
+ * ----------------------------------------------------------------------------------------- */
 
 struct CUstream_st {
     struct sim_object object;
@@ -301,16 +350,54 @@ struct CUstream_st {
     int priority;
 };
 
-/** The queue behind a stream handle, referenced; the constants and NULL mean the current context's own. */
+/** The queue behind a stream handle, referenced; the constants and NULL mean the current context's own. For
+ * work: of a captured stream too. */
 CUresult sim_stream_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
+/** The same whatever its context's error and whatever it is captured into. */
+CUresult sim_stream_find(CUstream stream, bool per_thread, struct sim_queue **queue_p);
+/** The same to look at it or to wait for it, which breaks a capture. */
+CUresult sim_stream_idle_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 CUresult sim_stream_check(CUstream stream, bool per_thread);
 CUresult sim_stream_enqueue(CUstream stream, bool per_thread, struct sim_op *op);
+CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op);
 
-/* --- block.c: what lies at an address -------------------------------------------------------------------------- */
+/* --- capture.c: what a capture forbids
+ * --------------------------------------------------------------------------- */
+
+extern atomic_uint sim_captures; /* how many are open */
+
+CUresult sim_capture_check_unsafe(void);
+CUresult sim_capture_check_context(struct CUctx_st *ctx);
+void sim_capture_forget(struct sim_queue *queue);
+void sim_capture_forget_context(struct CUctx_st *ctx);
+
+/** Whether a call that no capture can see may be made now: 900, and what forbids it is broken. */
+static inline CUresult sim_unsafe(void)
+{
+    return atomic_load_explicit(&sim_captures, memory_order_relaxed) ? sim_capture_check_unsafe()
+                                                                     : CUDA_SUCCESS;
+}
+
+#define SIM_REFUSE_UNSAFE()                                                                                  \
+    do {                                                                                                     \
+        CUresult unsafe_status = sim_unsafe();                                                               \
+        if (unsafe_status != CUDA_SUCCESS)                                                                   \
+            return unsafe_status;                                                                            \
+    } while (0)
+
+/* --- block.c: what lies at an address
+ * -------------------------------------------------------------------------- */
 
 enum sim_block_kind {
-    SIM_BLOCK_DEVICE = 1, SIM_BLOCK_POOL, SIM_BLOCK_MANAGED, SIM_BLOCK_HOST, SIM_BLOCK_REGISTERED, SIM_BLOCK_MAPPED,
-    SIM_BLOCK_IPC, SIM_BLOCK_IMPORTED,
+    SIM_BLOCK_DEVICE = 1,
+    SIM_BLOCK_POOL,
+    SIM_BLOCK_MANAGED,
+    SIM_BLOCK_HOST,
+    SIM_BLOCK_REGISTERED,
+    SIM_BLOCK_MAPPED,
+    SIM_BLOCK_IPC,
+    SIM_BLOCK_IMPORTED,
+    SIM_BLOCK_GRAPH,
 };
 
 #define SIM_ACCESS_HOST (1u << 31)
@@ -318,14 +405,14 @@ enum sim_block_kind {
 struct sim_block {
     struct sim_range range; /* first: blocks are found as ranges */
     enum sim_block_kind kind;
-    int device; /* SIM_HOST for host memory */
+    int device;           /* SIM_HOST for host memory */
     struct CUctx_st *ctx; /* compared, never followed; NULL where memory belongs to no context */
     unsigned long long ctx_id;
     unsigned long long id;
     unsigned flags;
     bool sync_memops;
-    bool claimed; /* a free has begun; work that came earlier may still touch it */
-    bool freed;   /* in stream order: whoever touches it now is wrong */
+    bool claimed;                /* a free has begun; work that came earlier may still touch it */
+    bool freed;                  /* in stream order: whoever touches it now is wrong */
     unsigned readable, writable; /* a bit per device, and SIM_ACCESS_HOST */
     struct sim_arena *arena;
     size_t arena_offset, arena_bytes;
@@ -345,7 +432,8 @@ bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool 
 void sim_block_drop(struct sim_block *block);
 struct sim_block *sim_block_next(struct sim_block *block);
 
-/* --- heap.c: device memory ------------------------------------------------------------------------------------- */
+/* --- heap.c: device memory
+ * ------------------------------------------------------------------------------------- */
 
 /* With the memory lock held for writing, but for alloc and drop_context, which take it. */
 CUresult sim_heap_charge(struct sim_device *device, size_t bytes);
@@ -360,7 +448,8 @@ void sim_heap_drop_context(struct CUctx_st *ctx);
 /** Waits as a free does, for all work of the block's context. */
 CUresult sim_heap_release(CUdeviceptr address);
 
-/* --- copy.c: moving bytes ---------------------------------------------------------------------------------------- */
+/* --- copy.c: moving bytes
+ * ---------------------------------------------------------------------------------------- */
 
 struct sim_side {
     CUdeviceptr address; /* of the first byte that is moved */
@@ -374,11 +463,16 @@ struct sim_copy {
     size_t width, height, depth;
 };
 
-bool sim_copy_side(struct sim_side *side, CUdeviceptr address, size_t pitch, size_t slice, const struct sim_copy *copy,
-                   bool write);
-CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy, bool wait);
+bool sim_copy_side(struct sim_side *side, CUdeviceptr address, size_t pitch, size_t slice,
+                   const struct sim_copy *copy, bool write);
+/* How a copy was asked for: into a stream, without one, without one and to be waited for. */
+enum sim_copy_kind { SIM_COPY_ASYNC, SIM_COPY_STREAMLESS, SIM_COPY_WAITS };
 
-/* --- pool.c ---------------------------------------------------------------------------------------------------- */
+CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy,
+                         enum sim_copy_kind kind);
+
+/* --- pool.c
+ * ---------------------------------------------------------------------------------------------------- */
 
 void sim_pool_settle(struct sim_device *device);
 bool sim_pool_squeeze(struct sim_device *device, size_t bytes);

@@ -1,9 +1,10 @@
 /*
- * Streams: handles over queues, and the three that need no handle (legacy, per-thread, and NULL for one of them).
+ * Streams: handles over queues, and the three that need no handle (legacy, per-thread, and NULL for one of
+ * them).
  */
 #include <stdlib.h>
 
-#include "sim.h"
+#include "graph.h"
 
 #define PRIORITY_LOWEST   0
 #define PRIORITY_GREATEST (-5)
@@ -51,6 +52,7 @@ static CUresult destroy(CUstream handle)
         return CUDA_ERROR_INVALID_HANDLE;
     CUresult status = thread && thread->in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
     if (status == CUDA_SUCCESS && sim_object_retire(stream)) {
+        sim_capture_forget(stream->queue);
         sim_queue_close(stream->queue);
         sim_object_put(stream);
     }
@@ -58,7 +60,8 @@ static CUresult destroy(CUstream handle)
     return status;
 }
 
-/* The calling thread's own default stream in a context: blocking, made on first use, closed when the thread ends. */
+/* The calling thread's own default stream in a context: blocking, made on first use, closed when the thread
+ * ends. */
 static struct sim_queue *thread_queue(struct CUctx_st *ctx)
 {
     struct sim_thread *thread = sim_thread();
@@ -85,7 +88,7 @@ static struct sim_queue *thread_queue(struct CUctx_st *ctx)
     return entry->queue;
 }
 
-static CUresult find_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
+CUresult sim_stream_find(CUstream handle, bool per_thread, struct sim_queue **queue_p)
 {
     struct CUctx_st *ctx;
     CUresult status = sim_context_peek(&ctx);
@@ -114,9 +117,23 @@ static CUresult find_queue(CUstream handle, bool per_thread, struct sim_queue **
 
 CUresult sim_stream_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
 {
-    CUresult status = find_queue(handle, per_thread, queue_p);
+    CUresult status = sim_stream_find(handle, per_thread, queue_p);
 
-    if (status == CUDA_SUCCESS && (status = sim_context_error((*queue_p)->ctx)) != CUDA_SUCCESS)
+    if (status != CUDA_SUCCESS)
+        return status;
+    status = sim_context_error((*queue_p)->ctx);
+    if (status == CUDA_SUCCESS)
+        status = sim_capture_check_work(*queue_p);
+    if (status != CUDA_SUCCESS)
+        sim_queue_put(*queue_p);
+    return status;
+}
+
+CUresult sim_stream_idle_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
+{
+    CUresult status = sim_stream_queue(handle, per_thread, queue_p);
+
+    if (status == CUDA_SUCCESS && (status = sim_capture_check_idle(*queue_p)) != CUDA_SUCCESS)
         sim_queue_put(*queue_p);
     return status;
 }
@@ -132,7 +149,17 @@ CUresult sim_stream_check(CUstream handle, bool per_thread)
     return status;
 }
 
-/** Enqueues work on a stream. Takes op, which may be NULL when memory ran out, in every case. */
+/** Enqueues work on a queue, or adds it to the graph that the queue is captured into. Takes op in every case.
+ */
+CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op)
+{
+    if (atomic_load(&queue->captured))
+        return sim_capture_add(queue, op);
+    sim_queue_push(queue, op);
+    return CUDA_SUCCESS;
+}
+
+/** The same on a stream, for work that may be NULL when memory ran out. */
 CUresult sim_stream_enqueue(CUstream handle, bool per_thread, struct sim_op *op)
 {
     struct sim_queue *queue;
@@ -141,15 +168,12 @@ CUresult sim_stream_enqueue(CUstream handle, bool per_thread, struct sim_op *op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult status = sim_stream_queue(handle, per_thread, &queue);
     if (status != CUDA_SUCCESS) {
-        if (op->dispose)
-            op->dispose(op);
-        sim_ticket_free(op->tickets, op->ticket_count);
-        free(op);
+        sim_op_drop(op);
         return status;
     }
-    sim_queue_push(queue, op);
+    status = sim_stream_submit(queue, op);
     sim_queue_put(queue);
-    return CUDA_SUCCESS;
+    return status;
 }
 
 SIM_API(cuStreamCreate)(CUstream *stream_p, unsigned flags)
@@ -190,7 +214,7 @@ SIM_API(cuCtxGetStreamPriorityRange)(int *least_p, int *greatest_p)
 static CUresult query(CUstream handle, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_queue(handle, per_thread, &queue);
+    CUresult status = sim_stream_idle_queue(handle, per_thread, &queue);
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -205,7 +229,7 @@ static CUresult query(CUstream handle, bool per_thread)
 static CUresult synchronize(CUstream handle, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_queue(handle, per_thread, &queue);
+    CUresult status = sim_stream_idle_queue(handle, per_thread, &queue);
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -230,7 +254,7 @@ static CUresult ask(CUstream handle, bool per_thread, enum question question, vo
 {
     struct CUstream_st *stream = (uintptr_t)handle > 2 ? sim_object_get(handle, SIM_STREAM) : NULL;
     struct sim_queue *queue = NULL;
-    CUresult status = answer ? find_queue(handle, per_thread, &queue) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = answer ? sim_stream_find(handle, per_thread, &queue) : CUDA_ERROR_INVALID_VALUE;
 
     if (status == CUDA_SUCCESS) {
         if (question == ASK_FLAGS)
@@ -257,10 +281,14 @@ static CUresult ask_ctx_v2(CUstream handle, bool per_thread, CUcontext *ctx_p, C
     return ask(handle, per_thread, ASK_CTX, ctx_p);
 }
 
-SIM_PAIR(cuStreamGetFlags, ptsz, (CUstream stream, unsigned *flags_p), ask(stream, per_thread, ASK_FLAGS, flags_p))
-SIM_PAIR(cuStreamGetPriority, ptsz, (CUstream stream, int *priority_p), ask(stream, per_thread, ASK_PRIORITY, priority_p))
-SIM_PAIR(cuStreamGetId, ptsz, (CUstream stream, unsigned long long *id_p), ask(stream, per_thread, ASK_ID, id_p))
+SIM_PAIR(cuStreamGetFlags, ptsz, (CUstream stream, unsigned *flags_p),
+         ask(stream, per_thread, ASK_FLAGS, flags_p))
+SIM_PAIR(cuStreamGetPriority, ptsz, (CUstream stream, int *priority_p),
+         ask(stream, per_thread, ASK_PRIORITY, priority_p))
+SIM_PAIR(cuStreamGetId, ptsz, (CUstream stream, unsigned long long *id_p),
+         ask(stream, per_thread, ASK_ID, id_p))
 SIM_PAIR(cuStreamGetCtx, ptsz, (CUstream stream, CUcontext *ctx_p), ask(stream, per_thread, ASK_CTX, ctx_p))
 SIM_PAIR(cuStreamGetCtx_v2, ptsz, (CUstream stream, CUcontext *ctx_p, CUgreenCtx *green_p),
          ask_ctx_v2(stream, per_thread, ctx_p, green_p))
-SIM_PAIR(cuStreamGetDevice, ptsz, (CUstream stream, CUdevice *device_p), ask(stream, per_thread, ASK_DEVICE, device_p))
+SIM_PAIR(cuStreamGetDevice, ptsz, (CUstream stream, CUdevice *device_p),
+         ask(stream, per_thread, ASK_DEVICE, device_p))

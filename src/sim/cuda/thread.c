@@ -23,6 +23,7 @@ static void drop_thread(void *data)
             sim_object_put(thread->stack[thread->depth]);
     for (struct sim_thread_queue *entry = thread->queues, *next; entry; entry = next) {
         next = entry->next;
+        sim_capture_forget(entry->queue);
         sim_queue_close(entry->queue);
         sim_queue_put(entry->queue);
         free(entry);
@@ -40,6 +41,8 @@ struct sim_thread *sim_thread(void)
     if (__builtin_expect(!own, 0)) {
         pthread_once(&once, make_key);
         struct sim_thread *thread = calloc(1, sizeof *thread);
+        if (thread)
+            thread->id = sim_next_id();
         if (thread && pthread_setspecific(key, thread)) {
             free(thread);
             thread = NULL;

@@ -1,0 +1,37 @@
+/*
+ * Events, between event.c (their life and recording) and eventwait.c (waiting for them). A recording is a set
+ * of tickets and the time at which they were over, or a place in a capture. An event holds its latest one;
+ * work that waits for an earlier one keeps waiting for that.
+ */
+#ifndef MEMSIM_CUDA_EVENT_H
+#define MEMSIM_CUDA_EVENT_H
+
+#include "graph.h"
+
+struct sim_recording {
+    atomic_uint refs;
+    atomic_ullong ns; /* 0 until it happened */
+    struct sim_ticket *tickets;
+    size_t count;
+    struct sim_captured captured; /* of a recording in a capture; the list is its own */
+};
+
+struct CUevent_st {
+    struct sim_object object;
+    struct CUctx_st *ctx; /* referenced */
+    unsigned flags;
+    struct sim_recording *last; /* under the events' lock */
+};
+
+/** A recording with as many references; NULL when memory ran out. */
+struct sim_recording *sim_recording_new(unsigned refs);
+void sim_recording_put(struct sim_recording *recording);
+/** The event's latest recording, referenced; NULL if there is none. */
+struct sim_recording *sim_recording_of(struct CUevent_st *event);
+/** Makes a recording, whose reference it takes, the event's latest. */
+void sim_recording_set(struct CUevent_st *event, struct sim_recording *recording);
+bool sim_recording_over(const struct sim_recording *recording);
+/** Lets work wait for a recording; false when memory ran out. */
+bool sim_recording_tickets(const struct sim_recording *recording, struct sim_op *op);
+
+#endif
