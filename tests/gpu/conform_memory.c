@@ -85,12 +85,12 @@ void conform_range(int argc, char **argv)
 
 static void attribute(const char *kind, const char *name, CUpointer_attribute which, CUdeviceptr d)
 {
-    unsigned value = 0; /* an int, unsigned or bool, as the attribute wants */
+    unsigned long long value = 0; /* or the beginning of it: an int, unsigned or bool */
     char text[64];
     CUresult status = cuPointerGetAttribute(&value, which, d);
 
     snprintf(text, sizeof text, "%s_%s", kind, name);
-    say(text, "%d, %u", (int)status, status == CUDA_SUCCESS ? value : 0);
+    say(text, "%d, %llu", (int)status, status == CUDA_SUCCESS ? value : 0);
 }
 
 static void pointers(const char *kind, CUdeviceptr d, CUcontext ctx)

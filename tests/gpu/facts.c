@@ -28,7 +28,7 @@ static const struct part_facts {
     const char *part;
     enum fact_id first, last;
 } part_facts[] = {
-    {"routes", FACT_cudaMalloc_reaches, FACT_static_runtime_same_routes},
+    {"routes", FACT_cudaMalloc_reaches, FACT_compiled_launch_reaches},
     {"lookups", FACT_empty_name_answers, FACT_per_thread_lookup_is_twin},
     {"nothing", FACT_cudaMalloc_zero, FACT_cudaMallocPitch_zero},
     {"async", FACT_cudaFreeAsync_of_cudaMalloc, FACT_cudaFreeAsync_of_cudaMalloc_gives_back},

@@ -25,7 +25,7 @@ static const struct {
 };
 
 /* Where the loader found a library that is loaded. */
-static const char *path_of(const char *library)
+static char *path_of(const char *library)
 {
     struct link_map *map = NULL;
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -87,7 +87,7 @@ void facts_routes(int argc, char **argv)
 {
     char self[PATH_MAX] = "";
     int status = 0;
-    const char *driver = path_of("libcuda.so.1");
+    char *driver = path_of("libcuda.so.1");
 
     (void)argc;
     (void)argv;
@@ -107,6 +107,14 @@ void facts_routes(int argc, char **argv)
         fact(static_runtime_same_routes, "- routes_static does not run here");
     else
         fact(static_runtime_same_routes, "%s", strcmp(shared, linked) == 0 ? "yes" : "no");
+    char *compiled = run(folder, "launch", &status);
+    if (compiled && status == 0)
+        print(compiled);
+    else
+        fact(compiled_launch_reaches, "- %s",
+             compiled ? "launch does not run here" : "there was no nvcc where this was built");
+    free(compiled);
     free(shared);
     free(linked);
+    free(driver);
 }

@@ -9,18 +9,31 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "hw")]
+import context as contexts  # noqa: E402
 import stages  # noqa: E402
 from gputap import BUILD, TMP, TOP, fact, plan, skip  # noqa: E402
 
 PACK, OUT = os.path.join(TMP, "pack"), os.path.join(TMP, "out")
 KEYS = {"name", "title", "status", "reason", "date", "commit", "machine", "notes", "rows"}
 NAMES = [name for name, _, _ in stages.STAGES]
-FACTS = 12
+FACTS = 15
+# What a benchmark does, in small: a row of figures as the last line.
+PROGRAM = """
+import ctypes, json, sys, time
+cuda = ctypes.CDLL("libcudart.so.13")
+p = ctypes.c_void_p()
+before = time.perf_counter_ns()
+for i in range(200):
+    status = cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(3 << 20)) or cuda.cudaFree(p)
+    if status: sys.exit(status)
+print("noise")
+print(json.dumps({"ns": (time.perf_counter_ns() - before) / 200}))
+"""
 
 
-def run(*command):
+def run(*command, **more):
     """A command; its status and output."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("MEMSHIM_")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MEMSHIM_")} | more
     done = subprocess.run(command, env={**env, "BUILD_DIR": BUILD}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=110, check=False)
     return done.returncode, done.stdout
@@ -69,6 +82,22 @@ fact(all(f"[{n}]({n}.md)" in page and os.path.exists(os.path.join(OUT, n + ".md"
 with open(os.path.join(TOP, "docs", "hardware.md"), encoding="utf-8") as file:
     documented = set(re.findall(r"`([a-z-]+)`", file.read().split("## Stages")[1].split("\n## ")[0]))
 fact(set(NAMES) <= documented, "docs/hardware.md lists every stage", sorted(set(NAMES) - documented))
+# A machine with a device, as far as the stages can tell: the libraries come from the search path.
+real = os.path.join(TMP, "real")
+status, text = run(tool, "--output", real, "--stage", "facts-static", "--stage", "conformance-track", LD_LIBRARY_PATH=BUILD)
+with open(os.path.join(real, "state.json"), encoding="utf-8") as file:
+    state = json.load(file)
+fact(state["conformance-track"]["status"] == "done" and state["facts-static"]["status"] != "done" and
+     (status == 1) == (state["facts-static"]["status"] == "failed"), "what goes wrong is said, and ends no other stage",
+     text.splitlines())
+context = contexts.Context(PACK, TMP, False, 60)
+os.environ["LD_LIBRARY_PATH"] = BUILD
+rows = stages.taking_turns(context, [sys.executable, "-c", PROGRAM], {}, "ns")
+fact([r["variant"] for r in rows] == ["native", *stages.MODES] and rows[0]["ratio"] == 1 and all(r["runs"] == 2 for r in rows),
+     "a program is run in turns, natively and under memshim", rows)
+fact(all(r["memshim_peak_live_bytes"] == 3 << 20 and r["memshim_calls"] >= 400 and r["report_valid"] for r in rows[1:]),
+     "and memshim's report of it is read", rows)
+del os.environ["LD_LIBRARY_PATH"]
 status, text = run(tool, "--output", os.path.join(TMP, "none"))
 if os.path.exists("/dev/nvidiactl"):
     skip("without a GPU it says so", "there is a GPU")

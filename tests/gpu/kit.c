@@ -229,12 +229,13 @@ CUcontext kit_begin(void)
 {
     CUcontext ctx = NULL;
 
+    /* Kernels are loaded now: loading one later may wait for the device, which a stream may hold then. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     kit_must(cuInit(0));
     kit_must(cuDevicePrimaryCtxRetain(&ctx, 0));
     kit_must(cuCtxSetCurrent(ctx));
     if (cuModuleLoadData(&module, kit_ptx) != CUDA_SUCCESS)
         module = NULL;
-    /* Kernels are loaded on first use, which may wait for the device: not later, while something holds it. */
     kit_kernel("memsim_hold");
     kit_fill(0, 0, 0, NULL);
     kit_must(cuCtxSynchronize());

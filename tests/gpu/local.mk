@@ -29,26 +29,28 @@ tests_gpu_proxy_libcuda_so_1_CFLAGS = $(AM_CFLAGS) -fPIC -fvisibility=hidden
 tests_gpu_proxy_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
 tests_gpu_proxy_libcuda_so_1_LDADD = -ldl
 
-# The same with the vendor's runtime linked in: for hardware, and only where there is a toolkit. scripts/hardware builds them.
-gpu_static =
+# The same with the vendor's runtime linked in, and a launch by nvcc: only where there is a toolkit. scripts/hardware builds them.
+gpu_vendor =
 if HAVE_CUDART_STATIC
-gpu_static += tests/gpu/facts_static tests/gpu/routes_static
-gpu_static_ldadd = $(CUDA_HOME)/lib64/libcudart_static.a -lrt -ldl
+gpu_vendor += tests/gpu/facts_static tests/gpu/routes_static tests/gpu/launch
+gpu_vendor_ldadd = $(CUDA_HOME)/lib64/libcudart_static.a -lrt -ldl
 endif
 EXTRA_PROGRAMS = tests/gpu/facts_static tests/gpu/routes_static
 tests_gpu_facts_static_SOURCES = $(gpu_facts_sources)
-tests_gpu_facts_static_LDADD = $(gpu_static_ldadd) libcuda.so.1
+tests_gpu_facts_static_LDADD = $(gpu_vendor_ldadd) libcuda.so.1
 tests_gpu_facts_static_LDFLAGS = $(gpu_ldflags)
 tests_gpu_routes_static_SOURCES = tests/gpu/routes.c tests/gpu/kernels.c tests/gpu/kernels.h
-tests_gpu_routes_static_LDADD = $(gpu_static_ldadd)
+tests_gpu_routes_static_LDADD = $(gpu_vendor_ldadd)
 tests_gpu_routes_static_LDFLAGS = $(gpu_ldflags)
-print-gpu-static:
-	@echo $(gpu_static)
-.PHONY: print-gpu-static
-MOSTLYCLEANFILES += tests/gpu/facts_static tests/gpu/routes_static
+tests/gpu/launch: $(srcdir)/tests/gpu/launch.cu
+	$(CUDA_HOME)/bin/nvcc -cudart shared -ldl -gencode arch=compute_75,code=compute_75 -o $@ $(srcdir)/tests/gpu/launch.cu
+print-gpu-vendor:
+	@echo $(gpu_vendor)
+.PHONY: print-gpu-vendor
+MOSTLYCLEANFILES += tests/gpu/launch tests/gpu/facts_static tests/gpu/routes_static
 
 dist_check_SCRIPTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
 TESTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
-EXTRA_DIST += tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py \
+EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py \
 	tests/gpu/hw/facts_page.py tests/gpu/hw/nccl_loop.py tests/gpu/hw/pack.py tests/gpu/hw/results.py \
 	tests/gpu/hw/stages.py tests/gpu/hw/torch_step.py scripts/hardware

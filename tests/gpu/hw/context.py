@@ -27,7 +27,7 @@ class Context:
         self.pack, self.output, self.dry_run = pack, output, dry_run
         self.until = time.monotonic() + seconds
         self.seconds = seconds
-        self.verdict, self.notes = [], []
+        self.verdict, self.notes = "", []  # what makes the stage a failed one although it has rows
         self.scratch = tempfile.TemporaryDirectory(prefix="memshim-hardware.")  # pylint: disable=consider-using-with
 
     def program(self, name):
@@ -80,14 +80,22 @@ class Context:
                 "MEMSHIM_REPORT": os.path.join(self.scratch.name, report) if report else "none"}
 
     def report_figures(self, name):
-        """Peak live bytes of device 0 and the number of calls in a report; nothing if there is none."""
+        """Peak live bytes of device 0, the number of calls, and validity of a report; nothing if there is none."""
         try:
             with open(os.path.join(self.scratch.name, name), encoding="utf-8") as file:
                 report = json.load(file)
         except (OSError, ValueError):
             return {}
         device = (report.get("devices") or [{}])[0]
-        return {"peak_live_bytes": device.get("peak_live_bytes"), "calls": report.get("overhead", {}).get("calls")}
+        return {"peak_live_bytes": device.get("peak_live_bytes"), "calls": report.get("overhead", {}).get("calls"),
+                "valid": self.is_valid(name)}
+
+    def is_valid(self, name):
+        """What `memshim validate` says of a report; None if the command cannot run here."""
+        environment = self.environment({"LD_LIBRARY_PATH": os.path.join(self.pack, "deps")})
+        done = subprocess.run([self.program("memshim"), "validate", os.path.join(self.scratch.name, name)], env=environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return {0: True, 1: False}.get(done.returncode)
 
     def need_module(self, name):
         """A Python package, or the stage is skipped."""
@@ -110,7 +118,9 @@ class Context:
             finally:
                 if keep:
                     self.keep(keep, out, complaint)
-        if child.returncode != 0 and not (fails_ok and out):
+        if child.returncode != 0 and fails_ok and out:
+            self.verdict = f"{os.path.basename(command[0])} ended with {child.returncode}"
+        elif child.returncode != 0:
             raise Failed(f"{' '.join(os.path.basename(c) for c in command)} ended with {child.returncode}: "
                          f"{(complaint.strip().splitlines() or ['no word'])[-1]}")
         return out

@@ -10,7 +10,7 @@ import tarfile
 
 MOST_BYTES = 64 << 20
 PROGRAMS = ("tests/gpu/facts", "tests/gpu/conformance", "tests/gpu/costs", "tests/gpu/routes")
-STATIC = ("tests/gpu/facts_static", "tests/gpu/routes_static")
+VENDOR = ("tests/gpu/facts_static", "tests/gpu/routes_static", "tests/gpu/launch")
 PROXY = "tests/gpu/proxy/libcuda.so.1"
 SIMULATED = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libnccl.so.2")
 PAGES = ("docs/hardware.md", "tests/gpu/conformance.golden")
@@ -20,11 +20,12 @@ OWN = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.s
 
 def build(top, build_dir):
     """Brings the programs up to date."""
-    environment = {**os.environ, "BUILD_DIR": build_dir}
     if not os.path.exists(os.path.join(build_dir, "Makefile")):
-        subprocess.run([os.path.join(top, "scripts", "test"), "^$"], env=environment, stdout=subprocess.DEVNULL, check=False)
-    static = subprocess.run(["make", "-s", "-C", build_dir, "print-gpu-static"], stdout=subprocess.PIPE, text=True, check=False)
-    targets = ["all", *PROGRAMS, PROXY, *static.stdout.split()]
+        prepare = 'top=$1; "$top/scripts/install-deps" && . "$top/scripts/lib.sh" && ensure_configured'
+        if subprocess.run(["sh", "-c", prepare, "sh", top], env={**os.environ, "BUILD_DIR": build_dir}, check=False).returncode:
+            sys.exit("hardware: it could not be configured")
+    vendor = subprocess.run(["make", "-s", "-C", build_dir, "print-gpu-vendor"], stdout=subprocess.PIPE, text=True, check=False)
+    targets = ["all", *PROGRAMS, PROXY, *vendor.stdout.split()]
     done = subprocess.run(["make", "-s", "-C", build_dir, f"-j{os.cpu_count()}", *targets], stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
         sys.exit("hardware: the programs could not be built")
@@ -60,7 +61,7 @@ def into(folder, top, build_dir):
         if os.path.exists(source):
             shutil.copy2(source, os.path.join(folder, *target))
 
-    for program in (*PROGRAMS, *STATIC, "memshim"):
+    for program in (*PROGRAMS, *VENDOR, "memshim"):
         put(os.path.join(build_dir, program), "bin")
     put(os.path.join(build_dir, PROXY), "bin", "proxy")
     put(os.path.join(build_dir, "libmemshim.so"), "lib")

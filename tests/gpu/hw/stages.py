@@ -48,7 +48,9 @@ def judged(context, left, right, where):
     """Differences between two outputs as rows; those that are not permitted make the stage fail, but only at its end."""
     rows = compare.permitted(context.read("hardware.md"), where)
     found = compare.differences(compare.values(left), compare.values(right), rows)
-    context.verdict = [name for name, _, _, reason in found if reason is None]
+    worse = [name for name, _, _, reason in found if reason is None]
+    if worse:
+        context.verdict = f"{len(worse)} differences that are not permitted"
     return [{"line": n, "left": a, "right": b, "reason": r or "NOT PERMITTED"} for n, a, b, r in found]
 
 
@@ -128,7 +130,7 @@ def taking_turns(context, command, env, unit, rounds=2):
         best = min(taken[name], key=lambda run: run[unit])
         rows.append({"variant": name, **best, "runs": len(taken[name]), "ratio": round(best[unit] / before, 4),
                      "memshim_peak_live_bytes": seen.get(name, {}).get("peak_live_bytes"),
-                     "memshim_calls": seen.get(name, {}).get("calls")})
+                     "memshim_calls": seen.get(name, {}).get("calls"), "report_valid": seen.get(name, {}).get("valid")})
     return rows
 
 
