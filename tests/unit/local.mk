@@ -9,7 +9,7 @@ tests_unit_libmsreport_a_SOURCES = $(REPORT_WRITER_SOURCES)
 tests_unit_libmsreport_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_exports tests/unit/test_ledger tests/unit/test_lock tests/unit/test_log \
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_walk
+	tests/unit/test_objects tests/unit/test_options tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
@@ -29,6 +29,8 @@ tests_unit_test_stack_SOURCES = tests/unit/test_stack.c tests/tap.h
 tests_unit_test_stack_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store_load.c tests/tap.h
 tests_unit_test_store_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store_load.c src/ledger/recover.c tests/tap.h
+tests_unit_test_trace_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/tap.h
 tests_unit_test_timeline_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 # The frame pointer walk needs frames as they are written: no tail calls, no inlining.
