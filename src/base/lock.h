@@ -28,6 +28,7 @@ enum ms_lock_rank {
     MS_RANK_OBJECT,
     MS_RANK_EXPORT,
     MS_RANK_BLOCKS,
+    MS_RANK_PEAK,
     MS_RANK_SITE,
     MS_RANK_STACK,
     MS_RANK_MODULE,
@@ -63,13 +64,23 @@ void ms_lock_note_released(const struct ms_lock *lock);
 #define ms_lock_note_released(lock) ((void)(lock))
 #endif
 
-static inline void ms_lock(struct ms_lock *lock)
+/** Takes the lock if it is free; returns whether. */
+static inline bool ms_lock_if_free(struct ms_lock *lock)
 {
     uint32_t free_state = 0;
     ms_lock_check(lock);
     if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,
                                                              memory_order_acquire, memory_order_relaxed)))
-        ms_lock_slowly(lock);
+        return false;
+    ms_lock_note_taken(lock);
+    return true;
+}
+
+static inline void ms_lock(struct ms_lock *lock)
+{
+    if (MS_LIKELY(ms_lock_if_free(lock)))
+        return;
+    ms_lock_slowly(lock);
     ms_lock_note_taken(lock);
 }
 

@@ -46,9 +46,7 @@ char *_Atomic ms_store_base;
 _Atomic int ms_store_error;
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_STORE);
-static struct {
-    _Atomic uint64_t rows, committed, dropped;
-} tables[MS_TABLE_COUNT];
+struct ms_table_state ms_table_states[MS_TABLE_COUNT];
 
 /* The file, once there is one. */
 static struct {
@@ -209,7 +207,7 @@ static uint64_t step(uint64_t have, uint64_t wanted, uint64_t room)
 /* Under the lock. */
 static bool grow(enum ms_table table, uint64_t wanted)
 {
-    uint64_t have = atomic_load_explicit(&tables[table].committed, memory_order_relaxed);
+    uint64_t have = atomic_load_explicit(&ms_table_states[table].committed, memory_order_relaxed);
     uint64_t bytes = step(have, wanted - have, layout[table].bytes - have);
     if (file.path[0]) {
         struct quiet quiet;
@@ -226,7 +224,7 @@ static bool grow(enum ms_table table, uint64_t wanted)
         return false;
     }
     atomic_store_explicit(&header()->tables[table].committed_bytes, have + bytes, memory_order_relaxed);
-    atomic_store_explicit(&tables[table].committed, have + bytes, memory_order_release);
+    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);
     return true;
 }
 
@@ -235,7 +233,7 @@ bool ms_store_commit(enum ms_table table, uint64_t bytes)
     bool good = true;
     if (bytes > layout[table].bytes)
         return false;
-    while (good && atomic_load_explicit(&tables[table].committed, memory_order_relaxed) < bytes)
+    while (good && atomic_load_explicit(&ms_table_states[table].committed, memory_order_relaxed) < bytes)
         good = grow(table, bytes);
     return good;
 }
@@ -255,7 +253,7 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows)
     if (rows > layout[table].capacity)
         return false;
     uint64_t bytes = rows * layout[table].row_bytes;
-    if (MS_LIKELY(bytes <= atomic_load_explicit(&tables[table].committed, memory_order_acquire)))
+    if (MS_LIKELY(bytes <= atomic_load_explicit(&ms_table_states[table].committed, memory_order_acquire)))
         return true;
     return reserve_slowly(table, bytes);
 }
@@ -263,29 +261,24 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows)
 uint64_t ms_table_reserved(enum ms_table table)
 {
     uint64_t rows =
-        atomic_load_explicit(&tables[table].committed, memory_order_acquire) / layout[table].row_bytes;
+        atomic_load_explicit(&ms_table_states[table].committed, memory_order_acquire) / layout[table].row_bytes;
     return rows < layout[table].capacity ? rows : layout[table].capacity;
 }
 
 void ms_table_publish(enum ms_table table, uint64_t rows)
 {
-    atomic_store_explicit(&tables[table].rows, rows, memory_order_release);
+    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);
     if (header())
         atomic_store_explicit(&header()->tables[table].rows, rows, memory_order_release);
 }
 
-uint64_t ms_table_rows(enum ms_table table)
-{
-    return atomic_load_explicit(&tables[table].rows, memory_order_acquire);
-}
-
 bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p)
 {
-    uint64_t first = atomic_load_explicit(&tables[table].rows, memory_order_relaxed);
+    uint64_t first = atomic_load_explicit(&ms_table_states[table].rows, memory_order_relaxed);
     do {
         if (!ms_table_reserve(table, first + count))
             return false;
-    } while (!atomic_compare_exchange_weak(&tables[table].rows, &first, first + count));
+    } while (!atomic_compare_exchange_weak(&ms_table_states[table].rows, &first, first + count));
     atomic_fetch_add_explicit(&header()->tables[table].rows, count, memory_order_relaxed);
     *first_p = first;
     return true;
@@ -307,19 +300,19 @@ bool ms_table_in_file(enum ms_table table, uint64_t row)
 
 void ms_table_drop(enum ms_table table)
 {
-    atomic_fetch_add_explicit(&tables[table].dropped, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ms_table_states[table].dropped, 1, memory_order_relaxed);
     if (header())
         atomic_fetch_add_explicit(&header()->tables[table].dropped, 1, memory_order_relaxed);
 }
 
 void ms_table_set_dropped(enum ms_table table, uint64_t count)
 {
-    atomic_store_explicit(&tables[table].dropped, count, memory_order_relaxed);
+    atomic_store_explicit(&ms_table_states[table].dropped, count, memory_order_relaxed);
 }
 
 uint64_t ms_table_dropped(enum ms_table table)
 {
-    return atomic_load_explicit(&tables[table].dropped, memory_order_relaxed);
+    return atomic_load_explicit(&ms_table_states[table].dropped, memory_order_relaxed);
 }
 
 void ms_store_hold(void)
@@ -354,13 +347,13 @@ static int copy_out(int fd, uint64_t *bytes_p)
     char *base = atomic_load_explicit(&ms_store_base, memory_order_relaxed);
     uint64_t at = MS_STORE_HEADER_BYTES;
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++)
-        at += atomic_load_explicit(&tables[i].committed, memory_order_relaxed);
+        at += atomic_load_explicit(&ms_table_states[i].committed, memory_order_relaxed);
     int error = allocate(fd, 0, at);
     if (error)
         return error;
     at = MS_STORE_HEADER_BYTES;
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++) {
-        uint64_t bytes = atomic_load_explicit(&tables[i].committed, memory_order_relaxed);
+        uint64_t bytes = atomic_load_explicit(&ms_table_states[i].committed, memory_order_relaxed);
         if (bytes && !write_all(fd, base + layout[i].offset, bytes, at))
             return errno;
         if (bytes)
@@ -424,7 +417,7 @@ uint64_t ms_store_bytes(void)
 {
     uint64_t bytes = header() ? MS_STORE_HEADER_BYTES : 0;
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++)
-        bytes += atomic_load_explicit(&tables[i].committed, memory_order_relaxed);
+        bytes += atomic_load_explicit(&ms_table_states[i].committed, memory_order_relaxed);
     return bytes;
 }
 
@@ -445,9 +438,9 @@ void ms_store_reset(void)
         munmap(range, sizeof(struct ms_store_layout));
     atomic_store_explicit(&ms_store_base, NULL, memory_order_relaxed);
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++) {
-        atomic_store_explicit(&tables[i].rows, 0, memory_order_relaxed);
-        atomic_store_explicit(&tables[i].committed, 0, memory_order_relaxed);
-        atomic_store_explicit(&tables[i].dropped, 0, memory_order_relaxed);
+        atomic_store_explicit(&ms_table_states[i].rows, 0, memory_order_relaxed);
+        atomic_store_explicit(&ms_table_states[i].committed, 0, memory_order_relaxed);
+        atomic_store_explicit(&ms_table_states[i].dropped, 0, memory_order_relaxed);
     }
     file.path[0] = '\0';
     atomic_store_explicit(&ms_store_error, 0, memory_order_relaxed);

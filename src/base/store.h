@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define MS_STORE_MAGIC        "MSLEDGER"
-#define MS_STORE_VERSION      2
+#define MS_STORE_VERSION      3
 #define MS_STORE_BYTE_ORDER   0x01020304u
 #define MS_STORE_HEADER_BYTES 65536
 #define MS_STORE_EXTENTS_MAX  1536
@@ -87,7 +87,13 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows);
 uint64_t ms_table_reserved(enum ms_table table);
 /** The first `rows` rows are whole, for readers of this process and of the file. */
 void ms_table_publish(enum ms_table table, uint64_t rows);
-uint64_t ms_table_rows(enum ms_table table);
+extern struct ms_table_state {
+    _Atomic uint64_t rows, committed, dropped;
+} ms_table_states[MS_TABLE_COUNT];
+static inline uint64_t ms_table_rows(enum ms_table table)
+{
+    return atomic_load_explicit(&ms_table_states[table].rows, memory_order_acquire);
+}
 /** Gives out `count` more rows, for tables whose rows say themselves whether they are whole. False as for
  * ms_table_reserve. */
 bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p);

@@ -119,10 +119,7 @@ static void *ring_row(enum ms_table table, void *rows, uint64_t number, uint64_t
 
 static void top_sites(struct ms_oom *oom, int device)
 {
-    const struct ms_account *account = ms_account_of(device);
-    ms_account_lock(account);
-    oom->live_bytes = account->device.live_bytes;
-    ms_account_unlock(account);
+    oom->live_bytes = ms_account_live(device);
     oom->top_count = ms_account_top_sites(device, oom->top_sites, oom->top_bytes);
 }
 

@@ -2,7 +2,7 @@
  *
  * Floor 2. The run is divided into at most MS_SPANS equal spans, which double in length as it goes on; a
  * site's mark is what it held at the end of a span. Marks are brought up to date when the site changes and
- * when it is reported, for in between it holds what it held. Under the account's lock. */
+ * when it is reported, for in between it holds what it held. Under the lock of the site's lane. */
 #include "config.h"
 
 #include "ledger/internal.h"
@@ -21,10 +21,8 @@ static void widen_spans(struct ms_site *site, uint64_t now_ns)
     }
 }
 
-void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live)
+MS_NOINLINE void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint64_t live)
 {
-    if (MS_LIKELY(now_ns >> site->span_shift <= site->span_last))
-        return;
     widen_spans(site, now_ns);
     while (site->span_last < now_ns >> site->span_shift)
         site->marks[site->span_last++] = live;

@@ -1,9 +1,10 @@
 /* internal.h - what the files of the ledger know of each other; nobody else includes it but the report.
  *
  * Floor 2. The structures are rows of the tables in base/store.h, and so of the file: docs/ledger-format.md.
- * Locks: a block's shard (MS_RANK_BLOCKS) is held around every change of a block and of the totals it counts
- * in, so that whoever holds all shards sees sums that add up; inside it the lock of the device's account
- * (MS_RANK_SITE). */
+ * Locks: a block's shard (MS_RANK_BLOCKS) around what concerns its entry in the index of keys; inside it
+ * those of its account: MS_RANK_PEAK for what its lanes have in common, and MS_RANK_SITE for each lane
+ * (lanes.h). Every change of a slot and of the totals it counts in is under the lock of its lane: who holds
+ * all of them sees sums that add up. */
 #ifndef MS_LEDGER_INTERNAL_H
 #define MS_LEDGER_INTERNAL_H
 
@@ -17,6 +18,7 @@
 enum {
     MS_SHARDS = 64,
     MS_ACCOUNTS = MS_DEVICES_MAX + 1, /* one per device, and one for memory of none */
+    MS_LANES = MS_TABLE_ACCOUNTS_ROWS / MS_ACCOUNTS,
     MS_SITES_MAX = MS_TABLE_SITES_ROWS,
     MS_SIZE_CLASSES = 48,
     MS_SPANS = 16,
@@ -39,19 +41,13 @@ struct ms_slot {
     uint32_t thread;
     uint16_t api;
     int8_t device;
-    uint8_t tags; /* kind, space, outlives_context, is_served: ms_slot_tags */
+    uint8_t tags; /* kind, space, outlives_context, is_served */
     _Atomic uint32_t state;
 };
 _Static_assert(sizeof(struct ms_slot) == MS_TABLE_BLOCKS_ROW_BYTES, "a row of the ledger");
 enum { MS_SLOT_FREE, MS_SLOT_CHANGING, MS_SLOT_LIVE, MS_SLOT_STATES = 4 };
 
 enum { MS_SLOT_OUTLIVES = 64, MS_SLOT_SERVED = 128 };
-
-static inline uint8_t ms_slot_tags(const struct ms_block *block)
-{
-    return (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
-                     block->is_served * MS_SLOT_SERVED);
-}
 
 /* What sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken number of
  * them. */
@@ -67,87 +63,153 @@ static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
     estimate->count_q8 += bytes ? (stands_for << 8) / bytes : 0;
 }
 
-/* Everything allocated by one api on one device from one stack.
+/* Everything allocated by one api on one device from one stack, in one lane (lanes.h): a reader adds up those
+ * of one `whole`.
  *
- * at_peak_bytes: what the site held when its account last rose to a new peak. It is not written at each peak
+ * at_peak_bytes: what the site held when its device last rose to a new peak. It is not written at each peak
  * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
- * long as `peak_seen` differs from the account's `peaks`, the site has not changed since that peak, and holds
- * now what it held then. */
+ * long as `peak_seen` differs from the device's `peaks`, the site has not changed since that peak, and holds
+ * now what it held then.
+ *
+ * In the order in which an allocation and a free need it: a cache line each, and one of size_hist. */
 struct MS_CACHELINE ms_site {
     ms_stack_id stack;
     int16_t device;
     uint16_t api;
-    uint8_t kind;
+    uint8_t kind, lane;
     uint8_t span_shift,
         span_last;          /* marks[0 .. span_last - 1] are known; a span is 1 << span_shift ns long */
-    _Atomic uint32_t state; /* 1 once the above is whole */
-    uint64_t total_bytes, total_count, free_count;
+    _Atomic uint32_t state; /* 1 once it says what it is */
     uint64_t live_bytes, live_count;
-    uint64_t max_bytes; /* the most it ever held */
     uint64_t at_peak_bytes, peak_seen;
+    uint64_t max_bytes; /* the most it ever held */
+    uint64_t last_ns;   /* of its allocations */
+    uint64_t total_bytes, total_count, free_count;
+    uint64_t lifetime_ns_sum;        /* of those that were freed */
     uint64_t rounding_bytes;         /* bytes - requested, over live blocks */
     uint64_t died_bytes, died_count; /* went with their context */
-    uint64_t lifetime_ns_sum;        /* of those that were freed */
-    uint64_t first_ns, last_ns;      /* of its allocations */
-    struct ms_estimate estimate;     /* of all that its stack allocated, where stacks are sampled; else 0 */
+    uint64_t first_ns;
     uint32_t size_hist[MS_SIZE_CLASSES]; /* [k]: 2^k <= bytes < 2^(k+1); 0 counts in [0] */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
+    struct ms_estimate estimate; /* of all that its stack allocated, where stacks are sampled; else 0 */
+    uint32_t whole;              /* the row of lane 0 that says the same; its own number there */
+    uint32_t next;               /* in lane 0: the latest row of another lane, + 1; there: one before */
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 
-/* One device's totals, under its lock. */
+/* One device's totals in one lane, under its lock. */
 struct MS_CACHELINE ms_account {
     struct ms_amount device; /* the kinds that take the device's own memory, together */
-    struct ms_amount kinds[MS_KIND_COUNT];
-    uint64_t peak_ns, peaks; /* when the peak was, how often it rose */
     uint64_t last_ns;        /* of the latest change */
+    uint64_t peak_ns,
+        peaks; /* when the peak was, how often it rose; with device.peak_live_bytes, in lane 0 */
+    struct ms_amount kinds[MS_KIND_COUNT];
 };
 _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row of the ledger");
 
-/* sites.c: accounts and sites. A block's site is UINT32_MAX where the table was full. */
-/** The tables have memory from now on; without it accounts are kept aside. */
-void ms_accounts_open(void);
-struct ms_account *ms_account_of(int device);
-/** 0 .. MS_ACCOUNTS - 1; the last one is that of no device. */
-unsigned ms_account_number(int device);
-void ms_account_lock(const struct ms_account *account);
-bool ms_account_lock_within(const struct ms_account *account, unsigned timeout_ms);
-void ms_account_unlock(const struct ms_account *account);
-/** Counts a block in; returns its site. Under the block's shard. */
-uint32_t ms_account_add(const struct ms_block *block);
 /** Why a block is no longer live: freed by the program, gone with its context, or freed unseen. */
 enum ms_block_end { MS_BLOCK_FREED, MS_BLOCK_DIED, MS_BLOCK_UNSEEN };
-/** Takes a block out of the live totals and counts its end, at `now_ns`. Under its shard. */
-void ms_account_remove(const struct ms_block *block, enum ms_block_end end, uint64_t now_ns);
-/** The opposite, after a refused free: as if it had never been begun. Under its shard. */
-void ms_account_restore(const struct ms_block *block);
-uint32_t ms_site_count(void);
-/** NULL for a site that does not exist, or is not whole yet. */
-struct ms_site *ms_site_at(uint32_t site);
-/** at_peak_bytes as of now. Under the account's lock. */
-uint64_t ms_site_at_peak(const struct ms_account *account, const struct ms_site *site);
-/** Whether what it holds rose in at least three quarters of the spans after the one in which it began, of
- * which there must be five, and has not fallen by more than a quarter since. marks[] must be up to date. */
-bool ms_site_is_growing(const struct ms_site *site);
-/** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
-void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live);
-uint64_t ms_sites_dropped(void);
+
+/* accounts.c: what is live on each device, and ever was. A block's site is UINT32_MAX where the table was
+ * full. */
+/** The tables have memory from now on; without it accounts are kept aside. */
+void ms_accounts_open(void);
+/** The device's row in lane 0, which has its peak. */
+struct ms_account *ms_account_of(int device);
+/** 0 .. MS_ACCOUNTS - 1; the last one is that of no device. */
+static inline unsigned ms_account_number(int device)
+{
+    return (unsigned)device < MS_DEVICES_MAX ? (unsigned)device : MS_DEVICES_MAX;
+}
+/** The totals of account `number` over all lanes, under its locks. The peak of a kind is exact as long as
+ * there is one lane, and else at most that of its lanes together. */
+void ms_account_sum(unsigned number, struct ms_account *sum_p);
+/** All locks of all accounts, or of one; false if one could not be had within `timeout_ms`, which is then
+ * done without. */
+bool ms_accounts_lock_all(unsigned timeout_ms);
+void ms_accounts_unlock_all(void);
+void ms_account_lock(int device);
+void ms_account_unlock(int device);
+/** Bytes of the device's own memory that are live. */
+uint64_t ms_account_live(int device);
+/** Whether what the lanes may come to hold without asking adds up to no more than the peak. Under its locks.
+ */
+bool ms_account_is_bounded(unsigned number);
+/** Counts a block in, as born at `now_ns` and served or not, and gives it a slot that says so: returns the
+ * slot + 1, or 0 without room. Under the block's shard, if it has an entry there. */
+uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns);
+/** The opposite of a removal, after a refused free: as if it had never been begun. */
+uint32_t ms_account_restore(const struct ms_block *block);
+/** The block of the slot - 1 went, at `now_ns`: its slot says so, and its end is counted. False, and nothing
+ * is done, if it is not a live block of `space` and `key`, which must be `served` or not. Under its shard, if
+ * it has an entry there. `block_p` may be NULL. */
+bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
+                       uint64_t now_ns, struct ms_block *block_p);
 /** Amounts of one kind over all devices; only for kinds that are not device memory. */
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
 /** Fills at most MS_OOM_TOP_SITES sites that hold most on the device, largest first; returns how many. */
 unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes);
 void ms_accounts_reset(void);
 
-/* blocks.c: the live blocks. */
+/* sites.c */
+uint32_t ms_site_count(void);
+/** NULL for a site that does not exist, or is not whole yet. */
+struct ms_site *ms_site_at(uint32_t site);
+/** at_peak_bytes as of now, of a device that has risen to a new peak `peaks` times. Under the locks of its
+ * account. */
+static inline uint64_t ms_site_at_peak(uint64_t peaks, const struct ms_site *site)
+{
+    return site->peak_seen == peaks ? site->at_peak_bytes : site->live_bytes;
+}
+/** Whether what it holds rose in at least three quarters of the spans after the one in which it began, of
+ * which there must be five, and has not fallen by more than a quarter since. marks[] must be up to date. */
+bool ms_site_is_growing(const struct ms_site *site);
+/** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
+void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint64_t live);
+static inline void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live)
+{
+    if (MS_UNLIKELY(now_ns >> site->span_shift > site->span_last))
+        ms_site_mark_slowly(site, now_ns, live);
+}
+/** Adds another lane's figures of the same site; marks[] of both must be up to date. */
+void ms_site_merge(struct ms_site *sum, const struct ms_site *site);
+uint64_t ms_sites_dropped(void);
+
+/* slots.c: the rows of blocks. */
+static inline struct ms_slot *ms_slot_at(uint32_t number)
+{
+    return &MS_ROWS(BLOCKS, struct ms_slot)[number];
+}
+static inline unsigned ms_slot_space(const struct ms_slot *slot)
+{
+    return slot->tags >> 4 & 3;
+}
+static inline unsigned ms_slot_kind(const struct ms_slot *slot)
+{
+    return slot->tags & 15;
+}
+static inline bool ms_slot_is_live(const struct ms_slot *slot)
+{
+    return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_SLOT_STATES == MS_SLOT_LIVE;
+}
+/** Writes the state last, and counts the uses. */
+static inline void ms_slot_set(struct ms_slot *slot, unsigned state)
+{
+    uint32_t old = atomic_load_explicit(&slot->state, memory_order_relaxed);
+    uint32_t uses = old / MS_SLOT_STATES + (state == MS_SLOT_CHANGING);
+    atomic_store_explicit(&slot->state, uses * MS_SLOT_STATES + state, memory_order_release);
+}
+/** Everything but the state. */
+void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p);
+void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
+uint64_t ms_blocks_count(void);
+uint64_t ms_blocks_dropped(void);
+
+/* blocks.c: finding a block by its key. */
 /** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without, then).
  */
 bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
-/** Under all shards. */
-uint64_t ms_blocks_count(void);
-void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p);
-void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
-uint64_t ms_blocks_dropped(void);
 uint64_t ms_blocks_replaced(void);
 void ms_blocks_reset(void);
 

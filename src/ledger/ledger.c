@@ -62,10 +62,16 @@ static unsigned check_accounts(const struct sums *sums)
 {
     unsigned wrong = 0;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        const struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
-        wrong += differs(&sums->devices[i], device->live_bytes, device->live_count, "device", i);
-        if (device->peak_live_bytes < device->live_bytes || device->total_bytes < device->peak_live_bytes) {
+        struct ms_account sum;
+        ms_account_sum(i, &sum);
+        wrong += differs(&sums->devices[i], sum.device.live_bytes, sum.device.live_count, "device", i);
+        if (sum.device.peak_live_bytes < sum.device.live_bytes ||
+            sum.device.total_bytes < sum.device.peak_live_bytes) {
             ms_log(MS_LOG_ERROR, "ledger", "device %u: live, peak and total are out of order", i);
+            wrong++;
+        }
+        if (!ms_account_is_bounded(i)) {
+            ms_log(MS_LOG_ERROR, "ledger", "device %u: its lanes may hold more than its peak", i);
             wrong++;
         }
     }
@@ -89,7 +95,8 @@ static unsigned check_sites(const struct sums *sums)
             continue;
         wrong += differs(&sums->sites[i], site->live_bytes, site->live_count, "site", i);
         if (ms_kind_is_device(site->kind))
-            at_peak[ms_account_number(site->device)] += ms_site_at_peak(ms_account_of(site->device), site);
+            at_peak[ms_account_number(site->device)] +=
+                ms_site_at_peak(ms_account_of(site->device)->peaks, site);
     }
     for (unsigned i = 0; i < MS_ACCOUNTS && !ms_sites_dropped(); i++) {
         const struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
@@ -108,8 +115,10 @@ int ms_ledger_check(void)
     if (sums == MAP_FAILED)
         return -1;
     ms_blocks_lock_all(10000);
+    ms_accounts_lock_all(10000);
     ms_blocks_each(add_block, sums);
     unsigned wrong = check_accounts(sums) + check_sites(sums);
+    ms_accounts_unlock_all();
     ms_blocks_unlock_all();
     munmap(sums, sizeof *sums);
     return (int)wrong;

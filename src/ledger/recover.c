@@ -133,19 +133,43 @@ static void clean_site(struct ms_site *site)
     clamp(&site->total_bytes, INT64_MAX / MANY);
     site->total_count = sum_of_sizes(site); /* counted before the rest */
     clamp(&site->max_bytes, site->total_bytes);
-    site->at_peak_bytes = ms_site_at_peak(ms_account_of(site->device), site);
+    site->at_peak_bytes = ms_site_at_peak(ms_account_of(site->device)->peaks, site);
     clamp(&site->at_peak_bytes, site->max_bytes);
     clamp(&site->died_count, site->total_count);
     clamp(&site->died_bytes, site->total_bytes);
     clamp(&site->free_count, site->total_count - site->died_count);
-    clamp(&site->lifetime_ns_sum, INT64_MAX);
-    clamp(&site->estimate.bytes, INT64_MAX);
+    clamp(&site->lifetime_ns_sum, INT64_MAX / MANY);
+    clamp(&site->estimate.bytes, INT64_MAX / MANY);
+    clamp(&site->estimate.count_q8, INT64_MAX / MANY);
     for (unsigned i = 0; i < MS_SPANS; i++)
         clamp(&site->marks[i], INT64_MAX);
     clamp(&site->first_ns, INT64_MAX);
     clamp(&site->last_ns, INT64_MAX);
     site->peak_seen = ms_account_of(site->device)->peaks;
     site->live_bytes = site->live_count = site->rounding_bytes = 0;
+}
+
+static bool is_same(const struct ms_site *a, const struct ms_site *b)
+{
+    return a->stack == b->stack && a->device == b->device && a->api == b->api && a->kind == b->kind;
+}
+
+/* A row that does not say which one stands for all lanes, or is not the only one of its lane, is a site by itself. */
+static void clean_lanes(uint32_t count)
+{
+    uint16_t *seen = calloc(count, sizeof *seen); /* which lanes a site has rows of */
+    _Static_assert(MS_LANES <= 16, "a bit for each lane");
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_site *site = ms_site_at(i), *whole = ms_site_at(site->whole);
+        bool sound = seen && whole && whole->whole == site->whole && site->lane < MS_LANES &&
+                     is_same(site, whole) && !(seen[site->whole] >> site->lane & 1);
+        if (sound)
+            seen[site->whole] |= (uint16_t)(1u << site->lane);
+        else
+            site->whole = i;
+        site->next = 0;
+    }
+    free(seen);
 }
 
 /* Rows are given out before they are whole: the table ends with the last one that is, and one in between that
@@ -165,6 +189,7 @@ static void clean_sites(void)
         clean_site(site);
     }
     ms_table_publish(MS_TABLE_SITES, count);
+    clean_lanes((uint32_t)count);
 }
 
 static void clean_amount(struct ms_amount *amount)
@@ -175,15 +200,34 @@ static void clean_amount(struct ms_amount *amount)
     amount->live_bytes = amount->live_count = 0;
 }
 
+static void clean_account(struct ms_account *account)
+{
+    clean_amount(&account->device);
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
+        clean_amount(&account->kinds[kind]);
+    clamp(&account->peak_ns, INT64_MAX);
+    clamp(&account->last_ns, INT64_MAX);
+}
+
+static void add_totals(struct ms_amount *sum, const struct ms_amount *amount)
+{
+    sum->total_bytes += amount->total_bytes;
+    sum->total_count += amount->total_count;
+    sum->peak_live_bytes += amount->peak_live_bytes;
+}
+
+/* From here on all lanes are the first. */
 static void clean_accounts(void)
 {
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
-        clean_amount(&account->device);
+    uint64_t rows = ms_table_reserved(MS_TABLE_ACCOUNTS);
+    for (uint64_t i = 0; i < rows; i++)
+        clean_account(&MS_ROWS(ACCOUNTS, struct ms_account)[i]);
+    for (uint64_t i = MS_ACCOUNTS; i < rows; i++) {
+        struct ms_account *row = &MS_ROWS(ACCOUNTS, struct ms_account)[i], *first = row - i + i % MS_ACCOUNTS;
+        first->last_ns = row->last_ns > first->last_ns ? row->last_ns : first->last_ns;
+        add_totals(&first->device, &row->device);
         for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
-            clean_amount(&account->kinds[kind]);
-        clamp(&account->peak_ns, INT64_MAX);
-        clamp(&account->last_ns, INT64_MAX);
+            add_totals(&first->kinds[kind], &row->kinds[kind]);
     }
 }
 

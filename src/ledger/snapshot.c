@@ -1,6 +1,6 @@
 /* snapshot.c - copying the record.
  *
- * Floor 2. Holds all shards, then all accounts, in the order of their addresses. The end of a process may
+ * Floor 2. Holds all shards, then all accounts and their lanes, in the order of their addresses. The end of a process may
  * come from a signal handler above a thread that holds one of them: every wait is bounded, and what could not
  * be locked is copied as it is (tables are never unmapped or moved) and said to be so. */
 #include "config.h"
@@ -13,36 +13,15 @@
 
 enum { LOCK_TIMEOUT_MS = 1000 };
 
-/* Which accounts were locked, beside MS_SHARDS of blocks.c. */
-struct locks {
-    bool accounts[MS_ACCOUNTS];
-    bool all;
-};
-
-static struct ms_account *account_number(unsigned i)
+static bool lock_all(void)
 {
-    return ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
+    bool shards = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
+    return ms_accounts_lock_all(LOCK_TIMEOUT_MS) && shards;
 }
 
-static void lock_all(struct locks *locks)
+static void unlock_all(void)
 {
-    unsigned timeout_ms = LOCK_TIMEOUT_MS;
-    locks->all = ms_blocks_lock_all(timeout_ms);
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        locks->accounts[i] = ms_account_lock_within(account_number(i), timeout_ms);
-        if (!locks->accounts[i]) {
-            locks->all = false;
-            timeout_ms = 0;
-        }
-    }
-}
-
-static void unlock_all(const struct locks *locks)
-{
-    for (unsigned i = MS_ACCOUNTS; i-- > 0;) {
-        if (locks->accounts[i])
-            ms_account_unlock(account_number(i));
-    }
+    ms_accounts_unlock_all();
     ms_blocks_unlock_all();
 }
 
@@ -59,17 +38,28 @@ static size_t carved(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* A row that is not whole yet counts, so that there is room for it. */
+static uint32_t count_sites(uint32_t rows)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        count += !ms_site_at(i) || ms_site_at(i)->whole == i;
+    return count;
+}
+
 /* Room for everything, counted under the locks. */
 static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
     size_t timeline_bytes = snapshot->timeline_count * sizeof(uint64_t);
-    snapshot->site_count = ms_site_count();
+    snapshot->row_count = ms_site_count();
+    snapshot->site_count = count_sites(snapshot->row_count);
     snapshot->block_total = ms_blocks_count();
     uint64_t blocks = snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max;
     unsigned timelines = 0;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)
         timelines += ms_timeline_of(i, false) != NULL;
     snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
+                             carved(snapshot->row_count * sizeof *snapshot->places) +
                              carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
                              4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
@@ -79,6 +69,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     char *cursor = memory;
     snapshot->memory = memory;
     snapshot->sites = carve(&cursor, snapshot->site_count * sizeof *snapshot->sites);
+    snapshot->places = carve(&cursor, snapshot->row_count * sizeof *snapshot->places);
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)
         snapshot->devices[i].timeline = ms_timeline_of(i, false) ? carve(&cursor, timeline_bytes) : NULL;
@@ -103,29 +94,58 @@ static void copy_devices(struct ms_snapshot *snapshot)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         struct ms_snapshot_device *device = &snapshot->devices[i];
-        const struct ms_account *account = account_number(i);
-        device->account = *account;
+        ms_account_sum(i, &device->account);
         if (device->timeline)
             ms_timeline_copy(ms_timeline_of(i, false), snapshot->timeline_shift, snapshot->now_ns,
-                             account->device.live_bytes, device->timeline, snapshot->timeline_count);
+                             device->account.device.live_bytes, device->timeline, snapshot->timeline_count);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         ms_kind_amount(kind, &snapshot->kinds[kind]);
 }
 
+/* One row, up to date. */
+static void copy_row(const struct ms_site *row, uint64_t now_ns, struct ms_site *copy_p)
+{
+    memcpy((void *)copy_p, row, sizeof *row);
+    ms_site_mark(copy_p, now_ns, row->live_bytes);
+    copy_p->at_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
+}
+
+/* What a site ever held is at most what its lanes held, and no more than the device. */
+static void limit_max(const struct ms_snapshot *snapshot, struct ms_site *site)
+{
+    const struct ms_account *account = &snapshot->devices[ms_account_number(site->device)].account;
+    if (ms_kind_is_device(site->kind) && site->max_bytes > account->device.peak_live_bytes)
+        site->max_bytes = account->device.peak_live_bytes;
+}
+
+/* Rows of lane 0 come first, since the others are added to them. */
 static void copy_sites(struct ms_snapshot *snapshot)
 {
-    for (uint32_t i = 0; i < snapshot->site_count; i++) {
-        struct ms_snapshot_site *copy = &snapshot->sites[i];
-        const struct ms_site *site = ms_site_at(i);
-        copy->live_first_ns = UINT64_MAX;
-        if (!site)
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < snapshot->row_count; i++) {
+        const struct ms_site *row = ms_site_at(i);
+        snapshot->places[i] = UINT32_MAX;
+        if ((row && row->whole != i) || count == snapshot->site_count)
             continue;
-        struct ms_account *account = ms_account_of(site->device);
-        memcpy((void *)&copy->site, site, sizeof *site);
-        ms_site_mark(&copy->site, snapshot->now_ns, site->live_bytes);
-        copy->site.at_peak_bytes = ms_site_at_peak(account, site);
-        snapshot->devices[ms_account_number(site->device)].freed_count += site->free_count;
+        struct ms_snapshot_site *copy = &snapshot->sites[count];
+        copy->live_first_ns = UINT64_MAX;
+        snapshot->places[i] = count++;
+        if (row)
+            copy_row(row, snapshot->now_ns, &copy->site);
+    }
+    for (uint32_t i = 0; i < snapshot->row_count; i++) {
+        const struct ms_site *row = ms_site_at(i);
+        struct ms_site copy;
+        if (!row)
+            continue;
+        snapshot->devices[ms_account_number(row->device)].freed_count += row->free_count;
+        snapshot->places[i] = ms_snapshot_place(snapshot, row->whole);
+        if (row->whole == i || snapshot->places[i] == UINT32_MAX)
+            continue;
+        copy_row(row, snapshot->now_ns, &copy);
+        ms_site_merge(&snapshot->sites[snapshot->places[i]].site, &copy);
+        limit_max(snapshot, &snapshot->sites[snapshot->places[i]].site);
     }
 }
 
@@ -178,10 +198,13 @@ struct copying {
 };
 
 /* Keeps the largest: once there is no more room the blocks are a heap with the smallest first. */
-static void copy_block(void *arg, const struct ms_block *block)
+static void copy_block(void *arg, const struct ms_block *original)
 {
     struct copying *copying = arg;
     struct ms_snapshot *snapshot = copying->snapshot;
+    struct ms_block copy = *original;
+    const struct ms_block *block = &copy;
+    copy.site = ms_snapshot_place(snapshot, original->site);
     if (block->site < snapshot->site_count) {
         struct ms_snapshot_site *site = &snapshot->sites[block->site];
         site->live_first_ns = block->born_ns < site->live_first_ns ? block->born_ns : site->live_first_ns;
@@ -211,11 +234,9 @@ static void sort_blocks(struct ms_snapshot *snapshot)
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
     int saved_errno = errno;
-    struct locks locks;
     memset(snapshot, 0, sizeof *snapshot);
-    lock_all(&locks);
+    snapshot->consistent = lock_all();
     snapshot->now_ns = ms_ledger_now();
-    snapshot->consistent = locks.all;
     choose_timeline(snapshot);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
@@ -225,7 +246,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
         copy_sites(snapshot);
         ms_blocks_each(copy_block, &copying);
     }
-    unlock_all(&locks);
+    unlock_all();
     if (result == 0)
         sort_blocks(snapshot);
     errno = saved_errno;

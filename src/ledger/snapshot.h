@@ -10,7 +10,7 @@
 #include "ledger/internal.h"
 
 struct ms_snapshot_site {
-    struct ms_site site;                  /* with at_peak_bytes as of the snapshot */
+    struct ms_site site;                  /* of all lanes, with at_peak_bytes as of the snapshot */
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
 };
@@ -28,12 +28,20 @@ struct ms_snapshot {
     struct ms_amount kinds[MS_KIND_COUNT];
     struct ms_snapshot_site *sites;
     uint32_t site_count;
-    struct ms_block *blocks; /* by device, space and key; the largest ones if there were too many */
+    uint32_t *places; /* in `sites`, of each row of the record */
+    uint32_t row_count;
+    struct ms_block *blocks; /* by device, space and key; the largest ones if there were too many. Their sites are places */
     uint64_t block_count, block_total;
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;
 };
+
+/** The place in `sites` of the site with this number in the record; UINT32_MAX if it has none. */
+static inline uint32_t ms_snapshot_place(const struct ms_snapshot *snapshot, uint32_t number)
+{
+    return number < snapshot->row_count ? snapshot->places[number] : UINT32_MAX;
+}
 
 /** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks. Waits at most about a second for each
  * kind of lock. */

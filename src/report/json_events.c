@@ -45,8 +45,9 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
     out->fresh = false;
 }
 
-static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks *stacks)
+static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *input)
 {
+    const struct ms_report_stacks *stacks = input->stacks;
     struct ms_device_info info = {.total_bytes = 0};
     ms_events_device(oom->device, &info);
     json_t *json =
@@ -62,8 +63,10 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_stacks 
     json_object_set_new(json, "largest_free", json_integer(0));
     json_t *top = json_array();
     for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
-        json_array_append_new(top, json_pack("{s:I, s:I}", "site", (json_int_t)oom->top_sites[i], "bytes",
-                                             (json_int_t)oom->top_bytes[i]));
+        json_array_append_new(
+            top, json_pack("{s:I, s:I}", "site",
+                           (json_int_t)ms_snapshot_place(input->snapshot, oom->top_sites[i]), "bytes",
+                           (json_int_t)oom->top_bytes[i]));
     json_object_set_new(json, "top_sites", top);
     json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(stacks, oom->stack)));
     return json;
@@ -110,7 +113,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "oom");
     ms_out_begin_array(out);
     for (unsigned i = 0; ms_events_oom(i, &oom, &lost); i++)
-        ms_out_element(out, oom_json(&oom, input->stacks));
+        ms_out_element(out, oom_json(&oom, input));
     ms_out_end_array(out);
 
     ms_out_key(out, "findings");

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/options.h"
 #include "ledger/check.h"
+#include "ledger/lanes.h"
 #include "ledger/snapshot.h"
 #include "tests/tap.h"
 
@@ -248,12 +249,12 @@ static void test_held_lock(void)
 {
     start();
     take(0x1000, 10, 1, 0);
-    ms_account_lock(ms_account_of(0));
+    ms_account_lock(0);
     ms_snapshot_release(&snapshot);
     is_int(ms_snapshot_take(&snapshot, 10), 0, "a snapshot does not wait for ever for a lock");
     ok(!snapshot.consistent, "and says that it went without");
     is_u64(snapshot.block_count, 1, "what is there is copied all the same");
-    ms_account_unlock(ms_account_of(0));
+    ms_account_unlock(0);
     look();
     ok(snapshot.consistent, "the other locks were given back");
 }
@@ -326,6 +327,111 @@ static void test_growth(void)
     at(3);
     look();
     ok(!ms_site_is_growing(site_of(1)), "two steps are no growth");
+}
+
+enum { LANE_SITES = 12, LANE_BLOCKS = 300, LANE_STEPS = 30000 };
+
+/* What the ledger must say, kept without lanes. */
+static struct {
+    uint64_t held[LANE_BLOCKS], live, peak, peaks;
+    unsigned site[LANE_BLOCKS];
+    uint32_t ticket[LANE_BLOCKS];
+    uint64_t site_live[LANE_SITES], site_at_peak[LANE_SITES], site_total[LANE_SITES];
+    uint64_t stretch[64];
+} book;
+
+static void book_in(unsigned i, unsigned stretch)
+{
+    book.live += book.held[i];
+    book.site_live[book.site[i]] += book.held[i];
+    if (book.live > book.stretch[stretch])
+        book.stretch[stretch] = book.live;
+    if (book.live > book.peak) {
+        book.peak = book.live;
+        memcpy(book.site_at_peak, book.site_live, sizeof book.site_live);
+    }
+}
+
+static void book_out(unsigned i)
+{
+    book.live -= book.held[i];
+    book.site_live[book.site[i]] -= book.held[i];
+}
+
+/* One block comes or goes, in the lane that a thread of that number might be in. */
+static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
+{
+    uint64_t key = 0x10000 + (uint64_t)i * 512;
+    struct ms_block block;
+    if (!book.held[i]) {
+        book.held[i] = 1 + roll % 5000;
+        book.site[i] = roll % LANE_SITES;
+        block = make_block(key, book.held[i], 1 + book.site[i], 0);
+        book.ticket[i] = roll & 64 ? ms_ledger_serve(&block) : 0;
+        if (!book.ticket[i])
+            ms_ledger_alloc(&block);
+        book.site_total[book.site[i]] += book.held[i];
+        book_in(i, stretch);
+        return;
+    }
+    book_out(i);
+    if (book.ticket[i] ? !ms_ledger_unserve(book.ticket[i], key, NULL)
+                       : !ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
+        bail("a block is lost");
+    if (!book.ticket[i] && roll % 5 == 0) {
+        ms_ledger_free_abort(&block);
+        book_in(i, stretch);
+    } else {
+        book.held[i] = 0;
+    }
+}
+
+/* In one thread, that pretends to be many. */
+static void test_lanes(void)
+{
+    unsigned seed = 12345, wrong = 0;
+    start();
+    memset(&book, 0, sizeof book);
+    for (unsigned i = 0; i < LANE_STEPS; i++) {
+        unsigned stretch = i / (LANE_STEPS / 60);
+        seed = seed * 1103515245 + 12345;
+        ms_events_freeze(((uint64_t)stretch << 20) + 5);
+        if (i % (LANE_STEPS / 60) == 0)
+            book.stretch[stretch] = book.live;
+        ms_lane_mine.lane = (uint8_t)((seed >> 20) % (i < LANE_STEPS / 10 ? 1 : 5) * 3);
+        step_in_lane((seed >> 8) % LANE_BLOCKS, seed >> 10, stretch);
+        if (i % 1000 == 0)
+            wrong += (unsigned)ms_ledger_check();
+    }
+    ms_lane_mine.lane = 0;
+    look();
+    is_u64(wrong, 0, "all sums add up over several lanes");
+    is_u64(device(0)->live_bytes, book.live, "what is live is what all lanes hold");
+    is_u64(device(0)->peak_live_bytes, book.peak, "the peak is that of all together");
+    is_u64(snapshot.site_count, LANE_SITES, "a site is one, in however many lanes");
+    for (unsigned i = 0; i < LANE_SITES; i++) {
+        const struct ms_site *site = site_of(1 + i);
+        wrong += site->live_bytes != book.site_live[i] || site->at_peak_bytes != book.site_at_peak[i] ||
+                 site->total_bytes != book.site_total[i] || site->max_bytes < site->at_peak_bytes ||
+                 site->max_bytes > book.peak;
+    }
+    is_u64(wrong, 0, "sites hold what they held, and held it at the peak");
+    for (unsigned i = 0; i < 60; i++)
+        wrong += snapshot.devices[0].timeline[i] != book.stretch[i];
+    is_u64(wrong, 0, "the timeline has the most of each stretch");
+    for (uint64_t i = 0; i < snapshot.block_count; i++)
+        wrong += snapshot.blocks[i].site >= LANE_SITES ||
+                 snapshot.sites[snapshot.blocks[i].site].site.stack != snapshot.blocks[i].stack;
+    is_u64(wrong, 0, "blocks name their sites");
+    struct ms_oom oom;
+    uint64_t lost, most = 0;
+    ms_ledger_oom(0, 0, 1, 0);
+    for (unsigned i = 0; i < LANE_SITES; i++)
+        most = book.site_live[i] > most ? book.site_live[i] : most;
+    ok(ms_events_oom(0, &oom, &lost) && oom.live_bytes == book.live && oom.top_bytes[0] == most &&
+           ms_snapshot_place(&snapshot, oom.top_sites[0]) < LANE_SITES,
+       "an out-of-memory error sees all lanes");
+    ms_events_freeze(0);
 }
 
 enum { THREADS = 8, ROUNDS = 20000, SLOTS = 256 };
@@ -411,6 +517,7 @@ int main(void)
     test_fork();
     test_held_lock();
     test_growth();
+    test_lanes();
     start();
     is_int(errno, 44, "errno is left alone");
     test_threads();

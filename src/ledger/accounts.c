@@ -1,0 +1,382 @@
+/* accounts.c - counting blocks in and out of the totals of their device, in the lane of the thread that makes
+ * them.
+ *
+ * Floor 2. Locks: that of the lane; where it cannot do it by itself, the account's and those of all its lanes
+ * (lanes.h). Nothing is allocated but rows and indices.
+ *
+ * Invariants (ms_ledger_check): the live blocks of a site's row add up to its live_bytes and live_count; the
+ * rows of a device of device-memory kinds add up to its account; live <= charges <= bound <= peak, and what
+ * the sites held at the peak adds up to it. */
+#include "config.h"
+
+#include "base/compiler.h"
+#include "ledger/lanes.h"
+#include "ledger/process.h"
+#include "ledger/trace.h"
+
+enum { SLOTS_AT_ONCE = 16 };
+
+static unsigned size_class(uint64_t bytes)
+{
+    unsigned power = bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
+    return power < MS_SIZE_CLASSES ? power : MS_SIZE_CLASSES - 1;
+}
+
+/* What the vendor was asked for beyond what the program asked for. */
+static inline uint64_t rounding(uint64_t bytes, uint64_t requested)
+{
+    return bytes > requested ? bytes - requested : 0;
+}
+
+/* Born on one processor, freed on another, whose clocks differ a little. */
+static inline uint64_t lifetime_ns(uint64_t born_ns, uint64_t end_ns)
+{
+    return end_ns > born_ns ? end_ns - born_ns : 0;
+}
+
+/* Memory that is not a device's has totals over all devices besides. */
+static void raise_host(unsigned kind, uint64_t bytes, bool again)
+{
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    uint64_t live = atomic_fetch_add_explicit(&amount->live_bytes, bytes, memory_order_relaxed) + bytes;
+    uint64_t peak = atomic_load_explicit(&amount->peak_live_bytes, memory_order_relaxed);
+    while (live > peak && !atomic_compare_exchange_weak_explicit(&amount->peak_live_bytes, &peak, live,
+                                                                 memory_order_relaxed, memory_order_relaxed))
+        ;
+    atomic_fetch_add_explicit(&amount->live_count, 1, memory_order_relaxed);
+    if (again)
+        return;
+    atomic_fetch_add_explicit(&amount->total_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&amount->total_count, 1, memory_order_relaxed);
+}
+
+static void lower_host(unsigned kind, uint64_t bytes)
+{
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    atomic_fetch_sub_explicit(&amount->live_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&amount->live_count, 1, memory_order_relaxed);
+}
+
+/* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it
+ * holds at the end of the spans since. */
+static inline void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
+{
+    site->at_peak_bytes = ms_site_at_peak(lane->peaks, site);
+    site->peak_seen = lane->peaks;
+    ms_site_mark(site, now_ns, site->live_bytes);
+}
+
+/* A block that comes: `again` if its free was refused. */
+struct arrival {
+    const struct ms_block *block;
+    uint64_t now_ns;
+    bool served, again;
+};
+
+static inline void raise_site(const struct ms_lane *lane, struct ms_site *site, const struct arrival *arrival)
+{
+    const struct ms_block *block = arrival->block;
+    uint64_t bytes = block->bytes;
+    keep_past(lane, site, arrival->now_ns);
+    site->live_bytes += bytes;
+    site->live_count++;
+    if (site->live_bytes > site->max_bytes)
+        site->max_bytes = site->live_bytes;
+    site->rounding_bytes += rounding(bytes, block->requested);
+    if (MS_UNLIKELY(arrival->again)) {
+        site->free_count--;
+        site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
+        return;
+    }
+    site->size_hist[size_class(bytes)]++;
+    site->total_bytes += bytes;
+    site->total_count++;
+    site->last_ns = arrival->now_ns;
+    if (MS_UNLIKELY(ms_stack_sampling()) && block->stack)
+        ms_estimate_add(&site->estimate, bytes);
+}
+
+static inline void raise_amount(struct ms_amount *amount, uint64_t bytes, bool again)
+{
+    amount->live_bytes += bytes;
+    amount->live_count++;
+    amount->total_bytes += again ? 0 : bytes;
+    amount->total_count += !again;
+}
+
+static inline void lower_amount(struct ms_amount *amount, uint64_t bytes)
+{
+    amount->live_bytes -= bytes;
+    amount->live_count--;
+}
+
+static inline void raise_account(struct ms_account *row, const struct arrival *arrival)
+{
+    const struct ms_block *block = arrival->block;
+    struct ms_amount *kind = &row->kinds[block->kind];
+    row->last_ns = arrival->now_ns;
+    raise_amount(kind, block->bytes, arrival->again);
+    if (kind->live_bytes > kind->peak_live_bytes)
+        kind->peak_live_bytes = kind->live_bytes;
+    if (MS_LIKELY(ms_kind_is_device(block->kind)))
+        raise_amount(&row->device, block->bytes, arrival->again);
+    else
+        raise_host(block->kind, block->bytes, arrival->again);
+}
+
+/* A free slot + 1, or 0 when there is no memory for one. */
+static MS_NOINLINE uint32_t take_fresh_slot(struct ms_lane *lane)
+{
+    if (lane->fresh == lane->fresh_end) {
+        uint64_t first;
+        if (!ms_table_take(MS_TABLE_BLOCKS, SLOTS_AT_ONCE, &first)) {
+            ms_table_drop(MS_TABLE_BLOCKS);
+            return 0;
+        }
+        lane->fresh = (uint32_t)first;
+        lane->fresh_end = lane->fresh + SLOTS_AT_ONCE;
+    }
+    return ++lane->fresh;
+}
+
+static inline uint32_t take_slot(struct ms_lane *lane)
+{
+    uint32_t slot = lane->free_list;
+    if (MS_UNLIKELY(!slot))
+        return take_fresh_slot(lane);
+    lane->free_list = ms_slot_at(slot - 1)->site;
+    return slot;
+}
+
+/* Everything but that it is live. */
+static inline void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival *arrival)
+{
+    const struct ms_block *block = arrival->block;
+    ms_slot_set(slot, MS_SLOT_CHANGING);
+    atomic_thread_fence(memory_order_release);
+    slot->key = block->key;
+    slot->bytes = block->bytes;
+    slot->requested = block->requested;
+    slot->context = block->context;
+    slot->stream = block->stream;
+    slot->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
+    slot->site = site;
+    slot->thread = block->thread;
+    slot->api = block->api;
+    slot->device =
+        ms_account_number(block->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : (int8_t)block->device;
+    slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
+                           arrival->served * MS_SLOT_SERVED);
+}
+
+static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
+{
+    struct ms_block block = *arrival->block;
+    if (!arrival->again)
+        block.born_ns = arrival->now_ns;
+    ms_trace_put_alloc(slot, &block);
+}
+
+/* Counts it in the lane, where there is room for it; returns its slot + 1. */
+static inline uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+{
+    struct ms_site *site = ms_site_row(number);
+    uint32_t ticket = take_slot(lane);
+    if (MS_UNLIKELY(!ticket))
+        return 0;
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    fill_slot(slot, number, arrival);
+    if (MS_LIKELY(site))
+        raise_site(lane, site, arrival);
+    raise_account(lane->row, arrival);
+    ms_slot_set(slot, MS_SLOT_LIVE);
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
+        trace(ticket - 1, arrival);
+    return ticket;
+}
+
+static inline bool has_room(const struct ms_lane *lane, const struct arrival *arrival)
+{
+    return !ms_kind_is_device(arrival->block->kind) ||
+           (lane->row->device.live_bytes + arrival->block->bytes <= lane->charge &&
+            arrival->now_ns < lane->until_ns);
+}
+
+static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+{
+    const struct ms_block *block = arrival->block;
+    bool is_peak = false;
+    if (number == UINT32_MAX && !arrival->again)
+        number = ms_lane_make_site(lane, block, arrival->now_ns, UINT32_MAX);
+    if (ms_kind_is_device(block->kind))
+        is_peak = ms_lane_make_room(lane, block->bytes, arrival->now_ns);
+    uint32_t ticket = enter(lane, number, arrival);
+    if (is_peak && ticket)
+        ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
+    return ticket;
+}
+
+static uint32_t site_in_first_lane(unsigned account, const struct arrival *arrival)
+{
+    struct ms_lane *first = &ms_lanes[0][account];
+    ms_lock(&first->lock);
+    uint32_t number = ms_lane_make_site(first, arrival->block, arrival->now_ns, UINT32_MAX);
+    ms_unlock(&first->lock);
+    return number;
+}
+
+/* Where a lane cannot do it by itself: it has no room, or does not know the site, or is not there yet. */
+static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct arrival *arrival)
+{
+    const struct ms_block *block = arrival->block;
+    unsigned account = ms_lane_account(lane);
+    uint32_t number = arrival->again ? block->site : site_in_first_lane(account, arrival);
+    lane = ms_lanes_lock_with(lane);
+    if (!arrival->again && lane->number && number != UINT32_MAX)
+        number = ms_lane_make_site(lane, block, arrival->now_ns, number);
+    if (number == UINT32_MAX) /* a slot's lane is that of its site */
+        lane = &ms_lanes[0][account];
+    bool is_peak = ms_kind_is_device(block->kind) && ms_lanes_make_room(lane, block->bytes, arrival->now_ns);
+    uint32_t ticket = enter(lane, number, arrival);
+    if (is_peak && ticket)
+        ms_lanes_set_peak(account, arrival->now_ns);
+    ms_lanes_unlock(account);
+    return ticket;
+}
+
+/* Of a slot that is not locked `site` may be anything. */
+static inline struct ms_lane *lane_of(uint32_t site, int device)
+{
+    const struct ms_site *row = site < ms_table_rows(MS_TABLE_SITES) ? ms_site_row(site) : NULL;
+    return &ms_lanes[row ? row->lane % MS_LANES : 0][ms_account_number(device)];
+}
+
+static inline uint32_t arrive(struct ms_lane *lane, const struct arrival *arrival)
+{
+    uint32_t number = arrival->block->site, ticket;
+    ms_lane_lock(lane);
+    if (MS_LIKELY(!arrival->again))
+        number = ms_lane_find_site(lane, arrival->block);
+    if (MS_LIKELY(number != UINT32_MAX && has_room(lane, arrival))) {
+        lane->is_active = true;
+        ticket = enter(lane, number, arrival);
+    } else if (lane->is_alone) {
+        ticket = enter_alone(lane, number, arrival);
+    } else {
+        ms_unlock(&lane->lock);
+        return enter_together(lane, arrival);
+    }
+    ms_unlock(&lane->lock);
+    return ticket;
+}
+
+uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns)
+{
+    struct arrival arrival = {block, now_ns, served, false};
+    if (MS_UNLIKELY(!ms_lanes[0][0].row))
+        ms_accounts_open();
+    return arrive(&ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)], &arrival);
+}
+
+uint32_t ms_account_restore(const struct ms_block *block)
+{
+    struct arrival arrival = {block, ms_ledger_now(), block->is_served, true};
+    return arrive(lane_of(block->site, block->device), &arrival);
+}
+
+static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_slot *slot)
+{
+    return lane_of(slot->site, slot->device);
+}
+
+static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_slot *slot, enum ms_space space, uint64_t key,
+                                        bool served)
+{
+    return ms_slot_is_live(slot) && slot->key == key && ms_slot_space(slot) == space &&
+           !(slot->tags & MS_SLOT_SERVED) == !served;
+}
+
+/* The trace and some callers want it as it was. */
+static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *block_p)
+{
+    struct ms_block block;
+    ms_slot_read(ms_slot_at(ticket - 1), &block);
+    block.freed_ns = now_ns;
+    ms_trace_free(ticket - 1, &block);
+    if (block_p)
+        *block_p = block;
+}
+
+static inline void lower_site(const struct ms_lane *lane, struct ms_site *site, const struct ms_slot *slot,
+                              enum ms_block_end end, uint64_t now_ns)
+{
+    keep_past(lane, site, now_ns);
+    site->live_bytes -= slot->bytes;
+    site->live_count--;
+    site->rounding_bytes -= rounding(slot->bytes, slot->requested);
+    if (end == MS_BLOCK_FREED) {
+        site->free_count++;
+        site->lifetime_ns_sum += lifetime_ns(slot->born_ns, now_ns);
+    } else if (end == MS_BLOCK_DIED) {
+        site->died_bytes += slot->bytes;
+        site->died_count++;
+    }
+}
+
+static inline void lower_account(struct ms_account *row, unsigned kind, uint64_t bytes, uint64_t now_ns)
+{
+    row->last_ns = now_ns;
+    lower_amount(&row->kinds[kind], bytes);
+    if (MS_LIKELY(ms_kind_is_device(kind)))
+        lower_amount(&row->device, bytes);
+    else
+        lower_host(kind, bytes);
+}
+
+static inline void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_end end, uint64_t now_ns,
+                         struct ms_block *block_p)
+{
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_site *site = ms_site_row(slot->site);
+    if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
+        tell(ticket, now_ns, block_p);
+    ms_slot_set(slot, MS_SLOT_FREE);
+    if (MS_LIKELY(site))
+        lower_site(lane, site, slot, end, now_ns);
+    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);
+    slot->site = lane->free_list;
+    lane->free_list = ticket;
+}
+
+bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
+                       uint64_t now_ns, struct ms_block *block_p)
+{
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_lane *lane = lane_of_slot(slot);
+    ms_lane_lock(lane);
+    /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
+     * yet. */
+    bool found = is_wanted(slot, space, key, served) && lane_of_slot(slot) == lane;
+    if (found && MS_UNLIKELY(now_ns >= lane->until_ns) && !lane->is_alone) {
+        ms_unlock(&lane->lock);
+        ms_lanes_begin_stretch(ms_lane_account(lane), now_ns);
+        ms_lane_lock(lane);
+        found = is_wanted(slot, space, key, served) && lane_of_slot(slot) == lane;
+    } else if (found && MS_UNLIKELY(now_ns >= lane->until_ns)) {
+        ms_lane_make_room(lane, 0, now_ns);
+    }
+    if (found)
+        leave(lane, ticket, end, now_ns, block_p);
+    ms_unlock(&lane->lock);
+    return found;
+}
+
+void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p)
+{
+    __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
+    amount_p->live_bytes = atomic_load_explicit(&amount->live_bytes, memory_order_relaxed);
+    amount_p->live_count = atomic_load_explicit(&amount->live_count, memory_order_relaxed);
+    amount_p->peak_live_bytes = atomic_load_explicit(&amount->peak_live_bytes, memory_order_relaxed);
+    amount_p->total_bytes = atomic_load_explicit(&amount->total_bytes, memory_order_relaxed);
+    amount_p->total_count = atomic_load_explicit(&amount->total_count, memory_order_relaxed);
+}

@@ -1,0 +1,398 @@
+/* lanes.c - the lanes of each account: opening and locking them, and the peak that they have in common; see
+ * lanes.h.
+ *
+ * Floor 2. Locks: the account's (MS_RANK_PEAK), and then those of its lanes (MS_RANK_SITE), in order. Nothing
+ * is allocated but rows. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "ledger/lanes.h"
+
+enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20 };
+
+/* A lock's rank is looked at only where it is checked; without, this takes no room in the library. */
+#ifdef MS_DEBUG_CHECKS
+struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS] = {
+    [0 ... MS_LANES - 1] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_SITE)}}};
+#else
+struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
+#endif
+MS_TLS struct ms_lane_choice ms_lane_mine;
+
+/* What the lanes of an account have in common. */
+static struct MS_CACHELINE common {
+    struct ms_lock lock;
+    uint32_t open;            /* bit k: lane k */
+    uint64_t bound, until_ns; /* where there is more than one lane */
+    struct ms_timeline *timeline;
+} commons[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_PEAK)}};
+
+static struct ms_account aside[MS_ACCOUNTS]; /* where there is no memory for the table */
+static struct ms_account *_Atomic accounts = aside;
+static _Atomic uint32_t next_lane;
+
+struct ms_account *ms_account_of(int device)
+{
+    return atomic_load_explicit(&accounts, memory_order_acquire) + ms_account_number(device);
+}
+
+/* Under the lock of the account, or where nobody else is yet. */
+static void open_lane(unsigned number, unsigned account, struct ms_account *row)
+{
+    struct ms_lane *lane = &ms_lanes[number][account];
+    lane->number = (uint8_t)number;
+    lane->is_alone = number == 0;
+    lane->row = row;
+    lane->peaks = ms_lanes[0][account].peaks;
+    commons[account].open |= UINT32_C(1) << number;
+}
+
+void ms_accounts_open(void)
+{
+    bool have = ms_table_reserve(MS_TABLE_ACCOUNTS, MS_ACCOUNTS);
+    struct ms_account *rows = have ? MS_ROWS(ACCOUNTS, struct ms_account) : aside;
+    if (ms_lanes[0][0].row && atomic_load_explicit(&accounts, memory_order_relaxed) == rows)
+        return;
+    if (have)
+        ms_table_publish(MS_TABLE_ACCOUNTS, MS_ACCOUNTS);
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
+        open_lane(0, i, rows + i);
+    atomic_store_explicit(&accounts, rows, memory_order_release);
+}
+
+/* --- locks --- */
+
+static unsigned number_of(const struct ms_lane *lane)
+{
+    return (unsigned)(lane - ms_lanes[0]) / MS_ACCOUNTS;
+}
+
+MS_NOINLINE void ms_lane_lock_after_wait(struct ms_lane *lane)
+{
+    if (number_of(lane) == ms_lane_mine.lane && ++ms_lane_mine.waits >= WAITS_MAX) {
+        ms_lane_mine.waits = 0;
+        ms_lane_mine.lane =
+            (uint8_t)(1 + atomic_fetch_add_explicit(&next_lane, 1, memory_order_relaxed) % (MS_LANES - 1));
+    }
+    ms_lock(&lane->lock);
+}
+
+static void lock_lanes(unsigned account)
+{
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        ms_lock(&ms_lanes[__builtin_ctz(left)][account].lock);
+}
+
+void ms_lanes_lock(unsigned account)
+{
+    ms_lock(&commons[account].lock);
+    lock_lanes(account);
+}
+
+void ms_lanes_unlock(unsigned account)
+{
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        ms_unlock(&ms_lanes[__builtin_ctz(left)][account].lock);
+    ms_unlock(&commons[account].lock);
+}
+
+static bool has_rows(unsigned number, unsigned account)
+{
+    uint64_t rows = (uint64_t)(number + 1) * MS_ACCOUNTS;
+    if (ms_lanes[0][account].row == &aside[account] || !ms_table_reserve(MS_TABLE_ACCOUNTS, rows))
+        return false;
+    if (ms_table_rows(MS_TABLE_ACCOUNTS) < rows)
+        ms_table_publish(MS_TABLE_ACCOUNTS, rows);
+    return true;
+}
+
+/* Under all locks. */
+static void open_another(unsigned number, unsigned account)
+{
+    struct ms_lane *first = &ms_lanes[0][account];
+    if (first->is_alone) {
+        commons[account].bound = first->charge;
+        commons[account].until_ns = first->until_ns;
+        first->is_alone = false;
+    }
+    open_lane(number, account, MS_ROWS(ACCOUNTS, struct ms_account) + number * MS_ACCOUNTS + account);
+}
+
+struct ms_lane *ms_lanes_lock_with(struct ms_lane *lane)
+{
+    unsigned account = ms_lane_account(lane), number = number_of(lane);
+    ms_lock(&commons[account].lock);
+    bool is_new = !(commons[account].open >> number & 1);
+    if (is_new && !has_rows(number, account)) {
+        is_new = false;
+        ms_lane_mine.lane = 0;
+        lane = &ms_lanes[0][account];
+    }
+    if (is_new)
+        commons[account].open |= UINT32_C(1) << number;
+    lock_lanes(account);
+    if (is_new)
+        open_another(number, account);
+    return lane;
+}
+
+void ms_account_lock(int device)
+{
+    ms_lanes_lock(ms_account_number(device));
+}
+
+void ms_account_unlock(int device)
+{
+    ms_lanes_unlock(ms_account_number(device));
+}
+
+/* Which locks ms_accounts_lock_all got; only the report's thread uses it. Lanes are not opened meanwhile. */
+static struct {
+    bool common, lanes[MS_LANES];
+} held[MS_ACCOUNTS];
+
+static bool lock_within(struct ms_lock *lock, unsigned *timeout_ms_p)
+{
+    bool good = ms_lock_within(lock, *timeout_ms_p);
+    if (!good)
+        *timeout_ms_p = 0; /* the wait is paid once */
+    return good;
+}
+
+bool ms_accounts_lock_all(unsigned timeout_ms)
+{
+    bool all = true;
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
+        all &= held[i].common = lock_within(&commons[i].lock, &timeout_ms);
+    for (unsigned k = 0; k < MS_LANES; k++) {
+        for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+            bool open = commons[i].open >> k & 1;
+            held[i].lanes[k] = open && lock_within(&ms_lanes[k][i].lock, &timeout_ms);
+            all &= held[i].lanes[k] == open;
+        }
+    }
+    return all;
+}
+
+void ms_accounts_unlock_all(void)
+{
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        for (unsigned k = 0; k < MS_LANES; k++) {
+            if (held[i].lanes[k])
+                ms_unlock(&ms_lanes[k][i].lock);
+        }
+        if (held[i].common)
+            ms_unlock(&commons[i].lock);
+    }
+}
+
+/* --- the peak --- */
+
+static uint64_t end_of_stretch(const struct ms_timeline *timeline, uint64_t now_ns)
+{
+    unsigned shift = ms_timeline_shift(timeline);
+    return timeline ? ((uint64_t)timeline->last + 1) << shift : now_ns + NO_TIMELINE_NS;
+}
+
+/* A stretch of the timeline began, or more is live than ever was in this one: `live` becomes `after`. Returns
+ * the end of the stretch. */
+static uint64_t note_live(unsigned account, uint64_t now_ns, uint64_t live, uint64_t after)
+{
+    struct common *common = &commons[account];
+    if (MS_UNLIKELY(!common->timeline))
+        common->timeline = ms_timeline_of(account, true);
+    ms_timeline_note(common->timeline, now_ns, live, after);
+    return end_of_stretch(common->timeline, now_ns);
+}
+
+static uint64_t live_in_all(unsigned account)
+{
+    uint64_t live = 0;
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        live += ms_lanes[__builtin_ctz(left)][account].row->device.live_bytes;
+    return live;
+}
+
+static bool is_new_peak(unsigned account, uint64_t live)
+{
+    return live > ms_lanes[0][account].row->device.peak_live_bytes;
+}
+
+void ms_lanes_set_peak(unsigned account, uint64_t now_ns)
+{
+    struct ms_account *row = ms_lanes[0][account].row;
+    row->device.peak_live_bytes = live_in_all(account);
+    row->peaks++;
+    row->peak_ns = now_ns;
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        ms_lanes[__builtin_ctz(left)][account].peaks = row->peaks;
+}
+
+bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
+{
+    unsigned account = ms_lane_account(lane);
+    uint64_t live = lane->row->device.live_bytes, after = live + bytes;
+    if (now_ns >= lane->until_ns) {
+        lane->until_ns = note_live(account, now_ns, live, live);
+        lane->charge = live;
+    }
+    if (after <= lane->charge)
+        return false;
+    lane->until_ns = note_live(account, now_ns, live, after);
+    lane->charge = after;
+    return is_new_peak(account, after);
+}
+
+static unsigned count_active(unsigned account)
+{
+    unsigned count = 0;
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        count += ms_lanes[__builtin_ctz(left)][account].is_active;
+    return count;
+}
+
+/* What is left below the bound is for those that were active since it was last shared out. */
+static void share_out(unsigned account, uint64_t room)
+{
+    struct common *common = &commons[account];
+    unsigned active = count_active(account);
+    for (uint32_t left = common->open; left; left &= left - 1) {
+        struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][account];
+        lane->charge = lane->row->device.live_bytes + (lane->is_active ? room / active : 0);
+        lane->until_ns = common->until_ns;
+        lane->is_active = false;
+    }
+}
+
+bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
+{
+    unsigned account = ms_lane_account(lane);
+    struct common *common = &commons[account];
+    if (lane->is_alone)
+        return ms_lane_make_room(lane, bytes, now_ns);
+    uint64_t live = live_in_all(account), after = live + bytes;
+    if (now_ns >= common->until_ns) {
+        common->until_ns = note_live(account, now_ns, live, live);
+        common->bound = live;
+    }
+    if (after > common->bound) {
+        common->until_ns = note_live(account, now_ns, live, after);
+        common->bound = after;
+    }
+    lane->is_active |= bytes != 0;
+    share_out(account, common->bound - after);
+    lane->charge += bytes;
+    return is_new_peak(account, after);
+}
+
+MS_NOINLINE void ms_lanes_begin_stretch(unsigned account, uint64_t now_ns)
+{
+    ms_lanes_lock(account);
+    ms_lanes_make_room(&ms_lanes[0][account], 0, now_ns);
+    ms_lanes_unlock(account);
+}
+
+/* --- reading --- */
+
+static void add_amount(struct ms_amount *sum, const struct ms_amount *amount)
+{
+    sum->live_bytes += amount->live_bytes;
+    sum->live_count += amount->live_count;
+    sum->peak_live_bytes += amount->peak_live_bytes;
+    sum->total_bytes += amount->total_bytes;
+    sum->total_count += amount->total_count;
+}
+
+void ms_account_sum(unsigned number, struct ms_account *sum_p)
+{
+    *sum_p = *ms_account_of(number < MS_DEVICES_MAX ? (int)number : MS_DEVICE_NONE);
+    for (uint32_t left = commons[number].open & ~UINT32_C(1); left; left &= left - 1) {
+        const struct ms_account *row = ms_lanes[__builtin_ctz(left)][number].row;
+        add_amount(&sum_p->device, &row->device);
+        for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
+            add_amount(&sum_p->kinds[kind], &row->kinds[kind]);
+        sum_p->last_ns = row->last_ns > sum_p->last_ns ? row->last_ns : sum_p->last_ns;
+    }
+    for (unsigned kind = 0; ms_kind_is_device(kind); kind++) {
+        struct ms_amount *amount = &sum_p->kinds[kind];
+        if (amount->peak_live_bytes > sum_p->device.peak_live_bytes)
+            amount->peak_live_bytes = sum_p->device.peak_live_bytes;
+    }
+}
+
+uint64_t ms_account_live(int device)
+{
+    unsigned account = ms_account_number(device);
+    ms_lanes_lock(account);
+    uint64_t live = live_in_all(account);
+    ms_lanes_unlock(account);
+    return live;
+}
+
+bool ms_account_is_bounded(unsigned number)
+{
+    uint64_t charges = 0, peak = ms_lanes[0][number].row->device.peak_live_bytes;
+    for (uint32_t left = commons[number].open; left; left &= left - 1) {
+        const struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][number];
+        if (lane->row->device.live_bytes > lane->charge || lane->peaks != ms_lanes[0][number].row->peaks)
+            return false;
+        charges += lane->charge;
+    }
+    uint64_t bound = ms_lanes[0][number].is_alone ? ms_lanes[0][number].charge : commons[number].bound;
+    return charges <= bound && bound <= peak;
+}
+
+/* What a site holds in all lanes. */
+static uint64_t held_by(const struct ms_site *site)
+{
+    uint64_t bytes = site->live_bytes;
+    for (uint32_t next = site->next; next; next = ms_site_row(next - 1)->next)
+        bytes += ms_site_row(next - 1)->live_bytes;
+    return bytes;
+}
+
+unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
+{
+    const struct ms_lane *first = &ms_lanes[0][ms_account_number(device)];
+    unsigned count = 0;
+    ms_account_lock(device);
+    for (uint32_t place = 0; first->site_index && place <= first->site_mask; place++) {
+        const struct ms_site *site =
+            first->site_index[place] ? ms_site_row(first->site_index[place] - 1) : NULL;
+        uint64_t live = site && ms_kind_is_device(site->kind) ? held_by(site) : 0;
+        if (!live)
+            continue;
+        unsigned rank = count < MS_OOM_TOP_SITES ? count++ : MS_OOM_TOP_SITES;
+        for (; rank > 0 && bytes[rank - 1] < live; rank--) {
+            if (rank < MS_OOM_TOP_SITES) {
+                bytes[rank] = bytes[rank - 1];
+                sites[rank] = sites[rank - 1];
+            }
+        }
+        if (rank < MS_OOM_TOP_SITES) {
+            bytes[rank] = live;
+            sites[rank] = site->whole;
+        }
+    }
+    ms_account_unlock(device);
+    return count;
+}
+
+void ms_accounts_reset(void)
+{
+    memset(aside, 0, sizeof aside);
+    atomic_store_explicit(&accounts, aside, memory_order_relaxed);
+    atomic_store_explicit(&next_lane, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        for (uint32_t left = commons[i].open; left; left &= left - 1) {
+            struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][i];
+            memset((void *)lane, 0, sizeof *lane);
+            lane->lock.rank = MS_RANK_SITE;
+        }
+        memset((void *)&commons[i], 0, sizeof commons[i]);
+        commons[i].lock.rank = MS_RANK_PEAK;
+    }
+    ms_lane_mine.lane = ms_lane_mine.waits = 0;
+}

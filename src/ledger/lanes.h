@@ -1,0 +1,101 @@
+/* lanes.h - the lanes of an account: what threads that record at the same time do not share.
+ *
+ * Floor 2, for accounts.c and sites.c. A lane has its own totals, its own rows of sites and its own slots,
+ * under a lock of its own. All threads begin in lane 0; one that has to wait for the lock often goes to a
+ * lane of its own. A block stays in the lane in which it was counted, whoever frees it.
+ *
+ * The peak of a device is exact all the same. Each lane has a charge, up to which its live bytes may rise
+ * without anybody else hearing of it; the charges of all lanes add up to no more than the bound, the most
+ * that was live in the current stretch of the timeline. Where a charge does not suffice, all lanes stop, what
+ * is live in all of them is counted, and either there is room below the bound, which is shared out anew, or
+ * the bound rises, and with it perhaps the peak. While there is one lane its charge is the bound, and nobody
+ * has to be stopped. */
+#ifndef MS_LEDGER_LANES_H
+#define MS_LEDGER_LANES_H
+
+#include "ledger/internal.h"
+
+struct MS_CACHELINE ms_lane {
+    struct ms_lock lock; /* MS_RANK_SITE */
+    uint8_t number;
+    bool is_alone;  /* the account has no other */
+    bool is_active; /* something was counted in since the charges were shared out */
+    uint32_t site_mask;
+    uint64_t charge, until_ns; /* until_ns: the end of the stretch for which the charge is */
+    uint64_t peaks;            /* of the device: a copy of the row's */
+    struct ms_account *row;    /* NULL until the lane is opened */
+    uint32_t *site_index;      /* hash table of numbers of sites, + 1 */
+    uint32_t free_list;        /* slot + 1, linked through `site` of the free slots */
+    uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
+    uint32_t site_count;
+};
+
+extern struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
+
+/** In which lane this thread counts, and how often it had to wait there. */
+struct ms_lane_choice {
+    uint8_t lane, waits;
+};
+extern MS_TLS struct ms_lane_choice ms_lane_mine;
+
+static inline unsigned ms_lane_account(const struct ms_lane *lane)
+{
+    return (unsigned)(lane - ms_lanes[0]) % MS_ACCOUNTS;
+}
+
+/** Threads that wait for each other go separate ways. */
+void ms_lane_lock_after_wait(struct ms_lane *lane);
+static inline void ms_lane_lock(struct ms_lane *lane)
+{
+    if (MS_UNLIKELY(!ms_lock_if_free(&lane->lock)))
+        ms_lane_lock_after_wait(lane);
+}
+
+/** All locks of an account. */
+void ms_lanes_lock(unsigned account);
+void ms_lanes_unlock(unsigned account);
+/** ... of that lane's, which is opened if it was not. Returns the lane; lane 0, where it cannot be had. */
+struct ms_lane *ms_lanes_lock_with(struct ms_lane *lane);
+
+/** Under the lane's lock, of an only lane: room for `bytes` more, now. Returns whether what is live then is a
+ * new peak. */
+bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns);
+/** The same among however many, under all locks of the account. What room there is beyond is for the lanes
+ * that are active. */
+bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns);
+/** After the block that made a new peak was counted, under the same locks. */
+void ms_lanes_set_peak(unsigned account, uint64_t now_ns);
+/** With none of them: a stretch of the timeline ended, the next one begins with what is live now. */
+void ms_lanes_begin_stretch(unsigned account, uint64_t now_ns);
+
+/* sites.c, under the lane's lock. */
+/** NULL for UINT32_MAX. */
+static inline struct ms_site *ms_site_row(uint32_t number)
+{
+    return number == UINT32_MAX ? NULL : &MS_ROWS(SITES, struct ms_site)[number];
+}
+static inline uint32_t ms_site_hash(ms_stack_id stack, unsigned api, unsigned kind)
+{
+    uint64_t h = ((uint64_t)stack << 24 | api << 8 | kind) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32);
+}
+
+/** The number of the block's site in this lane; UINT32_MAX if it has none. */
+static inline uint32_t ms_lane_find_site(const struct ms_lane *lane, const struct ms_block *block)
+{
+    if (MS_UNLIKELY(!lane->site_index))
+        return UINT32_MAX;
+    uint32_t place = ms_site_hash(block->stack, block->api, block->kind) & lane->site_mask, number;
+    for (; (number = lane->site_index[place]) != 0; place = (place + 1) & lane->site_mask) {
+        const struct ms_site *site = ms_site_row(number - 1);
+        if (site->stack == block->stack && site->api == block->api && site->kind == block->kind)
+            return number - 1;
+    }
+    return UINT32_MAX;
+}
+/** ... which is made where there is none; in another lane than 0 `whole` is its number there, and all lanes
+ * are locked. UINT32_MAX without room, which is counted. */
+uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
+                           uint32_t whole);
+
+#endif
