@@ -270,6 +270,7 @@ static void changes(void)
     CUgraphNode node;
     answers(cuGraphAddNode_v2(&node, graph, &fill, NULL, 1, &any), CUDA_SUCCESS);
     any.host.userData = (void *)9;
+    answers(cuGraphExecNodeSetParams(exec, node, &any), CUDA_ERROR_INVALID_VALUE);
     answers(cuGraphNodeSetParams(node, &any), CUDA_SUCCESS);
     CUDA_HOST_NODE_PARAMS host;
     answers(cuGraphHostNodeGetParams(node, &host), CUDA_SUCCESS);

@@ -104,3 +104,17 @@ tests_sim_runtime_kernel_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_kernel_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_kernel_12_LDADD = libcudart.so.12 -ldl
 TESTS += tests/sim/runtime_kernel_12
+
+check_PROGRAMS += tests/sim/runtime_graph_13
+tests_sim_runtime_graph_13_SOURCES = tests/sim/runtime_graph.c tests/sim/kernels.h tests/tap.h
+tests_sim_runtime_graph_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_runtime_graph_13_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_graph_13_LDADD = libcudart.so.13 -ldl
+TESTS += tests/sim/runtime_graph_13
+
+check_PROGRAMS += tests/sim/runtime_graph_12
+tests_sim_runtime_graph_12_SOURCES = tests/sim/runtime_graph.c tests/sim/kernels.h tests/tap.h
+tests_sim_runtime_graph_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_runtime_graph_12_LDFLAGS = $(sim_test_ldflags)
+tests_sim_runtime_graph_12_LDADD = libcudart.so.12 -ldl
+TESTS += tests/sim/runtime_graph_12

@@ -826,6 +826,8 @@ struct cudaDeviceProp_12 {
     int reserved[63];
 };
 
+#include "gpu/abi/cuda_runtime_graph.h"
+
 #ifdef __cplusplus
 }
 #endif

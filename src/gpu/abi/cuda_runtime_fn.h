@@ -357,6 +357,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t *, const void *);
 cudaError_t __cudaLaunchKernel(cudaKernel_t, struct dim3, struct dim3, void **, size_t, cudaStream_t);
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t, struct dim3, struct dim3, void **, size_t, cudaStream_t);
 
+#include "gpu/abi/cuda_runtime_graph_fn.h"
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,7 +25,7 @@ static CUresult set_step(struct sim_step *step, CUgraphNodeParams *params)
     if (step->memory || step->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult status = sim_parts_make(params, NULL, &parts);
-    if (status == CUDA_SUCCESS && parts.ctx != step->ctx)
+    if (status == CUDA_SUCCESS && parts.ctx && parts.ctx != step->ctx)
         status = CUDA_ERROR_INVALID_VALUE; /* a node stays in its context */
     if (status == CUDA_SUCCESS) {
         struct sim_op *work = step->work;
@@ -114,7 +114,7 @@ static CUgraphExecUpdateResult compare(const struct sim_step *step, const struct
     for (size_t i = 0; i < step->after_count; i++)
         if (step->after[i] != other->after[i])
             return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    if (step->ctx != other->ctx)
+    if (other->ctx && step->ctx != other->ctx)
         return step->type == CU_GRAPH_NODE_TYPE_KERNEL
                    ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
                    : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
@@ -204,8 +204,8 @@ static CUresult replace_child(struct CUgraphExec_st *exec, struct sim_step *begi
     for (size_t i = 0; i < fresh.count && status == CUDA_SUCCESS; i++) {
         const struct sim_step *step = &exec->steps[first + 1 + i];
         bool same = first + 1 + i < exec->count && !step->origin == !fresh.steps[i].origin &&
-                    step->type == fresh.steps[i].type && step->ctx == fresh.steps[i].ctx &&
-                    !fresh.steps[i].memory;
+                    step->type == fresh.steps[i].type &&
+                    (!fresh.steps[i].ctx || step->ctx == fresh.steps[i].ctx) && !fresh.steps[i].memory;
         status = same ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     if (status == CUDA_SUCCESS &&

@@ -1,6 +1,5 @@
 /*
- * Stream capture: every question goes to the driver. Graphs themselves are not simulated; a driver that
- * cannot capture says so here.
+ * Stream capture: every question goes to the driver.
  */
 #include "sim/cudart/runtime.h"
 
@@ -68,6 +67,30 @@ SIM_TWINS(cudaStreamBeginCaptureToGraph, _ptsz, begin_to_graph,
 SIM_TWINS(cudaStreamEndCapture, _ptsz, end, (cudaStream_t stream, cudaGraph_t *graph), stream, graph)
 SIM_TWINS(cudaStreamIsCapturing, _ptsz, is_capturing,
           (cudaStream_t stream, enum cudaStreamCaptureStatus *status), stream, status)
+
+static cudaError_t update(int half, cudaStream_t stream, cudaGraphNode_t *nodes,
+                          const cudaGraphEdgeData *edges, size_t count, unsigned flags)
+{
+    SIM_TRY(sim_context());
+    SIM_TRY(SIM_DRV_OF(half, cuStreamUpdateCaptureDependencies_v2, stream, nodes,
+                       (const CUgraphEdgeData *)edges, count, flags));
+    return cudaSuccess;
+}
+
+#if SIM_CUDART == 12
+SIM_TWINS(cudaStreamUpdateCaptureDependencies, _ptsz, update,
+          (cudaStream_t stream, cudaGraphNode_t *nodes, size_t count, unsigned flags), stream, nodes, NULL,
+          count, flags)
+SIM_TWINS(cudaStreamUpdateCaptureDependencies_v2, _ptsz, update,
+          (cudaStream_t stream, cudaGraphNode_t *nodes, const cudaGraphEdgeData *edges, size_t count,
+           unsigned flags),
+          stream, nodes, edges, count, flags)
+#else
+SIM_TWINS(cudaStreamUpdateCaptureDependencies, _ptsz, update,
+          (cudaStream_t stream, cudaGraphNode_t *nodes, const cudaGraphEdgeData *edges, size_t count,
+           unsigned flags),
+          stream, nodes, edges, count, flags)
+#endif
 
 #if SIM_CUDART == 12
 /* CUDA 11 and 12's second form: without edge data. */

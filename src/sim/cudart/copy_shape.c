@@ -175,7 +175,7 @@ SIM_TWINS(cudaMemcpy2DArrayToArray, _ptds, array_to_array,
 
 /* Positions count elements at the end that is an array and bytes at the other; the extent counts elements if
  * there is an array at either end. */
-static cudaError_t box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *op)
+cudaError_t sim_copy_box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *op)
 {
     size_t from_element = 1, to_element = 1;
     CUmemorytype from_type, to_type;
@@ -213,13 +213,59 @@ static cudaError_t box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *op)
     return cudaSuccess;
 }
 
+static enum cudaMemcpyKind kind_of(const CUDA_MEMCPY3D *op)
+{
+    bool from_host = op->srcMemoryType == CU_MEMORYTYPE_HOST,
+         to_host = op->dstMemoryType == CU_MEMORYTYPE_HOST;
+
+    if (op->srcMemoryType == CU_MEMORYTYPE_UNIFIED || op->dstMemoryType == CU_MEMORYTYPE_UNIFIED)
+        return cudaMemcpyDefault;
+    if (from_host)
+        return to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+    return to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+cudaError_t sim_copy_unbox(const CUDA_MEMCPY3D *op, struct cudaMemcpy3DParms *parms)
+{
+    size_t from_element = 1, to_element = 1;
+    cudaError_t rc = cudaSuccess;
+
+    memset(parms, 0, sizeof(*parms));
+    parms->srcArray = (cudaArray_t)(uintptr_t)op->srcArray;
+    parms->dstArray = (cudaArray_t)(uintptr_t)op->dstArray;
+    if (parms->srcArray)
+        rc = sim_array_element_bytes(parms->srcArray, &from_element);
+    if (rc == cudaSuccess && parms->dstArray)
+        rc = sim_array_element_bytes(parms->dstArray, &to_element);
+    if (rc != cudaSuccess)
+        return rc;
+    parms->srcPtr.ptr =
+        op->srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)op->srcHost : sim_pointer(op->srcDevice);
+    parms->srcPtr.pitch = op->srcPitch;
+    parms->srcPtr.ysize = op->srcHeight;
+    parms->srcPos.x = op->srcXInBytes / from_element;
+    parms->srcPos.y = op->srcY;
+    parms->srcPos.z = op->srcZ;
+    parms->dstPtr.ptr = op->dstMemoryType == CU_MEMORYTYPE_HOST ? op->dstHost : sim_pointer(op->dstDevice);
+    parms->dstPtr.pitch = op->dstPitch;
+    parms->dstPtr.ysize = op->dstHeight;
+    parms->dstPos.x = op->dstXInBytes / to_element;
+    parms->dstPos.y = op->dstY;
+    parms->dstPos.z = op->dstZ;
+    parms->extent.width = op->WidthInBytes / (parms->srcArray ? from_element : to_element);
+    parms->extent.height = op->Height;
+    parms->extent.depth = op->Depth;
+    parms->kind = kind_of(op);
+    return cudaSuccess;
+}
+
 static cudaError_t copy_3d(int half, const struct cudaMemcpy3DParms *parms, cudaStream_t *stream_p)
 {
     CUDA_MEMCPY3D op;
 
     SIM_TRY(sim_context());
     SIM_CHECK(parms, cudaErrorInvalidValue);
-    SIM_TRY(box(parms, &op));
+    SIM_TRY(sim_copy_box(parms, &op));
     if (op.WidthInBytes == 0 || op.Height == 0 || op.Depth == 0)
         return cudaSuccess;
     if (stream_p)
@@ -255,7 +301,7 @@ static cudaError_t copy_3d_peer(int half, const struct cudaMemcpy3DPeerParms *pa
     plain.dstPtr = parms->dstPtr;
     plain.extent = parms->extent;
     plain.kind = cudaMemcpyDeviceToDevice;
-    SIM_TRY(box(&plain, &op));
+    SIM_TRY(sim_copy_box(&plain, &op));
     if (op.WidthInBytes == 0 || op.Height == 0 || op.Depth == 0)
         return cudaSuccess;
     memcpy(&peer, &op, sizeof(peer));

@@ -116,6 +116,19 @@ cudaError_t sim_kernel(const void *func, CUkernel *kernel_p)
     return rc;
 }
 
+const void *sim_kernel_stub(CUkernel kernel)
+{
+    const void *stub = kernel;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < BUCKETS; i++)
+        for (const struct entry *entry = buckets[i]; entry; entry = entry->next)
+            if (entry->kind == KERNEL && entry->kernel == kernel)
+                stub = entry->key;
+    pthread_mutex_unlock(&lock);
+    return stub;
+}
+
 void sim_kernel_publish(CUkernel kernel)
 {
     struct entry *entry;

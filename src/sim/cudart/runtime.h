@@ -106,8 +106,16 @@ cudaError_t sim_primary_context(int ordinal, CUcontext *context_p);
 cudaError_t sim_kernel(const void *func, CUkernel *kernel_p);
 /** Remember a kernel handle that was given to the program, so that it is accepted as a function. */
 void sim_kernel_publish(CUkernel kernel);
+/** The host's stub under which a kernel was registered, or the handle itself. */
+const void *sim_kernel_stub(CUkernel kernel);
 /** Where the device variable behind the host's symbol lies, and its size. */
 cudaError_t sim_symbol(const void *symbol, CUdeviceptr *address_p, size_t *bytes_p);
+
+/* copy_shape.c */
+
+/** A copy of boxes in the driver's terms, and back. */
+cudaError_t sim_copy_box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *op);
+cudaError_t sim_copy_unbox(const CUDA_MEMCPY3D *op, struct cudaMemcpy3DParms *parms);
 
 /* array.c */
 
