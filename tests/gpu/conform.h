@@ -44,5 +44,7 @@ void conform_context(int argc, char **argv);
 void conform_reset(int argc, char **argv);
 void conform_illegal(int argc, char **argv);
 void conform_trap(int argc, char **argv);
+void conform_capture(int argc, char **argv);
+void conform_graph(int argc, char **argv);
 
 #endif

@@ -33,6 +33,8 @@ static const struct kit_part parts[] = {
     {"reset", conform_reset},
     {"illegal", conform_illegal},
     {"trap", conform_trap},
+    {"capture", conform_capture},
+    {"graph", conform_graph},
     {NULL, NULL},
 };
 
