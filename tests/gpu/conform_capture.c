@@ -185,7 +185,7 @@ static void running(void)
     kit_must(cuMemsetD8Async(d, 2, 4096, stream));
     kit_must(kit_fill(d, 0x03030303, 4, stream));
     graph = end_quietly(stream, &status);
-    say("end", "%d", status);
+    say("ends", "%d", status);
     kit_must(cuGraphGetNodes(graph, NULL, &nodes));
     say("nodes", "%zu", nodes);
     say("captured_did_not_run", "%d", conform_byte(d));
@@ -241,7 +241,7 @@ static CUgraph capture_memory(CUdeviceptr *d_p, bool free_it)
     if (free_it)
         say_status("free_captured", cuMemFreeAsync(*d_p, stream));
     graph = end_quietly(stream, &status);
-    say(free_it ? "end" : "end_to_stay", "%d", status);
+    say(free_it ? "ends" : "ends_to_stay", "%d", status);
     return graph;
 }
 

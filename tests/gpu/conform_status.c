@@ -157,7 +157,7 @@ static void arguments(void)
     say_status("stream_bad_flags", cudaStreamCreateWithFlags((cudaStream_t *)&pitched.ptr, 0x77));
     say_status("ipc_of_null", cudaIpcGetMemHandle((cudaIpcMemHandle_t *)&pitched, NULL));
     cudaGetLastError();
-    say_status("free", cudaFree(p));
+    say_status("free_at_end", cudaFree(p));
     say_status("last_at_end", cudaGetLastError());
 }
 

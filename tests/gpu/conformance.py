@@ -40,10 +40,12 @@ def judge(name, left, right, where):
 
 
 golden = read("tests", "gpu", "conformance.golden")
-plan(4 + 2 * len(stages.MODES))
+plan(5 + 2 * len(stages.MODES))
 
 changed = golden.replace("conform free.twice 1", "conform free.twice 0")
 page = "## Permitted differences\n| `free.twice` | there | 1 | 0 | a reason |\n"
+names = [line.split(" ")[1] for line in golden.splitlines()]
+fact(len(names) == len(set(names)), "every line has a name of its own", [n for n in names if names.count(n) > 1])
 a, b = compare.values(golden), compare.values(changed)
 fact([f[:3] for f in compare.differences(a, b, {})] == [("free.twice", "1", "0")], "a line that differs is found")
 fact(compare.differences(a, b, compare.permitted(page, "there"))[0][3] == "a reason" and
