@@ -5,6 +5,7 @@
 #include "facts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define SMALL 1000
 
@@ -103,6 +104,47 @@ static size_t offset_of(CUdeviceptr d)
     return (size_t)(d - base);
 }
 
+/* As src/ledger/token.c makes them, of a process that there is: the one that asks. */
+static CUipcMemHandle make_token(void)
+{
+    static const unsigned char mark[] = {0xf5, 'm', 's', 'h', 'i', 'p', 'c', 0x9d};
+    CUipcMemHandle token;
+    int pid = (int)getpid();
+
+    for (size_t i = 0; i < sizeof token; i++)
+        ((unsigned char *)&token)[i] = (unsigned char)(i * 37 + 11);
+    memcpy(&token, mark, sizeof mark);
+    memcpy((char *)&token + sizeof mark, &pid, sizeof pid);
+    return token;
+}
+
+struct visit {
+    CUipcMemHandle handle;
+    CUdeviceptr opened;
+};
+
+static void open_it(void *data)
+{
+    struct visit *visit = data;
+
+    kit_must(cuIpcOpenMemHandle_v2(&visit->opened, visit->handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+}
+
+static void close_it(void *data)
+{
+    kit_must(cuIpcCloseMemHandle(((struct visit *)data)->opened));
+}
+
+static const char *close_waits(CUipcMemHandle handle)
+{
+    struct visit visit = {.handle = handle};
+    struct kit_question question = {.prepare = open_it, .call = close_it, .data = &visit};
+    CUstream stream;
+
+    kit_must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    return kit_waits(stream, &question);
+}
+
 void facts_ipc_importer(int argc, char **argv)
 {
     CUipcMemHandle handles[2];
@@ -113,6 +155,8 @@ void facts_ipc_importer(int argc, char **argv)
     if (argc < 1 || !from_hex(argv[0], handles, 2))
         kit_give_up("no handles");
     kit_begin();
+    fact(ipc_token_open, "status %d",
+         (int)cuIpcOpenMemHandle_v2(&opened[0], make_token(), CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     int status = (int)cuIpcOpenMemHandle_v2(&opened[0], handles[0], CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     fact(ipc_import_small, "status %d", status);
     if (status != 0)
@@ -125,10 +169,13 @@ void facts_ipc_importer(int argc, char **argv)
     if (status != 0) {
         fact(ipc_import_offset, "- the second handle is refused with %d", status);
         fact(ipc_import_content, "- the second handle is refused with %d", status);
+        fact(ipc_close_waits, "- the second handle is refused with %d", status);
         return;
     }
     fact(ipc_import_offset, "%zu %zu", offset_of(opened[0]), offset_of(opened[2]));
     kit_must(cuMemcpyDtoH_v2(&seen[0], opened[0], 1));
     kit_must(cuMemcpyDtoH_v2(&seen[1], opened[2], 1));
     fact(ipc_import_content, "%d %d", seen[0], seen[1]);
+    kit_must(cuIpcCloseMemHandle(opened[2])); /* the next close is the last one of this block */
+    fact(ipc_close_waits, "%s", close_waits(handles[1]));
 }
