@@ -101,6 +101,16 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     return heap;
 }
 
+uint64_t ms_heap_left(const struct ms_heap *heap)
+{
+    uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
+    uint64_t ceiling = atomic_load_explicit(&heap->ceiling_bytes, memory_order_relaxed);
+    uint64_t most = heap->total_bytes < heap->limit_bytes ? heap->total_bytes : heap->limit_bytes;
+    if (ceiling && ceiling < most)
+        most = ceiling;
+    return most > reserved ? most - reserved : 0;
+}
+
 void ms_heap_lock_all(struct ms_heap *heap)
 {
     for (int i = 0; i < MS_LEASES; i++)
@@ -151,6 +161,8 @@ static void clear(struct ms_heap *heap)
     heap->run_free_bytes = heap->run_free_count = heap->chunk_bytes = 0;
     heap->vacant_count = 0;
     heap->vacant_bytes = heap->leaving_bytes = 0;
+    atomic_store_explicit(&heap->churned_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
     heap->leaving = NULL;
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);

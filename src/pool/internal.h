@@ -177,6 +177,9 @@ struct ms_heap {
     uint64_t vacant_bytes;
     struct ms_segment *leaving; /* vacant, and for nobody but the vendor; linked by `leaving_next` */
     uint64_t leaving_bytes;
+    _Atomic uint64_t churned_bytes; /* given back to make room for a growth */
+    _Atomic uint64_t
+        ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
     struct ms_bag *limbo, **limbo_end;
     uint64_t limbo_bytes;
@@ -210,6 +213,10 @@ void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *block_p)
 void ms_pool_note(const char *line);
 
 /* heap.c */
+/** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
+ * Heap's lock held. */
+uint64_t ms_heap_left(const struct ms_heap *heap);
+enum { MS_LEFT_SHARE = 256 };
 void ms_heap_reset(void);
 /** The heap of a context; NULL if it has none. */
 struct ms_heap *ms_heap_of(uint64_t context);

@@ -14,9 +14,8 @@
 #include "pool/internal.h"
 
 enum { VICTIMS = 64, SLACK_SHARE = 8 };
-#define FORGET_NS ((uint64_t)60 * 1000000000u)
-/* A growth within this slack is not worth giving something back for. */
-#define SLACK_BYTES (4 * MS_MIB)
+#define FORGET_NS   ((uint64_t)60 * 1000000000u)
+#define SLACK_BYTES (64 * MS_MIB)
 
 static bool may_go(const struct ms_segment *segment)
 {
@@ -109,6 +108,15 @@ static uint64_t live_bytes(const struct ms_heap *heap)
     return granted;
 }
 
+/* An eighth of live memory; as much again for a program that is not large; and as much again where giving
+ * back did not last. */
+static uint64_t slack(const struct ms_heap *heap, uint64_t live)
+{
+    uint64_t share = live / SLACK_SHARE;
+    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed) / SLACK_SHARE;
+    return share + (share < SLACK_BYTES ? share : SLACK_BYTES) + (churned < share ? churned : share);
+}
+
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t live = live_bytes(heap) + bytes;
@@ -120,15 +128,14 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    bool heap_leaves = heap->leaving != NULL;
+    bool leaving = heap->leaving != NULL;
     ms_unlock(&heap->lock);
-    uint64_t allowed = live + live / SLACK_SHARE + SLACK_BYTES;
-    if ((vacant && after > allowed) || heap_leaves)
-        ms_keep_give_back(heap,
-                          after <= allowed           ? 1
-                          : after - allowed < vacant ? after - allowed
-                                                     : vacant,
-                          false);
+    uint64_t allowed = live + slack(heap, live), over = after > allowed ? after - allowed : 0;
+    if (over > vacant)
+        over = vacant;
+    if (over || leaving)
+        atomic_fetch_add_explicit(&heap->churned_bytes, ms_keep_give_back(heap, over ? over : 1, false),
+                                  memory_order_relaxed);
 }
 
 void ms_keep_at_sync(struct ms_heap *heap)

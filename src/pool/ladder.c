@@ -18,9 +18,13 @@
 #define POLL_MOST_NS  200000u
 #define NAP_LEAST_NS  20000u
 #define NAP_MOST_NS   2000000u
-/* A chunk is as large as a share of what is carved already, from 2 MiB up. */
-#define CHUNK_MOST_BYTES (32 * MS_MIB)
-enum { CHUNK_SHARE = 4 };
+/* A chunk for runs has 20 MiB or an eighth of what is carved already, a chunk for spans a 32nd from 2 MiB up;
+ * none more than 128 MiB, nor than a 256th of what the device has left: near the end of the device's memory
+ * chunks are just as large as they must be. */
+#define CHUNK_BYTES      (20 * MS_MIB)
+#define CHUNK_MOST_BYTES (128 * MS_MIB)
+#define ALONE_BYTES      (10 * MS_MIB)
+enum { RUN_SHARE = 8, SPAN_SHARE = 32 };
 
 static struct ms_slot *from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
 {
@@ -54,15 +58,21 @@ static uint64_t least_segment(const struct ms_request *request)
     return ms_round_up(request->granted, MS_PAGE_BYTES);
 }
 
+/* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
+ * that is asked for. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t least = least_segment(request),
-             chunk = ms_round_up(heap->chunk_bytes / CHUNK_SHARE, MS_PAGE_BYTES);
-    if (request->single)
+    uint64_t least = least_segment(request), chunk = heap->chunk_bytes / SPAN_SHARE,
+             most = ms_heap_left(heap) / MS_LEFT_SHARE;
+    if (request->single || least >= ALONE_BYTES)
         return least;
-    if (chunk > CHUNK_MOST_BYTES)
-        chunk = CHUNK_MOST_BYTES;
-    return chunk > least ? chunk : least;
+    if (request->granted > MS_MIB && heap->chunk_bytes)
+        chunk = heap->chunk_bytes / RUN_SHARE > CHUNK_BYTES ? heap->chunk_bytes / RUN_SHARE : CHUNK_BYTES;
+    if (most > CHUNK_MOST_BYTES)
+        most = CHUNK_MOST_BYTES;
+    if (chunk > most)
+        chunk = most;
+    return chunk > least ? ms_round_up(chunk, least) : least;
 }
 
 /* Heap's lock held. */

@@ -167,6 +167,15 @@ static struct ms_run *cut(struct ms_run *run, uint64_t bytes)
     return rest;
 }
 
+/* What has to be aligned goes to the front of a free run, small blocks to its end, so that the room for large
+ * ones stays whole. */
+static uint64_t gap_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
+{
+    if (bytes < MS_PAGE_BYTES)
+        return ms_run_bytes(run) - bytes;
+    return place_in(run, bytes, align) - ms_run_address(run);
+}
+
 uint64_t ms_run_align(uint64_t bytes)
 {
     return bytes >= MS_PAGE_BYTES && ms_policy->pack != MS_POOL_PACK_ALL ? MS_PAGE_BYTES : MS_STEP_BYTES;
@@ -184,7 +193,7 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     }
     if (!run)
         return NULL;
-    uint64_t gap = place_in(run, bytes, align) - ms_run_address(run);
+    uint64_t gap = gap_in(run, bytes, align);
     bin_remove(heap, run);
     if (gap) {
         rest = cut(run, gap);

@@ -114,6 +114,16 @@ static void refund(const struct ms_heap *heap, uint64_t bytes)
     atomic_fetch_sub_explicit(&ms_devices[heap->device].reserved_bytes, bytes, memory_order_relaxed);
 }
 
+/* Other processes share the card: where it ends is known only when the vendor refuses, and not for long. */
+static void note_ceiling(struct ms_heap *heap, bool refused)
+{
+    uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
+    if (refused)
+        atomic_store_explicit(&heap->ceiling_bytes, reserved ? reserved : 1, memory_order_relaxed);
+    else if (reserved > atomic_load_explicit(&heap->ceiling_bytes, memory_order_relaxed))
+        atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
+}
+
 /* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map
  * needs them. */
 static bool acceptable(struct ms_heap *heap, uint64_t address)
@@ -151,9 +161,11 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
     }
     if (*status_p != CUDA_SUCCESS) {
         refund(heap, bytes);
+        note_ceiling(heap, *status_p == CUDA_ERROR_OUT_OF_MEMORY);
         ms_table_drop_segment(segment);
         return NULL;
     }
+    note_ceiling(heap, false);
     tell(heap, segment, true);
     ms_lock(&heap->lock);
     segment->next = heap->segments;

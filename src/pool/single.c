@@ -9,13 +9,18 @@
 
 #include "pool/internal.h"
 
-/* A single may waste an eighth of what it serves: beyond that the vendor is asked, and something vacant can
- * be given back. */
-enum { WASTE_SHARE = 8 };
-/* What may be carved for a run: 32 MiB, or an eighth of what is carved already. A larger segment is waited
- * for by its like. */
-#define CARVED_MAX_BYTES (32 * MS_MIB)
+/* A single may waste an eighth of what it serves, and a 64th of what the device has left: beyond that the
+ * vendor is asked, and something vacant can be given back. */
+enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64 };
+/* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
+ * left. A larger segment is waited for by its like. */
+#define CARVED_BYTES (32 * MS_MIB)
 enum { CARVED_SHARE = 8 };
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* The first of at least `bytes`. */
 static uint32_t first_of(const struct ms_heap *heap, uint64_t bytes)
@@ -85,7 +90,8 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment)
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 {
     uint32_t at = first_of(heap, bytes);
-    if (at == heap->vacant_count || heap->vacant[at]->bytes - bytes > bytes / WASTE_SHARE)
+    uint64_t waste = least_of(bytes / WASTE_SHARE, ms_heap_left(heap) / WASTE_LEFT_SHARE);
+    if (at == heap->vacant_count || heap->vacant[at]->bytes - bytes > waste)
         return NULL;
     return ms_single_open(heap, heap->vacant[at]);
 }
@@ -120,11 +126,10 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run)
 
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t most = heap->chunk_bytes / CARVED_SHARE;
+    uint64_t share = heap->chunk_bytes / CARVED_SHARE;
+    uint64_t most = least_of(share > CARVED_BYTES ? share : CARVED_BYTES, ms_heap_left(heap) / MS_LEFT_SHARE);
     uint32_t at = first_of(heap, bytes);
-    if (most < CARVED_MAX_BYTES)
-        most = CARVED_MAX_BYTES;
-    if (at == heap->vacant_count || heap->vacant[at]->bytes > most)
-        return NULL;
-    return heap->vacant[at];
+    if (most < ms_round_up(bytes, MS_PAGE_BYTES))
+        most = ms_round_up(bytes, MS_PAGE_BYTES);
+    return at < heap->vacant_count && heap->vacant[at]->bytes <= most ? heap->vacant[at] : NULL;
 }

@@ -101,6 +101,8 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
     } else if (!context || context->dead) {
         status = CUDA_ERROR_INVALID_CONTEXT;
         fake.wrong_context++;
+    } else if (!bytes) {
+        status = CUDA_ERROR_INVALID_VALUE;
     } else if (fake.used[context->device] + charged <= fake.capacity) {
         struct block *b = reuse(charged);
         if (!b) {
