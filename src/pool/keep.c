@@ -142,6 +142,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
 {
     uint64_t allowed = live_bytes(heap) + heap->keep_bytes, now = 0;
     ms_lock(&heap->lock);
+    ms_limbo_retire(heap);
     if (heap->keep_extra_bytes) {
         now = ms_clock_ns();
         if (now - heap->keep_extra_ns > FORGET_NS)

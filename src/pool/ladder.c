@@ -25,6 +25,8 @@
 #define CHUNK_MOST_BYTES (128 * MS_MIB)
 #define ALONE_BYTES      (10 * MS_MIB)
 enum { RUN_SHARE = 8, SPAN_SHARE = 32 };
+#define LIMBO_BYTES (8 * MS_MIB)
+enum { HABIT_FREES = 2048, FREES_PER_FENCE = 50, LIMBO_SHARE = 16 };
 
 static struct ms_slot *from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
 {
@@ -190,12 +192,36 @@ static void preallocate(struct ms_heap *heap)
     ms_figures_changed(heap);
 }
 
+/* Fences are not to be a habit: where there was more than one for every 50 frees, limbo may have memory of
+ * its own, a sixteenth of what is live and 8 MiB, within what MEMSHIM_KEEP allows. */
+static bool may_grow_for_limbo(struct ms_heap *heap, const struct ms_request *request)
+{
+    uint64_t frees = 0, live = 0;
+    for (int i = 0; i < MS_LEASES; i++) {
+        frees += atomic_load_explicit(&heap->leases[i].frees, memory_order_relaxed);
+        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    }
+    uint64_t fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
+    if (frees < HABIT_FREES || fences < frees / FREES_PER_FENCE)
+        return false;
+    uint64_t budget = live / LIMBO_SHARE + LIMBO_BYTES;
+    if (budget > heap->keep_bytes)
+        budget = heap->keep_bytes;
+    ms_lock(&heap->lock);
+    uint64_t after = heap->reserved_bytes + wanted_segment(heap, request), left = ms_heap_left(heap);
+    ms_unlock(&heap->lock);
+    return after <= live + budget && left > 16 * budget;
+}
+
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
         preallocate(heap);
     struct ms_slot *slot = from_heap(heap, request, false);
     if (slot)
+        return slot;
+    if (ms_fence_pending(heap) && may_grow_for_limbo(heap, request) &&
+        (slot = grow(heap, request, status_p)) != NULL)
         return slot;
     fence(heap);
     if ((slot = from_heap(heap, request, true)) != NULL)

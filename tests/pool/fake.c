@@ -33,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks;
 static uint64_t block_count, block_room, next_address;
 static uint64_t *by_page; /* block index + 1 of the page that it begins in */
-#define PAGES (1u << 24)
+#define PAGES (1u << 20)
 static __thread struct fake_context *current;
 static __thread CUstreamCaptureMode thread_mode;
 
@@ -41,7 +41,10 @@ static __thread CUstreamCaptureMode thread_mode;
 static bool count(enum fake_call call)
 {
     fake.calls[call]++;
-    return ++fake.all_calls == fake.fail_at;
+    if (++fake.all_calls != fake.fail_at)
+        return false;
+    fake.failed_call = call;
+    return true;
 }
 
 static CUresult get_current(CUcontext *context_p)
@@ -272,8 +275,10 @@ static struct fake_context *contexts;
 struct fake_context *fake_context(int device)
 {
     struct fake_context *context = calloc(1, sizeof(*context));
+    pthread_mutex_lock(&lock);
     context->next = contexts;
     contexts = context;
+    pthread_mutex_unlock(&lock);
     context->device = device;
     return context;
 }

@@ -39,7 +39,8 @@ struct fake {
     uint64_t used[4];
     uint64_t calls[FAKE_CALLS], all_calls;
     uint64_t fail_at; /* the n-th call of all fails ... */
-    int fail_status;  /* ... with this */
+    enum fake_call failed_call;
+    int fail_status; /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
     bool small_align; /* allocations lie on 512 bytes only */
 };

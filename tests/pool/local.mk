@@ -4,9 +4,13 @@ tests_pool_libmspool_a_SOURCES = $(BASE_SOURCES) $(GPU_SOURCES) $(POOL_SOURCES) 
 tests_pool_libmspool_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmspool_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool
 
-ms_pool_tests = tests/pool/test_model tests/pool/test_pins tests/pool/test_threads
+ms_pool_tests = tests/pool/test_limits tests/pool/test_model tests/pool/test_pins tests/pool/test_threads
 check_PROGRAMS += $(ms_pool_tests) tests/pool/replay
 TESTS += $(ms_pool_tests)
+tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/tap.h
+tests_pool_test_limits_LDADD = tests/pool/libmspool.a
+tests_pool_test_limits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_pool_test_model_SOURCES = tests/pool/test_model.c tests/tap.h
 tests_pool_test_model_LDADD = tests/pool/libmspool.a
 tests_pool_test_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
