@@ -272,6 +272,16 @@ void ms_table_publish(enum ms_table table, uint64_t rows)
         atomic_store_explicit(&header()->tables[table].rows, rows, memory_order_release);
 }
 
+bool ms_table_publish_more(enum ms_table table, uint64_t *was_p, uint64_t rows)
+{
+    if (!atomic_compare_exchange_strong(&ms_table_states[table].rows, was_p, rows))
+        return false;
+    uint64_t said = atomic_load(&header()->tables[table].rows);
+    while (said < rows && !atomic_compare_exchange_weak(&header()->tables[table].rows, &said, rows))
+        ;
+    return true;
+}
+
 bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p)
 {
     uint64_t first = atomic_load_explicit(&ms_table_states[table].rows, memory_order_relaxed);

@@ -87,6 +87,8 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows);
 uint64_t ms_table_reserved(enum ms_table table);
 /** The first `rows` rows are whole, for readers of this process and of the file. */
 void ms_table_publish(enum ms_table table, uint64_t rows);
+/** The same where others may publish as well: false if somebody did, and then *was_p says what there is. */
+bool ms_table_publish_more(enum ms_table table, uint64_t *was_p, uint64_t rows);
 extern struct ms_table_state {
     _Atomic uint64_t rows, committed, dropped;
 } ms_table_states[MS_TABLE_COUNT];

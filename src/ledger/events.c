@@ -1,4 +1,4 @@
-/* events.c - what is counted besides blocks: calls, routes, out-of-memory, deaths of contexts, blind spots,
+/* events.c - what is counted besides blocks: routes, out-of-memory, deaths of contexts, blind spots,
  * devices.
  *
  * Floor 2. Counters are atomics in rows of the record; the rare lists are rings under one lock. What may be
@@ -17,7 +17,6 @@
 static _Atomic uint64_t started_ns;
 static uint64_t frozen_ns;
 static atomic_bool touched;
-static _Atomic unsigned api_total;
 
 static struct ms_lock list_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 typedef char blind_spot[MS_BLIND_SPOT_BYTES];
@@ -64,11 +63,10 @@ void ms_ledger_init(const struct ms_api_info *apis, unsigned count)
         struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[i];
         snprintf(row->name, sizeof row->name, "%s", apis[i].name);
         snprintf(row->family, sizeof row->family, "%s", apis[i].family);
-        row->served = apis[i].served;
     }
     ms_table_publish(MS_TABLE_APIS, count);
     ms_store_release();
-    atomic_store_explicit(&api_total, count, memory_order_release);
+    ms_counts_open(count);
 }
 
 void ms_events_touch(void)
@@ -80,19 +78,6 @@ void ms_events_touch(void)
 bool ms_ledger_touched(void)
 {
     return atomic_load_explicit(&touched, memory_order_relaxed);
-}
-
-void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes)
-{
-    ms_events_touch();
-    if (api >= atomic_load_explicit(&api_total, memory_order_acquire))
-        return;
-    struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[api];
-    atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
-    if (succeeded && bytes)
-        atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
-    if (!succeeded)
-        atomic_fetch_add_explicit(&row->failures, 1, memory_order_relaxed);
 }
 
 const struct ms_api_row *ms_events_api(unsigned api)
@@ -296,7 +281,7 @@ void ms_events_reset(void)
 {
     atomic_store_explicit(&started_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&touched, false, memory_order_relaxed);
-    atomic_store_explicit(&api_total, 0, memory_order_relaxed);
+    ms_counts_reset();
     frozen_ns = 0;
     ms_lock_reset(&list_lock);
 }

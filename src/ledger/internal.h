@@ -238,11 +238,20 @@ void ms_timeline_adopt(unsigned count);
 
 /* events.c: what is counted besides blocks. */
 struct MS_CACHELINE ms_api_row {
-    _Atomic uint64_t calls, bytes, failures;
-    uint64_t served; /* 1: may be served from the pool */
     char name[48], family[16];
 };
 _Static_assert(sizeof(struct ms_api_row) == MS_TABLE_APIS_ROW_BYTES, "a row of the ledger");
+
+/* counts.c: calls of one function, as one thread counts them. */
+struct ms_counts {
+    _Atomic uint64_t calls, bytes, failures, served;
+};
+_Static_assert(sizeof(struct ms_counts) == MS_TABLE_COUNTS_ROW_BYTES, "a row of the ledger");
+/** From now on calls are counted. */
+void ms_counts_open(unsigned apis);
+/** Of all threads; false past the last function. */
+bool ms_counts_sum(unsigned api, struct ms_counts *sum_p);
+void ms_counts_reset(void);
 
 struct MS_CACHELINE ms_oom {
     _Atomic uint64_t number; /* the n-th ever has n + 1; 0 while it is written */

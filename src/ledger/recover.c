@@ -71,10 +71,13 @@ static void clean_apis(void)
         struct ms_api_row *row = &MS_ROWS(APIS, struct ms_api_row)[i];
         clean_name(row->name, sizeof row->name);
         clean_name(row->family, sizeof row->family);
-        clamp_atomic(&row->calls, INT64_MAX / MANY);
-        clamp_atomic(&row->bytes, INT64_MAX / MANY);
-        if (atomic_load(&row->failures) > atomic_load(&row->calls))
-            atomic_store(&row->failures, atomic_load(&row->calls));
+    }
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_COUNTS); i++) {
+        struct ms_counts *row = &MS_ROWS(COUNTS, struct ms_counts)[i];
+        clamp_atomic(&row->calls, INT64_MAX / MS_TABLE_COUNTS_ROWS);
+        clamp_atomic(&row->bytes, INT64_MAX / MS_TABLE_COUNTS_ROWS);
+        clamp_atomic(&row->failures, atomic_load(&row->calls));
+        clamp_atomic(&row->served, atomic_load(&row->calls));
     }
 }
 

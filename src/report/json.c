@@ -68,10 +68,10 @@ static void write_coverage(struct ms_out *out, struct ms_report_input *input)
 
 static uint64_t all_calls(void)
 {
-    const struct ms_api_row *row;
+    struct ms_counts counts;
     uint64_t calls = 0;
-    for (unsigned i = 0; (row = ms_events_api(i)) != NULL; i++)
-        calls += atomic_load(&row->calls);
+    for (unsigned i = 0; ms_counts_sum(i, &counts); i++)
+        calls += counts.calls;
     return calls;
 }
 

@@ -102,13 +102,13 @@ static void write_apis(struct ms_out *out)
 {
     const struct ms_api_row *row;
     for (unsigned i = 0; (row = ms_events_api(i)) != NULL; i++) {
-        uint64_t calls = atomic_load(&row->calls);
-        if (!calls)
+        struct ms_counts counts;
+        if (!ms_counts_sum(i, &counts) || !counts.calls)
             continue;
         ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", row->name, "calls",
-                                      (json_int_t)calls, "bytes", (json_int_t)atomic_load(&row->bytes),
-                                      "failures", (json_int_t)atomic_load(&row->failures), "served", 0,
-                                      "followed", (json_int_t)calls, "family", row->family));
+                                      (json_int_t)counts.calls, "bytes", (json_int_t)counts.bytes, "failures",
+                                      (json_int_t)counts.failures, "served", 0, "followed",
+                                      (json_int_t)counts.calls, "family", row->family));
     }
 }
 

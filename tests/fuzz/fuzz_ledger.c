@@ -211,7 +211,7 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         uint64_t value;
     } damages[] = {
         {MS_TABLE_PROCESS, offsetof(struct ms_process, pid), 0xe02c00de00000001},
-        {MS_TABLE_APIS, offsetof(struct ms_api_row, calls), INT64_MAX},
+        {MS_TABLE_COUNTS, offsetof(struct ms_counts, calls), INT64_MAX},
         {MS_TABLE_TEXT, 0, 0x3d3d3d3d3d3d3d3d},
         {MS_TABLE_SITES, offsetof(struct ms_site, at_peak_bytes), 0},
         {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, peaks), 12345},

@@ -200,7 +200,8 @@ static void test_odd_events(void)
     ms_ledger_call(0, true, 10);
     ms_ledger_call(0, false, 10);
     ms_ledger_call(999, true, 10);
-    ok(ms_events_api(0)->calls == 2 && ms_events_api(0)->bytes == 10 && ms_events_api(0)->failures == 1,
+    struct ms_counts counts;
+    ok(ms_counts_sum(0, &counts) && counts.calls == 2 && counts.bytes == 10 && counts.failures == 1,
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
         ms_ledger_oom(0, 0, (uint64_t)i, 0);
@@ -221,6 +222,49 @@ static void test_odd_events(void)
     is_u64(site_of(9)->size_hist[0], 1, "nothing is of the smallest class");
     is_int(ms_ledger_check(), 0, "all sums add up");
     ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x6000, &block);
+}
+
+static void *call_once(void *arg)
+{
+    ms_ledger_call(1, true, (uint64_t)(uintptr_t)arg);
+    return NULL;
+}
+
+static pthread_barrier_t all_here;
+
+static void *call_and_stay(void *arg)
+{
+    call_once(arg);
+    pthread_barrier_wait(&all_here);
+    for (int i = 0; i < 1000; i++)
+        call_once(arg);
+    return NULL;
+}
+
+/* More threads than there are sets of counts: one after the other, and at once. */
+static void test_counts(void)
+{
+    enum { AT_ONCE = 90, IN_TURN = 300 };
+    pthread_t threads[AT_ONCE];
+    struct ms_counts counts;
+    start();
+    for (int i = 0; i < IN_TURN; i++) {
+        pthread_create(&threads[0], NULL, call_once, (void *)3);
+        pthread_join(threads[0], NULL);
+    }
+    uint64_t rows = ms_table_rows(MS_TABLE_COUNTS);
+    ok(ms_counts_sum(1, &counts) && counts.calls == IN_TURN && counts.bytes == IN_TURN * 3,
+       "threads that ended are counted");
+    ok(rows <= MS_TABLE_COUNTS_ROWS / MS_TABLE_APIS_ROWS * 3, "and leave their counts to others");
+    pthread_barrier_init(&all_here, NULL, AT_ONCE);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_create(&threads[i], NULL, call_and_stay, (void *)5);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_join(threads[i], NULL);
+    ok(ms_counts_sum(1, &counts) && counts.calls == IN_TURN + AT_ONCE * 1001u &&
+           counts.bytes == IN_TURN * 3 + AT_ONCE * 1001u * 5,
+       "more threads than can count by themselves miss none");
+    ok(!ms_counts_sum(3, &counts), "there are no more functions than were named");
 }
 
 static void test_cut(void)
@@ -513,6 +557,7 @@ int main(void)
     test_contexts();
     test_served();
     test_odd_events();
+    test_counts();
     test_cut();
     test_fork();
     test_held_lock();
