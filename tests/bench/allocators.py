@@ -14,6 +14,7 @@ THREADS = [1, 2, 4, 16, 32]
 MANY = 1000000  # blocks; the simulated driver itself, which looks for room from the beginning, is not asked for so many
 COUNTED_PAIRS = 20000
 GRANULE = 2 << 20
+AMPLE = 64 << 30  # a device with room to spare
 PEERS = {"torch": ["torch-native", "torch-expandable"], "rmm": ["rmm-pool", "rmm-arena", "rmm-binning"]}
 
 
@@ -185,15 +186,26 @@ def least_capacity(tool, options, trace, live, reserved):
     return high * GRANULE
 
 
-def replay_row(tool, options, trace, name):
+def live_peak(trace):
+    """The most that was asked for at a time."""
+    live, now, peak = {}, 0, 0
+    with open(trace, encoding="ascii") as text:
+        for _, operation, block, size, _ in (line.split() for line in text if line[0] not in "#\n"):
+            if operation == "a":
+                live[block] = int(size)
+            now += live[block] if operation == "a" else -live.pop(block)
+            peak = max(peak, now)
+    return peak
+
+
+def replay_row(tool, options, trace, name, live):
     """A replay with room to spare, one that is tight, and the bisection."""
-    first = tool.run(options, ["replay", trace], {"MEMSIM_MEMORY": "32T", "MEMSIM_COUNT": "1"}, 120)
-    live = int(first["live_peak_bytes"]) if first else 0
-    roomy = completes(tool, options, trace, max(8 * live, 64 * GRANULE)) if first else None
+    ample = max(8 * live, AMPLE)
+    roomy = completes(tool, options, trace, ample)
     reserved = int(roomy["reserved_peak_bytes"]) if roomy else None
     tight = completes(tool, options, trace, live * 21 // 20) if roomy else None
     least = least_capacity(tool, options, trace, live, reserved) if roomy else None
-    uncounted = tool.run(options, ["replay", trace], {"MEMSIM_MEMORY": str(max(8 * live, 64 * GRANULE))}, 120) if roomy else None
+    uncounted = tool.run(options, ["replay", trace], {"MEMSIM_MEMORY": str(ample)}, 120) if roomy else None
     return {
         "allocator": tool.name,
         "trace": name,
@@ -232,7 +244,11 @@ def bench_replay(options):
         with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, opened(path) as text:
             plain.writelines(text)
             plain.flush()
-            rows += [replay_row(tool, options, plain.name, trace_name(path)) for tool in tools]
+            try:
+                live = live_peak(plain.name)
+            except (ValueError, KeyError):
+                sys.exit(f"{path} is not a trace, or frees what it did not allocate")
+            rows += [replay_row(tool, options, plain.name, trace_name(path), live) for tool in tools]
             if options.model:
                 rows += model_rows(options, plain.name, trace_name(path))
     return rows
