@@ -155,8 +155,9 @@ struct ms_heap {
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated;
-    _Atomic int sick_status; /* the vendor's, that stood it down and is yet to be told of */
-    CUstream fill_stream;    /* for MEMSHIM_POISON */
+    _Atomic uint64_t freed_in_capture; /* bytes, since the last wait */
+    _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
+    CUstream fill_stream;              /* for MEMSHIM_POISON */
 
     struct ms_fence fence;
 

@@ -13,6 +13,10 @@ const struct ms_pool_observer *ms_observer;
 
 enum { SERIALS = 1 << 16, ADDRESS_BITS = 47 };
 
+/* Freed while captures are open, of a device's memory, before a free waits. */
+#define CAPTURED_SHARE 16
+#define CAPTURED_MOST  (64 * MS_MIB)
+
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
 {
     ms_policy = policy;
@@ -220,25 +224,61 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     return MS_POOL_SERVED;
 }
 
+/* What the vendor's free does: a small allocation of its own is made and freed. cuCtxSynchronize would end
+ * the captures that are open in the context, of whichever thread; a free under relaxed mode does not. Without
+ * memory for it, what there is: nothing while captures are open. */
+static int wait_as_a_free(struct ms_heap *heap, bool *waited_p)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    CUdeviceptr probe = 0;
+    int status = (int)gpu->mem_alloc(&probe, MS_STEP_BYTES);
+    *waited_p = status != CUDA_ERROR_OUT_OF_MEMORY;
+    if (status == CUDA_SUCCESS)
+        return (int)gpu->mem_free(probe);
+    if (*waited_p)
+        return status;
+    *waited_p = gpu->ctx_synchronize && !ms_fence_captured(heap);
+    return *waited_p ? (int)gpu->ctx_synchronize() : CUDA_SUCCESS;
+}
+
 /* As the vendor's own free: everything that was issued in the context is over when it returns. */
 static int synchronize(struct ms_heap *heap)
 {
     CUstreamCaptureMode mode;
+    bool waited;
     uint64_t mark = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);
     bool pushed = ms_segment_enter(heap, &mode);
-    int status = heap->gpu->ctx_synchronize ? (int)heap->gpu->ctx_synchronize() : CUDA_ERROR_NOT_SUPPORTED;
+    int status = wait_as_a_free(heap, &waited);
     ms_segment_leave(heap, pushed, mode);
     ms_segment_judge(heap, status);
-    if (status == CUDA_SUCCESS)
+    if (waited && status == CUDA_SUCCESS)
         ms_fence_retired(heap, mark);
     return status;
 }
 
-static bool must_wait(const struct ms_heap *heap)
+/* While a capture is open no epoch closes. When much has been freed meanwhile, the program waits where it
+ * would have natively: in its free. */
+static bool captured_too_long(struct ms_heap *heap, uint64_t bytes)
 {
-    return ms_policy->free_rule == MS_POOL_STRICT ||
-           (!heap->gpu->ctx_record_event && ms_policy->free_rule != MS_POOL_IMMEDIATE &&
-            atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
+    if (MS_LIKELY(!ms_fence_captured(heap)))
+        return false;
+    uint64_t most = heap->total_bytes / CAPTURED_SHARE < CAPTURED_MOST ? heap->total_bytes / CAPTURED_SHARE
+                                                                       : CAPTURED_MOST;
+    uint64_t freed = atomic_fetch_add_explicit(&heap->freed_in_capture, bytes, memory_order_relaxed) + bytes;
+    if (freed < most)
+        return false;
+    atomic_store_explicit(&heap->freed_in_capture, 0, memory_order_relaxed);
+    return true;
+}
+
+static bool must_wait(struct ms_heap *heap, uint64_t bytes)
+{
+    if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE && ms_policy->free_rule != MS_POOL_ORDERED))
+        return ms_policy->free_rule == MS_POOL_STRICT;
+    if (MS_UNLIKELY(!heap->gpu->ctx_record_event &&
+                    atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed)))
+        return true;
+    return captured_too_long(heap, bytes);
 }
 
 int ms_pool_free_end(const struct ms_pool_block *block)
@@ -262,7 +302,7 @@ int ms_pool_free_end(const struct ms_pool_block *block)
     else
         ms_lease_put(heap, lease, slot);
     ms_unlock(&lease->lock);
-    if (MS_UNLIKELY(serving && must_wait(heap))) {
+    if (MS_UNLIKELY(serving && must_wait(heap, block->granted))) {
         status = synchronize(heap);
         tell_of_sickness(heap);
     }

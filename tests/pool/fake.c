@@ -14,7 +14,7 @@
 struct block {
     uint64_t address, bytes;
     struct fake_context *context;
-    bool live;
+    bool live, probe;
 };
 
 struct event {
@@ -118,6 +118,7 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
             next_address += charged + PAGE;
         }
         b->live = true;
+        b->probe = bytes < PAGE; /* nothing else is so small */
         b->context = context;
         by_page[b->address / PAGE % PAGES] = (uint64_t)(b - blocks) + 1;
         fake.used[context->device] += charged;
@@ -140,7 +141,9 @@ static CUresult mem_free(CUdeviceptr address)
     } else if (!b || !b->live || b->address != address) {
         fake.unknown_frees++;
     } else {
-        fake.blocking_frees += b->context->done < b->context->issued;
+        fake.blocking_frees += !b->probe && b->context->done < b->context->issued;
+        fake.probe_frees += b->probe;
+        b->context->done = b->context->issued;
         fake.used[b->context->device] -= b->bytes;
         b->context->live--;
         b->live = false;

@@ -42,7 +42,8 @@ struct fake {
     enum fake_call failed_call;
     int fail_status; /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
-    bool small_align; /* allocations lie on 512 bytes only */
+    uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
+    bool small_align;     /* allocations lie on 512 bytes only */
 };
 extern struct fake fake;
 
