@@ -1,6 +1,6 @@
 /* pins.c - blocks that others may know: exported, registered, captured.
  *
- * A small table of addresses with a count each; programs pin few blocks. A block that is freed while it is
+ * A hash table of addresses with a count each. A block that is freed while it is
  * pinned stays as it is until the last pin is undone. A whole block that was ever pinned goes back to the
  * vendor then, since a stale handle to it must never lead to the next block. One lock, taken inside a lease's
  * and outside the tables'. */
@@ -11,9 +11,8 @@
 #include "pool/internal.h"
 
 struct pin {
-    uint64_t address;
+    uint64_t address; /* 0: a free place */
     uint32_t count;
-    bool ever;
     struct ms_slot *freed; /* waits for the last pin */
 };
 
@@ -22,20 +21,43 @@ static struct pin *pins;
 static uint32_t pin_count, pin_room, pin_order;
 _Atomic uint32_t ms_pin_count;
 
-/* Lock held. */
-static struct pin *find(uint64_t address)
+/* Where an address belongs; `pin_room` is a power of two, at most half of it is taken. Lock held from here
+ * on. */
+static uint32_t home_of(uint64_t address)
 {
-    for (uint32_t i = 0; i < pin_count; i++) {
-        if (pins[i].address == address)
-            return &pins[i];
-    }
-    return NULL;
+    return (uint32_t)((address >> 9) * 0x9e3779b97f4a7c15u >> 32) & (pin_room - 1);
 }
 
+/* The pin of this address, or the free place where it would be. */
+static struct pin *place_of(uint64_t address)
+{
+    uint32_t at = home_of(address);
+    while (pins[at].address && pins[at].address != address)
+        at = (at + 1) & (pin_room - 1);
+    return &pins[at];
+}
+
+static struct pin *find(uint64_t address)
+{
+    struct pin *pin = pin_count ? place_of(address) : NULL;
+    return pin && pin->address ? pin : NULL;
+}
+
+/* What follows moves up, so that no search ends before it. */
 static void drop(struct pin *pin)
 {
-    *pin = pins[--pin_count];
-    atomic_store_explicit(&ms_pin_count, pin_count, memory_order_relaxed);
+    uint32_t gap = (uint32_t)(pin - pins), at = gap;
+    for (;;) {
+        at = (at + 1) & (pin_room - 1);
+        if (!pins[at].address)
+            break;
+        if (((at - home_of(pins[at].address)) & (pin_room - 1)) < ((at - gap) & (pin_room - 1)))
+            continue;
+        pins[gap] = pins[at];
+        gap = at;
+    }
+    pins[gap].address = 0;
+    atomic_store_explicit(&ms_pin_count, --pin_count, memory_order_relaxed);
 }
 
 void ms_pins_reset(void)
@@ -60,9 +82,11 @@ void ms_pins_forget(uint64_t address, uint64_t bytes)
     if (!ms_pins_any())
         return;
     ms_lock(&lock);
-    for (uint32_t i = pin_count; i-- > 0;) {
-        if (pins[i].address - address < bytes)
-            drop(&pins[i]);
+    for (uint32_t i = 0; i < pin_room;) {
+        if (pins[i].address && pins[i].address - address < bytes)
+            drop(&pins[i]); /* another may be in this place now */
+        else
+            i++;
     }
     ms_unlock(&lock);
 }
@@ -93,24 +117,31 @@ bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address)
     return held;
 }
 
-/* Lock held. */
+static bool widen(void)
+{
+    struct pin *narrow = pins;
+    uint32_t order, narrow_order = pin_order, narrow_room = pin_room, room = pin_room ? pin_room * 2 : 64;
+    struct pin *wider = ms_table_array(room * sizeof(*wider), &order);
+    if (!wider)
+        return false;
+    pins = wider;
+    pin_room = room;
+    pin_order = order;
+    for (uint32_t i = 0; i < narrow_room; i++) {
+        if (narrow[i].address)
+            *place_of(narrow[i].address) = narrow[i];
+    }
+    ms_table_drop_array(narrow, narrow_order);
+    return true;
+}
+
 static struct pin *make(uint64_t address)
 {
-    if (pin_count == pin_room) {
-        uint32_t order, room = pin_room ? pin_room * 2 : 64;
-        struct pin *wider = ms_table_array(room * sizeof(*wider), &order);
-        if (!wider)
-            return NULL;
-        if (pin_count)
-            memcpy(wider, pins, pin_count * sizeof(*pins));
-        ms_table_drop_array(pins, pin_order);
-        pins = wider;
-        pin_room = room;
-        pin_order = order;
-    }
-    struct pin *pin = &pins[pin_count++];
+    if (pin_count * 2 >= pin_room && !widen())
+        return NULL;
+    struct pin *pin = place_of(address);
     *pin = (struct pin){.address = address};
-    atomic_store_explicit(&ms_pin_count, pin_count, memory_order_relaxed);
+    atomic_store_explicit(&ms_pin_count, ++pin_count, memory_order_relaxed);
     return pin;
 }
 

@@ -5,7 +5,7 @@
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)
-enum { ROUNDS = 40 };
+enum { ROUNDS = 40, MANY = 3000 };
 
 static const struct ms_gpu *gpu;
 static struct fake_context *context;
@@ -84,6 +84,42 @@ static void test_whole(void)
     check();
 }
 
+/* Many at once, undone in another order than they were made; contexts that end with blocks pinned. */
+static void test_many(void)
+{
+    static uint64_t addresses[MANY];
+    struct ms_pool_block block;
+    unsigned pinned = 0;
+    start();
+    for (unsigned i = 0; i < MANY; i++) {
+        addresses[i] = take(512 + i % 3 * 1024);
+        ms_pool_pin(addresses[i]);
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        pinned += ms_pool_find(addresses[i], &block) && block.pinned;
+    is_u64(pinned, MANY, "many blocks are pinned");
+    for (unsigned i = 0; i < MANY; i += 3)
+        ms_pool_unpin(addresses[i * 7 % MANY / 3 * 3]);
+    pinned = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        pinned += ms_pool_find(addresses[i], &block) && block.pinned == (i % 3 != 0);
+    is_u64(pinned, MANY, "those that were not undone still are, and no others");
+    for (unsigned i = 0; i < MANY; i++)
+        give(addresses[i], i % 3 != 0);
+    check();
+    struct ms_pool_figures figures;
+    ms_pool_figures(0, &figures);
+    is_u64(figures.parts.pinned, 0, "nothing is held for them after all");
+    for (unsigned i = 0; i < MANY / 10; i++)
+        ms_pool_pin(take(4096));
+    ms_pool_context_ending((uintptr_t)context);
+    fake_kill(context);
+    ms_pool_context_ended((uintptr_t)context, true);
+    ms_pool_figures(0, &figures);
+    is_u64(figures.reserved_bytes, 0, "a context that dies takes its pinned blocks along");
+    check();
+}
+
 int main(void)
 {
     plan(0);
@@ -97,6 +133,7 @@ int main(void)
     is_u64(comes_back(3 * MIB, 2, 1), 0, "two pins are undone twice");
     check();
     test_whole();
+    test_many();
     start();
     uint64_t address = take(5000);
     ok(!ms_pool_pin(address + ((uint64_t)1 << 40)), "what is not ours cannot be pinned");
