@@ -14,6 +14,7 @@ sim_driver_tests = \
 	tests/sim/driver_memory \
 	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
+	tests/sim/driver_reuse \
 	tests/sim/driver_stream \
 	tests/sim/driver_stress \
 	tests/sim/driver_vmm
@@ -77,3 +78,6 @@ tests_sim_driver_graph_LDADD = libcuda.so.1
 tests_sim_driver_graphmem_SOURCES = tests/sim/driver_graphmem.c $(sim_driver_sources)
 tests_sim_driver_graphmem_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_graphmem_LDADD = libcuda.so.1
+tests_sim_driver_reuse_SOURCES = tests/sim/driver_reuse.c $(sim_driver_sources)
+tests_sim_driver_reuse_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_reuse_LDADD = libcuda.so.1

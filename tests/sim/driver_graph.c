@@ -65,6 +65,7 @@ static void every_kind(void)
     must(cuCtxGetCurrent(&ctx));
     must(cuMemAlloc_v2(&p, 64));
     must(cuMemsetD8_v2(p, 0, 64));
+    must(cuCtxSynchronize());
     must(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     answers(cuGraphCreate(&graph, 1), CUDA_ERROR_INVALID_VALUE);
     answers(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
@@ -230,6 +231,7 @@ static void changes(void)
     must(cuCtxGetCurrent(&ctx));
     must(cuMemAlloc_v2(&p, 64));
     must(cuMemsetD8_v2(p, 0, 64));
+    must(cuCtxSynchronize());
     must(cuGraphCreate(&graph, 0));
     fill = fill_node(graph, NULL, 0, p, 1);
     set = (CUDA_MEMSET_NODE_PARAMS){p + 16, 0, 2, 4, 4, 1};

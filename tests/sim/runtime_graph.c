@@ -50,6 +50,7 @@ static void test_capture(void)
 
     cudaMalloc(&p, 64);
     cudaMemset(p, 0, 64);
+    cudaDeviceSynchronize();
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     is_int(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess,
            "cudaStreamBeginCapture");
@@ -101,6 +102,7 @@ static void test_nodes(void)
 
     cudaMalloc(&p, 64);
     cudaMemset(p, 0, 64);
+    cudaDeviceSynchronize();
     is_int(cudaGraphCreate(&graph, 0), cudaSuccess, "cudaGraphCreate");
     kernel.func = &fill_stub;
     kernel.gridDim = kernel.blockDim = (struct dim3){1, 1, 1};

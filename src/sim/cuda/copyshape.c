@@ -215,11 +215,11 @@ static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t 
 }
 
 SIM_PAIR(cuMemcpyBatchAsync, ptsz,
-         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
+         (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
           size_t *firsts, size_t attribute_count, size_t *failed_p, CUstream stream),
          batch(to, from, bytes, count, attributes, firsts, attribute_count, failed_p, stream, per_thread))
 SIM_PAIR(cuMemcpyBatchAsync_v2, ptsz,
-         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
+         (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, CUmemcpyAttributes *attributes,
           size_t *firsts, size_t attribute_count, CUstream stream),
          batch(to, from, bytes, count, attributes, firsts, attribute_count, NULL, stream, per_thread))
 

@@ -27,6 +27,7 @@ void sim_recording_put(struct sim_recording *recording)
         return;
     sim_ticket_free(recording->tickets, recording->count);
     free(recording->captured.nodes);
+    free(recording->known);
     free(recording);
 }
 
@@ -155,6 +156,8 @@ CUresult sim_event_record(struct CUevent_st *event, struct sim_queue *queue, str
     record->recording = recording;
     record->op.dispose = dispose_record;
     record->op.always = true;
+    record->op.quick = true;
+    recording->known = sim_order_known(queue, &recording->known_count);
     if (tickets) {
         record->op.tickets = *tickets;
         record->op.ticket_count = count;

@@ -13,6 +13,8 @@ struct sim_recording {
     atomic_ullong ns; /* 0 until it happened */
     struct sim_ticket *tickets;
     size_t count;
+    struct sim_known *known; /* what the queue knew; owned */
+    unsigned known_count;
     struct sim_captured captured; /* of a recording in a capture; the list is its own */
 };
 

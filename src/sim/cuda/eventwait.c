@@ -21,12 +21,22 @@ static CUresult push_wait(const struct sim_recording *recording, struct sim_queu
 {
     struct sim_op *op = sim_op_new(sizeof *op, NULL);
 
+    if (op)
+        op->quick = true;
     if (!op || !sim_recording_tickets(recording, op)) {
         sim_op_drop(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     sim_queue_push(queue, op);
     return CUDA_SUCCESS;
+}
+
+/* What is over already still tells in which order things are. */
+static CUresult wait_plain(const struct sim_recording *recording, struct sim_queue *queue)
+{
+    for (size_t i = 0; i < recording->count; i++)
+        sim_order_learn(queue, &recording->tickets[i], i ? NULL : recording->known, i ? 0 : recording->known_count);
+    return sim_recording_over(recording) ? CUDA_SUCCESS : push_wait(recording, queue);
 }
 
 static CUresult wait_in(struct CUevent_st *event, struct sim_queue *queue, bool external)
@@ -41,8 +51,8 @@ static CUresult wait_in(struct CUevent_st *event, struct sim_queue *queue, bool 
         status = sim_capture_join(queue, &recording->captured);
     else if (recording && captured)
         status = sim_capture_refuse(queue, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    else if (!sim_recording_over(recording))
-        status = push_wait(recording, queue);
+    else if (recording)
+        status = wait_plain(recording, queue);
     sim_recording_put(recording);
     return status;
 }

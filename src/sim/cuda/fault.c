@@ -190,6 +190,12 @@ uint64_t sim_fault_cost(enum sim_fn fn)
     return costs[fn];
 }
 
+/** Whether MEMSIM_* asks for anything of work of this kind: time, or that it fails. */
+bool sim_fault_asked(enum sim_fn fn)
+{
+    return rule_count || costs[fn];
+}
+
 /** The status with which this piece of work on a stream is to fail, or 0. */
 CUresult sim_fault_work(enum sim_fn fn)
 {

@@ -270,7 +270,7 @@ static CUresult make_with(CUgraphExec *exec_p, CUgraph graph, CUDA_GRAPH_INSTANT
 }
 
 SIM_PAIR(cuGraphInstantiateWithParams, ptsz,
-         (CUgraphExec * exec_p, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
+         (CUgraphExec *exec_p, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
          make_with(exec_p, graph, params, per_thread))
 
 SIM_API(cuGraphExecDestroy)(CUgraphExec handle)

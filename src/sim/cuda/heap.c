@@ -15,6 +15,7 @@
 
 struct sim_chunk {
     struct sim_chunk *next, **link;
+    bool spare; /* empty, kept for the next small block; it costs addresses, and no capacity */
     struct sim_device *device;
     unsigned long long ctx_id; /* chunks are not shared between contexts */
     size_t offset;
@@ -153,8 +154,22 @@ static void drop_chunk(struct sim_chunk *chunk)
     if (chunk->next)
         chunk->next->link = chunk->link;
     sim_arena_give(&chunk->device->arena, chunk->offset, chunk->units * UNIT);
-    sim_heap_refund(chunk->device, chunk->units * UNIT);
+    if (!chunk->spare)
+        sim_heap_refund(chunk->device, chunk->units * UNIT);
     free(chunk);
+}
+
+/* A context keeps one chunk that has become empty: a program that allocates and frees one small block again and again would
+ * else map a granule each time. */
+static void spare_chunk(struct sim_chunk *chunk)
+{
+    for (struct sim_chunk *other = chunks[chunk->device->ordinal]; other; other = other->next)
+        if (other->spare && other->ctx_id == chunk->ctx_id) {
+            drop_chunk(chunk);
+            return;
+        }
+    chunk->spare = true;
+    sim_heap_refund(chunk->device, chunk->units * UNIT);
 }
 
 static CUresult take_small(struct CUctx_st *ctx, size_t count, struct sim_chunk **chunk_p, size_t *offset_p)
@@ -167,6 +182,9 @@ static CUresult take_small(struct CUctx_st *ctx, size_t count, struct sim_chunk 
             break;
     if (!chunk && !(chunk = new_chunk(ctx)))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (chunk->spare && sim_heap_charge(chunk->device, chunk->units * UNIT) != CUDA_SUCCESS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    chunk->spare = false;
     mark_units(chunk, first, count, true);
     *chunk_p = chunk;
     *offset_p = chunk->offset + first * UNIT;
@@ -177,7 +195,7 @@ static void give_small(struct sim_chunk *chunk, size_t offset, size_t bytes)
 {
     mark_units(chunk, (offset - chunk->offset) / UNIT, bytes / UNIT, false);
     if (chunk->free_units == chunk->units)
-        drop_chunk(chunk);
+        spare_chunk(chunk);
 }
 
 static bool is_small(size_t bytes)
@@ -253,6 +271,11 @@ void sim_heap_drop_context(struct CUctx_st *ctx)
         next = sim_block_next(block);
         if (block->kind == SIM_BLOCK_DEVICE && block->ctx_id == ctx->id)
             sim_heap_free(block);
+    }
+    for (struct sim_chunk *chunk = chunks[ctx->device->ordinal], *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->spare && chunk->ctx_id == ctx->id)
+            drop_chunk(chunk);
     }
     sim_memory_unlock();
 }

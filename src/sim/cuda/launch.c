@@ -67,6 +67,7 @@ static CUresult make(CUfunction handle, const struct shape *shape, struct CUctx_
         return CUDA_ERROR_OUT_OF_MEMORY;
     plan.op = op->op;
     plan.op.node = CU_GRAPH_NODE_TYPE_KERNEL;
+    plan.op.quick = !plan.body && !sim_fault_asked(SIM_FN_KERNEL);
     *op = plan;
     *work_p = &op->op;
     return CUDA_SUCCESS;

@@ -53,6 +53,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/module.c \
 	src/sim/cuda/object.c \
 	src/sim/cuda/op.c \
+	src/sim/cuda/order.c \
 	src/sim/cuda/peer.c \
 	src/sim/cuda/pointer.c \
 	src/sim/cuda/pool.c \
@@ -60,6 +61,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/poolapi.c \
 	src/sim/cuda/poolattr.c \
 	src/sim/cuda/poolmake.c \
+	src/sim/cuda/poolpart.c \
 	src/sim/cuda/poolshare.c \
 	src/sim/cuda/primary.c \
 	src/sim/cuda/queue.c \

@@ -53,6 +53,18 @@ static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
     return ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Plain memory, and nothing in the context to wait for. */
+static bool free_idle(CUdeviceptr address)
+{
+    sim_memory_write_lock();
+    struct sim_block *block = sim_block_base(address);
+    bool ours = block && block->kind == SIM_BLOCK_DEVICE;
+    if (ours)
+        sim_heap_free(block);
+    sim_memory_unlock();
+    return ours;
+}
+
 CUresult sim_heap_release(CUdeviceptr address)
 {
     struct CUctx_st *ctx;
@@ -62,6 +74,8 @@ CUresult sim_heap_release(CUdeviceptr address)
     if (status != CUDA_SUCCESS || !address)
         return status;
     SIM_REFUSE_UNSAFE();
+    if (!atomic_load(&ctx->pending) && free_idle(address))
+        return sim_context_error(ctx);
     status = claim(address, &block);
     if (status != CUDA_SUCCESS)
         return status;

@@ -1,14 +1,17 @@
 /*
- * Memory pools: segments reserved from the device, carved into parts. A part that was freed on a stream may be used again
- * at once by that stream, by others when the stream has got there, or, where the pool allows it, by a stream that is made
- * to wait. Lock: memory, for writing, unless said otherwise.
+ * Memory pools: who may have memory again that was freed in stream order.
+ *
+ * A part that was freed on a stream may be used again at once by that stream, and by those that the program
+ * has ordered behind the free, by events or by the legacy stream (where the pool follows that). By others it
+ * may be used when the stream has got there (where the pool allows what is so by chance; else when the host
+ * has waited for it), or, when there is nothing else, by a stream that is made to wait. Lock: memory, for
+ * writing, unless said otherwise.
  */
 #include <stdlib.h>
 
 #include "pool.h"
 
-#define UNIT          512UL
-#define SEGMENT_BYTES (32 * SIM_MIB)
+#define UNIT 512UL
 
 struct CUmemPoolHandle_st *sim_pools;
 
@@ -17,45 +20,30 @@ struct pool_free_op {
     struct CUmemPoolHandle_st *pool;
 };
 
-static void merge_with_next(struct pool_part *part)
+/** Frees what waits for a stream that the host has waited for, or with over, whose stream has simply got
+ * there. */
+void sim_pool_collect(struct CUmemPoolHandle_st *pool, bool over)
 {
-    struct pool_part *next = part->next;
-
-    part->bytes += next->bytes;
-    part->next = next->next;
-    if (part->next)
-        part->next->prev = part;
-    free(next);
+    for (struct pool_part *part = pool->waiting, *next; part; part = next) {
+        next = part->list_next;
+        if (over ? sim_queue_over(part->freed.queue, part->freed.seq)
+                 : sim_queue_seen(part->freed.queue, part->freed.seq))
+            sim_part_release(pool, part);
+    }
 }
 
-/* Makes a part free and joins it with its free neighbours. */
-static void release_part(struct CUmemPoolHandle_st *pool, struct pool_part *part)
+/* The stream has got to a free: nobody may touch the memory now. */
+static void arrive(struct CUmemPoolHandle_st *pool, struct pool_part *part)
 {
+    if (pool->opportunistic) {
+        sim_part_release(pool, part);
+        return;
+    }
     if (part->block)
         sim_block_drop(part->block);
     part->block = NULL;
-    if (part->state == PART_PENDING)
-        sim_queue_put(part->freed.queue);
     pool->used -= part->bytes;
-    part->state = PART_FREE;
-    if (part->next && part->next->state == PART_FREE)
-        merge_with_next(part);
-    if (part->prev && part->prev->state == PART_FREE)
-        merge_with_next(part->prev);
-}
-
-/* Frees every part whose stream has got to its free. */
-static void collect(struct CUmemPoolHandle_st *pool)
-{
-    for (struct pool_segment *segment = pool->segments; segment; segment = segment->next)
-        for (struct pool_part *part = segment->parts, *next; part; part = next) {
-            next = part->next;
-            if (part->state != PART_PENDING || !sim_queue_over(part->freed.queue, part->freed.seq))
-                continue;
-            while (next && next->state == PART_FREE) /* it may be joined to this one */
-                next = next->next;
-            release_part(pool, part);
-        }
+    part->state = PART_DONE;
 }
 
 static CUresult run_pool_free(struct sim_op *op, struct sim_queue *queue)
@@ -63,15 +51,11 @@ static CUresult run_pool_free(struct sim_op *op, struct sim_queue *queue)
     struct CUmemPoolHandle_st *pool = ((struct pool_free_op *)op)->pool;
 
     sim_memory_write_lock();
-    for (struct pool_segment *segment = pool->segments; segment; segment = segment->next)
-        for (struct pool_part *part = segment->parts, *next; part; part = next) {
-            next = part->next;
-            if (part->state != PART_PENDING || part->freed.queue != queue || part->freed.seq > op->seq)
-                continue;
-            while (next && next->state == PART_FREE)
-                next = next->next;
-            release_part(pool, part);
-        }
+    for (struct pool_part *part = pool->waiting, *next; part; part = next) {
+        next = part->list_next;
+        if (part->state == PART_PENDING && part->freed.queue == queue && part->freed.seq <= op->seq)
+            arrive(pool, part);
+    }
     sim_memory_unlock();
     return CUDA_SUCCESS;
 }
@@ -79,112 +63,6 @@ static CUresult run_pool_free(struct sim_op *op, struct sim_queue *queue)
 static void dispose_pool_free(struct sim_op *op)
 {
     sim_object_put(((struct pool_free_op *)op)->pool);
-}
-
-static bool cut(struct pool_part *part, size_t bytes)
-{
-    struct pool_part *rest;
-
-    if (part->bytes == bytes)
-        return true;
-    rest = malloc(sizeof *rest);
-    if (!rest)
-        return false;
-    *rest = *part; /* what is left is as free, or as pending, as it was */
-    rest->offset += bytes;
-    rest->bytes -= bytes;
-    rest->block = NULL;
-    rest->prev = part;
-    if (rest->next)
-        rest->next->prev = rest;
-    if (rest->state == PART_PENDING)
-        sim_queue_ref(rest->freed.queue);
-    part->next = rest;
-    part->bytes = bytes;
-    return true;
-}
-
-/* The smallest part that will do: free, or freed on this very stream; with others, freed on any stream. */
-static struct pool_part *find_part(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, bool others)
-{
-    struct pool_part *best = NULL;
-
-    for (struct pool_segment *segment = pool->segments; segment; segment = segment->next)
-        for (struct pool_part *part = segment->parts; part; part = part->next) {
-            bool usable = part->state == PART_FREE ||
-                          (part->state == PART_PENDING && (others || part->freed.queue == queue));
-            if (usable && part->bytes >= bytes && (!best || part->bytes < best->bytes))
-                best = part;
-        }
-    return best;
-}
-
-static bool add_segment(struct CUmemPoolHandle_st *pool, size_t bytes)
-{
-    struct pool_segment *segment = calloc(1, sizeof *segment);
-    struct pool_part *part = calloc(1, sizeof *part);
-    bool charged = false, taken = false;
-    size_t offset;
-
-    if (segment && part && (!pool->props.maxSize || bytes <= pool->props.maxSize - pool->reserved)) {
-        charged = !pool->device || sim_heap_charge(pool->device, bytes) == CUDA_SUCCESS;
-        taken = charged && sim_arena_take(pool->arena, bytes, sim_heap_align(bytes), &offset);
-        if (taken && sim_arena_show(pool->arena, offset, bytes)) {
-            *part = (struct pool_part){.segment = segment, .offset = offset, .bytes = bytes};
-            *segment = (struct pool_segment){pool->segments, bytes, part};
-            pool->segments = segment;
-            pool->reserved += bytes;
-            if (pool->reserved > pool->reserved_high)
-                pool->reserved_high = pool->reserved;
-            return true;
-        }
-    }
-    if (taken)
-        sim_arena_give(pool->arena, offset, bytes);
-    if (charged && pool->device)
-        sim_heap_refund(pool->device, bytes);
-    free(segment);
-    free(part);
-    return false;
-}
-
-static bool grow(struct CUmemPoolHandle_st *pool, size_t bytes)
-{
-    size_t exact = sim_heap_round(bytes);
-
-    return (exact < SEGMENT_BYTES && add_segment(pool, SEGMENT_BYTES)) || add_segment(pool, exact);
-}
-
-static bool segment_is_free(const struct pool_segment *segment)
-{
-    return segment->parts->state == PART_FREE && !segment->parts->next;
-}
-
-/** Gives a segment back, whatever is in it. */
-void sim_pool_drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link)
-{
-    struct pool_segment *segment = *link;
-
-    *link = segment->next;
-    pool->reserved -= segment->bytes;
-    sim_arena_give(pool->arena, segment->parts->offset, segment->bytes);
-    if (pool->device)
-        sim_heap_refund(pool->device, segment->bytes);
-    free(segment->parts);
-    free(segment);
-}
-
-/** Gives segments without a live part back, as long as keep bytes stay reserved. */
-void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep)
-{
-    collect(pool);
-    for (struct pool_segment **link = &pool->segments; *link;) {
-        bool spare = pool->reserved >= keep && pool->reserved - keep >= (*link)->bytes;
-        if (spare && segment_is_free(*link))
-            sim_pool_drop_segment(pool, link);
-        else
-            link = &(*link)->next;
-    }
 }
 
 /** After a synchronisation: pools give back what they hold beyond their threshold. Takes the memory lock. */
@@ -211,35 +89,62 @@ bool sim_pool_squeeze(struct sim_device *device, size_t bytes)
     return false;
 }
 
-/* A part for the allocation; one that another stream still has to free comes with that stream's ticket. */
+/* The smallest part that waits and that the queue may have: freed by itself, or ordered before it; with
+ * others, any. */
+static struct pool_part *find_waiting(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue,
+                                      bool others)
+{
+    struct pool_part *best = NULL;
+
+    for (struct pool_part *part = pool->waiting; part; part = part->list_next) {
+        if (part->bytes < bytes || (best && part->bytes >= best->bytes))
+            continue;
+        if (others || part->freed.queue == queue ||
+            (pool->follow_events && sim_queue_knows(queue, part->freed.queue, part->freed.seq)))
+            best = part;
+    }
+    return best;
+}
+
+/* A part for the allocation, in no list. */
 static struct pool_part *take_part(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue)
 {
-    struct pool_part *part;
+    if (pool->waiting && !pool->opportunistic)
+        sim_pool_collect(pool, false);
+    struct pool_part *waiting = pool->waiting ? find_waiting(pool, bytes, queue, false) : NULL;
+    struct pool_part *part = sim_part_find_free(pool, bytes);
 
-    if (pool->opportunistic)
-        collect(pool);
-    part = find_part(pool, bytes, queue, false);
-    if (!part && grow(pool, bytes))
-        part = find_part(pool, bytes, queue, false);
+    if (waiting && (!part || waiting->bytes <= part->bytes))
+        part = waiting;
+    if (!part && pool->waiting) {
+        sim_pool_collect(pool, pool->opportunistic);
+        part = sim_part_find_free(pool, bytes);
+    }
+    if (!part && sim_part_grow(pool, bytes))
+        part = sim_part_find_free(pool, bytes);
     if (!part && pool->internal)
-        part = find_part(pool, bytes, queue, true);
-    return part && cut(part, bytes) ? part : NULL;
+        part = find_waiting(pool, bytes, queue, true);
+    if (!part)
+        return NULL;
+    sim_part_unlist(part);
+    if (sim_part_cut(pool, part, bytes))
+        return part;
+    sim_part_release(pool, part);
+    return NULL;
 }
 
 static bool occupy(struct CUmemPoolHandle_st *pool, struct pool_part *part, size_t bytes)
 {
-    if (part->state == PART_PENDING) {
-        if (part->block)
-            sim_block_drop(part->block);
-        part->block = NULL;
+    if (part->block)
+        sim_block_drop(part->block);
+    if (part->state == PART_PENDING || part->state == PART_DONE)
         sim_queue_put(part->freed.queue);
-        pool->used -= part->bytes;
-    }
+    if (part->state != PART_PENDING)
+        pool->used += part->bytes;
     part->state = PART_USED;
-    pool->used += part->bytes;
     part->block = sim_block_new(SIM_BLOCK_POOL, (uintptr_t)pool->arena->base + part->offset, bytes);
     if (!part->block) {
-        release_part(pool, part);
+        sim_part_release(pool, part);
         return false;
     }
     if (pool->used > pool->used_high)
@@ -252,11 +157,20 @@ static bool occupy(struct CUmemPoolHandle_st *pool, struct pool_part *part, size
     return true;
 }
 
+/* What makes the queue wait where memory is taken that another stream has yet to free, and that it is not
+ * ordered behind. */
+static bool needs_wait(struct CUmemPoolHandle_st *pool, const struct pool_part *part, struct sim_queue *queue)
+{
+    return (part->state == PART_PENDING || part->state == PART_DONE) && part->freed.queue != queue &&
+           !(pool->follow_events && sim_queue_knows(queue, part->freed.queue, part->freed.seq));
+}
+
 /**
- * Allocates from a pool for use on a queue; the allocation holds the pool. Where memory is taken that another stream has
- * yet to free, the queue is made to wait for it. Takes the memory lock.
+ * Allocates from a pool for use on a queue; the allocation holds the pool. Where memory is taken that another
+ * stream has yet to free, the queue is made to wait for it. Takes the memory lock.
  */
-CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p)
+CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue,
+                        CUdeviceptr *address_p)
 {
     struct sim_op *wait = NULL;
 
@@ -264,19 +178,21 @@ CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct si
         return pool->imported ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     sim_memory_write_lock();
     struct pool_part *part = take_part(pool, (bytes + UNIT - 1) & ~(UNIT - 1), queue);
-    if (part && part->state == PART_PENDING && part->freed.queue != queue) {
+    if (part && needs_wait(pool, part, queue)) {
         wait = sim_op_new(sizeof *wait, NULL);
-        if (wait)
-            sim_op_after(wait, part->freed.queue, part->freed.seq);
-        else
+        if (!wait || !sim_op_after(wait, part->freed.queue, part->freed.seq)) {
+            sim_part_wait(pool, part);
             part = NULL;
+        }
     }
     bool done = part && occupy(pool, part, bytes);
     if (done)
         *address_p = part->block->range.start;
     sim_memory_unlock();
-    if (wait)
+    if (wait && done)
         sim_queue_push(queue, wait);
+    else
+        sim_op_drop(wait);
     if (!done)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_object_ref(pool);
@@ -288,29 +204,48 @@ CUresult sim_pool_free_now(struct sim_block *block)
 {
     sim_memory_write_lock();
     struct CUmemPoolHandle_st *pool = block->pool;
-    release_part(pool, block->owner);
+    sim_part_release(pool, block->owner);
     sim_memory_unlock();
     sim_object_put(pool);
     return CUDA_SUCCESS;
 }
 
-/** Frees pool memory when the queue gets there. The block is claimed by the caller. Takes the memory lock. */
-CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue)
+static struct pool_free_op *new_free_op(struct CUmemPoolHandle_st *pool)
 {
     struct pool_free_op *op = sim_op_new(sizeof *op, run_pool_free);
 
+    if (op) {
+        op->op.always = true;
+        op->op.dispose = dispose_pool_free;
+        op->pool = pool;
+    }
+    return op;
+}
+
+/** Frees pool memory when the queue gets there, which is now if it has nothing to do. The block is claimed by
+ * the caller. The memory lock is held for writing. */
+CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue, bool *serve_p)
+{
+    struct CUmemPoolHandle_st *pool = block->pool;
+    struct pool_part *part = block->owner;
+
+    *serve_p = false;
+    part->freed.seq = sim_queue_pass(queue);
+    if (part->freed.seq) {
+        part->state = PART_PENDING;
+        part->freed.queue = sim_queue_ref(queue);
+        sim_part_wait(pool, part);
+        arrive(pool, part);
+        return CUDA_SUCCESS; /* the caller lets go of the allocation's hold on the pool */
+    }
+    struct pool_free_op *op = new_free_op(pool); /* the allocation's reference becomes the work's */
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    op->op.always = true;
-    op->op.dispose = dispose_pool_free;
-    op->pool = block->pool; /* the allocation's reference becomes the work's */
-    sim_memory_write_lock();
-    struct pool_part *part = block->owner;
     part->state = PART_PENDING;
     part->freed.queue = sim_queue_ref(queue);
     part->freed.seq = sim_queue_append(queue, &op->op);
-    sim_memory_unlock();
-    sim_queue_serve(queue);
+    sim_part_wait(pool, part);
+    *serve_p = true;
     return CUDA_SUCCESS;
 }
 
@@ -332,8 +267,8 @@ static struct pool_part *part_at(CUdeviceptr address, struct CUmemPoolHandle_st 
 }
 
 /**
- * Whether bytes from address on belong to parts that no stream has finished freeing: for work whose turn has come, and
- * which may be older than the latest allocation there.
+ * Whether bytes from address on belong to parts that no stream has finished freeing: for work whose turn has
+ * come, and which may be older than the latest allocation there.
  */
 bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write)
 {

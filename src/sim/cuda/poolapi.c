@@ -21,6 +21,8 @@ static struct CUmemPoolHandle_st *current_pool(struct sim_device *device)
 {
     struct CUmemPoolHandle_st *first = sim_pool_default(device);
 
+    if (!atomic_load(&device->current_pool)) /* the default one is never destroyed */
+        return first ? sim_object_ref(first) : NULL;
     sim_memory_read_lock();
     struct CUmemPoolHandle_st *pool = device->current_pool ? device->current_pool : first;
     if (pool)
@@ -96,10 +98,10 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle,
     return status;
 }
 
-SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr * address_p, size_t bytes, CUstream stream),
+SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr *address_p, size_t bytes, CUstream stream),
          alloc(address_p, bytes, NULL, false, stream, per_thread))
 SIM_PAIR(cuMemAllocFromPoolAsync, ptsz,
-         (CUdeviceptr * address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
+         (CUdeviceptr *address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
          alloc(address_p, bytes, pool, true, stream, per_thread))
 
 struct free_op {
@@ -129,25 +131,37 @@ static CUresult free_plain_later(struct sim_block *block, struct sim_queue *queu
     return CUDA_SUCCESS;
 }
 
+/* With the memory lock held, but for what has to be done afterwards. */
+static CUresult free_pooled(struct sim_block *block, struct sim_queue *queue)
+{
+    struct CUmemPoolHandle_st *pool = block->pool;
+    bool serve;
+
+    block->claimed = true;
+    CUresult status = sim_pool_free_later(block, queue, &serve);
+    sim_memory_unlock();
+    if (status == CUDA_SUCCESS && serve)
+        sim_queue_serve(queue);
+    else if (status == CUDA_SUCCESS)
+        sim_object_put(pool);
+    return status;
+}
+
 static CUresult free_on(CUdeviceptr address, struct sim_queue *queue)
 {
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base(address);
-    bool ours = block && (block->kind == SIM_BLOCK_POOL || block->kind == SIM_BLOCK_DEVICE ||
-                          block->kind == SIM_BLOCK_IMPORTED);
-    bool graphs = block && block->kind == SIM_BLOCK_GRAPH;
-    if (ours)
+    enum sim_block_kind kind = block ? block->kind : SIM_BLOCK_HOST;
+    if (kind == SIM_BLOCK_POOL)
+        return free_pooled(block, queue);
+    if (kind == SIM_BLOCK_DEVICE || kind == SIM_BLOCK_IMPORTED)
         block->claimed = true;
     sim_memory_unlock();
-    if (graphs)
+    if (kind == SIM_BLOCK_GRAPH)
         return sim_graph_memory_free_later(block->owner, queue);
-    if (!ours)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (block->kind == SIM_BLOCK_POOL)
-        return sim_pool_free_later(block, queue);
-    if (block->kind == SIM_BLOCK_DEVICE)
+    if (kind == SIM_BLOCK_DEVICE)
         return free_plain_later(block, queue);
-    return sim_pool_drop_import(block, queue);
+    return kind == SIM_BLOCK_IMPORTED ? sim_pool_drop_import(block, queue) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult add_free_node(struct CUgraph_st *graph, const CUgraphNode *after, size_t count,

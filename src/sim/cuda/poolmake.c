@@ -15,6 +15,7 @@ static void dispose_pool(void *object)
         link = &(*link)->next;
     if (*link)
         *link = pool->next;
+    sim_part_release_all(pool);
     while (pool->segments)
         sim_pool_drop_segment(pool, &pool->segments); /* every allocation held the pool: all is free */
     if (pool->own.base)
@@ -78,6 +79,9 @@ struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device)
     };
     CUresult status;
 
+    struct CUmemPoolHandle_st *made = atomic_load_explicit(&device->default_pool, memory_order_acquire);
+    if (made)
+        return made;
     pthread_mutex_lock(&making);
     if (!device->default_pool) {
         struct CUmemPoolHandle_st *pool = sim_pool_new(&props, &status);

@@ -16,7 +16,17 @@
 
 #define IDLE_NS 200000000L
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+
+void sim_queue_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void sim_queue_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 /** A queue in the context's list, with one reference. */
 struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is_legacy)
@@ -111,20 +121,6 @@ static void strip_op(struct sim_op *op)
         op->dispose(op);
 }
 
-/* The legacy stream waits for all blocking streams of its context and they for it. */
-static void join_legacy(struct sim_queue *queue, struct sim_op *op)
-{
-    struct sim_queue *legacy = queue->ctx->legacy;
-
-    if (queue->joins_legacy && legacy && legacy->completed < legacy->enqueued)
-        sim_ticket_add(&op->tickets, &op->ticket_count, legacy, legacy->enqueued);
-    if (!queue->is_legacy)
-        return;
-    for (struct sim_queue *other = queue->ctx->queues; other; other = other->next)
-        if (other->joins_legacy && other->completed < other->enqueued)
-            sim_ticket_add(&op->tickets, &op->ticket_count, other, other->enqueued);
-}
-
 /* Two streams should not always meet in the same way: with a seed, work starts a little late, by a repeatable
  * amount. */
 static void jitter(struct sim_queue *queue, struct sim_op *op)
@@ -159,6 +155,7 @@ static void serve_one(struct sim_queue *queue)
     if (!queue->head)
         queue->tail = NULL;
     queue->completed = op->seq;
+    atomic_fetch_sub(&queue->ctx->pending, 1);
     pthread_cond_broadcast(&queue->done);
     free(op);
 }
@@ -224,22 +221,8 @@ static void ensure_served(struct sim_queue *queue)
     queue->served = false;
 }
 
-/* What the whole context was told to wait for (cuCtxWaitEvent), its queues wait for with their next work. */
-static void pass_gate(struct sim_queue *queue, struct sim_op *op)
+static void link_op(struct sim_queue *queue, struct sim_op *op)
 {
-    const struct CUctx_st *ctx = queue->ctx;
-
-    for (size_t i = 0; i < ctx->gate_count; i++)
-        if (ctx->gate[i].queue->completed < ctx->gate[i].seq)
-            sim_ticket_add(&op->tickets, &op->ticket_count, ctx->gate[i].queue, ctx->gate[i].seq);
-    queue->gate_seen = ctx->gate_generation;
-}
-
-static void append(struct sim_queue *queue, struct sim_op *op)
-{
-    join_legacy(queue, op);
-    if (queue->gate_seen != queue->ctx->gate_generation)
-        pass_gate(queue, op);
     op->seq = ++queue->enqueued;
     op->next = NULL;
     if (queue->tail)
@@ -247,6 +230,37 @@ static void append(struct sim_queue *queue, struct sim_op *op)
     else
         queue->head = op;
     queue->tail = op;
+    atomic_fetch_add(&queue->ctx->pending, 1);
+}
+
+static void append(struct sim_queue *queue, struct sim_op *op)
+{
+    sim_order_join(queue, op);
+    link_op(queue, op);
+}
+
+/* Whether work of a queue could begin this moment. */
+static bool is_idle(const struct sim_queue *queue, const struct sim_ticket *tickets, size_t count)
+{
+    if (sim_config.seed || queue->completed != queue->enqueued)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (tickets[i].queue->completed < tickets[i].seq)
+            return false;
+    return true;
+}
+
+/* Work that is over in a moment needs no thread: the caller does it, in an idle queue. */
+static void do_now(struct sim_queue *queue, struct sim_op *op)
+{
+    CUresult status = CUDA_SUCCESS;
+
+    if (op->run && (op->always || sim_context_error(queue->ctx) == CUDA_SUCCESS))
+        status = op->run(op, queue);
+    if (status != CUDA_SUCCESS)
+        sim_context_fail(queue->ctx, status);
+    strip_op(op);
+    free(op);
 }
 
 /** Enqueues work and takes it over. Returns its number. */
@@ -256,11 +270,39 @@ uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op)
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
-    append(queue, op);
-    uint64_t seq = op->seq;
-    ensure_served(queue);
+    sim_order_join(queue, op);
+    bool now = op->quick && is_idle(queue, op->tickets, op->ticket_count);
+    uint64_t seq = queue->enqueued + 1;
+    if (now) {
+        op->seq = queue->enqueued = queue->completed = seq;
+    } else {
+        link_op(queue, op);
+        ensure_served(queue);
+    }
     pthread_mutex_unlock(&lock);
+    if (now)
+        do_now(queue, op);
     pthread_setcancelstate(cancel, NULL);
+    return seq;
+}
+
+/** For work that is over in a moment and that the caller does itself: its number if the queue is idle, or 0. */
+uint64_t sim_queue_pass(struct sim_queue *queue)
+{
+    struct sim_op probe = {.next = NULL};
+    uint64_t seq = 0;
+
+    pthread_mutex_lock(&lock);
+    if (is_idle(queue, NULL, 0)) {
+        uint64_t gate = queue->gate_seen;
+        sim_order_join(queue, &probe);
+        if (is_idle(queue, probe.tickets, probe.ticket_count))
+            seq = queue->completed = ++queue->enqueued;
+        else
+            queue->gate_seen = gate; /* the work that will be enqueued has to pass it */
+    }
+    pthread_mutex_unlock(&lock);
+    sim_ticket_free(probe.tickets, probe.ticket_count);
     return seq;
 }
 
@@ -317,6 +359,8 @@ CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op)
         else if (queue->closed)
             unlink_queue(queue);
     }
+    if (queue->seen < seq)
+        queue->seen = seq;
     pthread_mutex_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
     return sim_context_error(queue->ctx);
@@ -346,6 +390,8 @@ void sim_queue_wait(struct sim_queue *queue, uint64_t seq)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
     wait_locked(queue, seq);
+    if (queue->seen < seq)
+        queue->seen = seq;
     pthread_mutex_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
 }
@@ -364,57 +410,14 @@ size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p)
     return count;
 }
 
-/** Makes all later work of a context wait for the tickets, which stay the caller's; false when memory ran
- * out. */
-bool sim_queue_gate(struct CUctx_st *ctx, const struct sim_ticket *tickets, size_t count)
-{
-    bool done = true;
-
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; done && i < count; i++)
-        done = sim_ticket_add(&ctx->gate, &ctx->gate_count, tickets[i].queue, tickets[i].seq);
-    ctx->gate_generation++;
-    pthread_mutex_unlock(&lock);
-    return done;
-}
-
-/* Takes away what need not be waited for any more. Returns tickets to let go of without the lock. */
-static struct sim_ticket *prune_gate(struct CUctx_st *ctx, bool all, size_t *count_p)
-{
-    struct sim_ticket *over = NULL;
-    size_t kept = 0;
-
-    *count_p = 0;
-    pthread_mutex_lock(&lock);
-    over = ctx->gate_count ? malloc(ctx->gate_count * sizeof *over) : NULL;
-    for (size_t i = 0; over && i < ctx->gate_count; i++) {
-        struct sim_ticket ticket = ctx->gate[i];
-        if (all || ticket.queue->completed >= ticket.seq)
-            over[(*count_p)++] = ticket;
-        else
-            ctx->gate[kept++] = ticket;
-    }
-    if (over)
-        ctx->gate_count = kept;
-    pthread_mutex_unlock(&lock);
-    return over;
-}
-
-/** Forgets what a context was made to wait for: what is over, or all of it. */
-void sim_queue_gate_prune(struct CUctx_st *ctx, bool all)
-{
-    size_t count;
-    struct sim_ticket *over = prune_gate(ctx, all, &count);
-
-    sim_ticket_free(over, count);
-}
-
 /** Waits for all work that is in the context now. */
 void sim_context_drain(struct CUctx_st *ctx)
 {
     struct sim_ticket *tickets;
-    size_t count = sim_queue_tickets(ctx, &tickets);
+    size_t count = atomic_load(&ctx->pending) ? sim_queue_tickets(ctx, &tickets) : 0;
 
+    if (!count)
+        return;
     for (size_t i = 0; i < count; i++)
         sim_queue_wait(tickets[i].queue, tickets[i].seq);
     sim_ticket_free(tickets, count);

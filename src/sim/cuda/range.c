@@ -3,25 +3,49 @@
  * Also the lock over all that is mapped: whoever reads device memory holds it for reading, piece by piece, and whoever
  * changes what is mapped holds it for writing. Writers go first, or a busy stream would keep them out for ever.
  */
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <time.h>
 
 #include "sim.h"
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+/* Whoever writes keeps the gate closed; whoever reads passes it and is counted. Held for a moment, but for copies. */
+static pthread_mutex_t gate = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+static atomic_uint readers;
+static atomic_bool writing;
 
 void sim_memory_read_lock(void)
 {
-    pthread_rwlock_rdlock(&lock);
+    pthread_mutex_lock(&gate);
+    atomic_fetch_add_explicit(&readers, 1, memory_order_acquire);
+    pthread_mutex_unlock(&gate);
 }
 
 void sim_memory_write_lock(void)
 {
-    pthread_rwlock_wrlock(&lock);
+    int saved = errno;
+
+    pthread_mutex_lock(&gate);
+    for (unsigned turn = 0; atomic_load_explicit(&readers, memory_order_acquire); turn++) {
+        if (turn > 200)
+            nanosleep(&(struct timespec){0, 20000}, NULL);
+        else if (turn > 100)
+            sched_yield();
+    }
+    atomic_store_explicit(&writing, true, memory_order_relaxed);
+    errno = saved;
 }
 
+/* Nobody reads while somebody writes, so the flag is the caller's own. */
 void sim_memory_unlock(void)
 {
-    pthread_rwlock_unlock(&lock);
+    if (atomic_load_explicit(&writing, memory_order_relaxed)) {
+        atomic_store_explicit(&writing, false, memory_order_relaxed);
+        pthread_mutex_unlock(&gate);
+    } else {
+        atomic_fetch_sub_explicit(&readers, 1, memory_order_release);
+    }
 }
 
 static void rotate_left(struct sim_range **link)

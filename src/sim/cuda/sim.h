@@ -67,6 +67,7 @@ CUresult sim_fault_enter(enum sim_fn fn);
 void sim_fault_read(void);
 uint64_t sim_fault_cost(enum sim_fn fn);
 CUresult sim_fault_work(enum sim_fn fn);
+bool sim_fault_asked(enum sim_fn fn);
 int sim_fault_find(const char *name, size_t length);
 CUresult sim_unsupported(enum sim_fn fn);
 long long memsim_count(const char *name); /* exported */
@@ -207,7 +208,7 @@ struct sim_device {
     /* under the memory lock */
     struct sim_arena arena;
     size_t used_bytes, peak_bytes; /* of the capacity */
-    struct CUmemPoolHandle_st *default_pool, *current_pool;
+    struct CUmemPoolHandle_st *_Atomic default_pool, *_Atomic current_pool; /* NULL: the default one */
     struct sim_graph_usage {
         size_t used, used_high, reserved, reserved_high; /* as programs are told */
         size_t busy;                                     /* of what is reserved: launched and not freed */
@@ -242,6 +243,7 @@ struct CUctx_st {
     struct sim_ticket *gate;  /* what all later work waits for */
     size_t gate_count;
     uint64_t gate_generation;
+    atomic_uint pending; /* pieces of work that are enqueued and not over */
 };
 
 struct sim_thread_queue {
@@ -296,11 +298,20 @@ struct sim_op {
     bool always; /* also in a context that has failed */
     CUresult status;
     size_t bytes;                    /* of all of it, for copies */
+    bool quick;                      /* over in a moment: in an idle queue the caller does it */
     int node;                        /* the kind of node it is in a graph, or SIM_NO_NODE */
     void (*hold)(struct sim_op *op); /* of a copy: takes its share of what dispose lets go of */
 };
 
 #define SIM_NO_NODE (-1) /* cannot be captured */
+
+/* A queue, by its id, up to a number. */
+struct sim_known {
+    unsigned long long id;
+    uint64_t seq;
+};
+
+#define SIM_KNOWN 16 /* of the latest, for each queue */
 
 struct sim_queue {
     atomic_uint refs;
@@ -309,6 +320,10 @@ struct sim_queue {
     bool joins_legacy, is_legacy, closed;
     struct sim_op *head, *tail;
     uint64_t enqueued, completed, gate_seen;
+    uint64_t seen;   /* the host has waited for it */
+    uint64_t joined; /* of a blocking stream: what the legacy stream has waited for */
+    struct sim_known known[SIM_KNOWN];
+    unsigned known_count, known_next;
     bool served;
     struct sim_queue *next, **link; /* in the context's list */
     pthread_cond_t more, done;
@@ -329,6 +344,17 @@ bool sim_queue_over(struct sim_queue *queue, uint64_t seq);
 void sim_queue_wait(struct sim_queue *queue, uint64_t seq);
 size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p);
 void sim_context_drain(struct CUctx_st *ctx);
+void sim_queue_lock(void);
+void sim_queue_unlock(void);
+uint64_t sim_queue_pass(struct sim_queue *queue);
+
+/* order.c */
+void sim_order_join(struct sim_queue *queue, struct sim_op *op);
+void sim_order_learn(struct sim_queue *queue, const struct sim_ticket *ticket, const struct sim_known *known,
+                     unsigned count);
+struct sim_known *sim_order_known(struct sim_queue *queue, unsigned *count_p);
+bool sim_queue_knows(struct sim_queue *queue, struct sim_queue *other, uint64_t seq);
+bool sim_queue_seen(struct sim_queue *queue, uint64_t seq);
 bool sim_queue_gate(struct CUctx_st *ctx, const struct sim_ticket *tickets, size_t count);
 void sim_queue_gate_prune(struct CUctx_st *ctx, bool all);
 
@@ -478,7 +504,7 @@ void sim_pool_settle(struct sim_device *device);
 bool sim_pool_squeeze(struct sim_device *device, size_t bytes);
 CUresult sim_pool_free_now(struct sim_block *block);
 CUresult sim_pool_drop_import(struct sim_block *block, struct sim_queue *queue);
-CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue);
+CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue, bool *serve_p);
 bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write);
 
 /* --- host.c, ipc.c: what dies with a context --------------------------------------------------------- */
