@@ -19,6 +19,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "cuMemAlloc_v2");
     gpu->mem_free = (__typeof__(gpu->mem_free))find(arg, "cuMemFree_v2");
+    gpu->mem_free_async = (__typeof__(gpu->mem_free_async))find(arg, "cuMemFreeAsync");
     gpu->mem_get_info = (__typeof__(gpu->mem_get_info))find(arg, "cuMemGetInfo_v2");
     gpu->memset_d8_async = (__typeof__(gpu->memset_d8_async))find(arg, "cuMemsetD8Async");
     gpu->event_create = (__typeof__(gpu->event_create))find(arg, "cuEventCreate");

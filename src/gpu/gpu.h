@@ -27,6 +27,7 @@ struct ms_gpu {
     /* Memory, and the order of work, for what memshim serves itself. */
     CUresult (*mem_alloc)(CUdeviceptr *, size_t);
     CUresult (*mem_free)(CUdeviceptr);
+    CUresult (*mem_free_async)(CUdeviceptr, CUstream);
     CUresult (*mem_get_info)(size_t *, size_t *);
     CUresult (*memset_d8_async)(CUdeviceptr, unsigned char, size_t, CUstream);
     CUresult (*event_create)(CUevent *, unsigned int);

@@ -145,8 +145,10 @@ static bool close_epoch(struct ms_heap *heap)
     uint64_t epoch = atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst);
     bool pushed = ms_segment_enter(heap, &mode);
     bool closed = record(heap, epoch);
-    if (closed)
+    if (closed) {
         fence->covered = epoch;
+        atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
+    }
     ms_segment_leave(heap, pushed, mode);
     return closed;
 }
@@ -160,6 +162,19 @@ bool ms_fence_close(struct ms_heap *heap)
         atomic_load_explicit(&fence->freed, memory_order_relaxed) <= fence->covered || close_epoch(heap);
     ms_unlock(&fence->lock);
     return closed;
+}
+
+/* What is left of the device's memory is more than this many times what was freed since the last event. */
+enum { PLENTY = 8 };
+
+void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_fence *fence = &heap->fence;
+    uint64_t freed = atomic_fetch_add_explicit(&fence->freed_bytes, bytes, memory_order_relaxed) + bytes;
+    if (freed < ms_heap_left(heap) / PLENTY)
+        return;
+    atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
+    ms_fence_close(heap);
 }
 
 bool ms_fence_poll(struct ms_heap *heap)

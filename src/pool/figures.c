@@ -151,22 +151,22 @@ void ms_pool_figures(int device, struct ms_pool_figures *figures_p)
         device_figures(device, figures_p, true);
 }
 
+/* What is free inside a chunk in use serves small requests only, so it does not count. */
 uint64_t ms_pool_reclaimable(int device)
 {
     uint64_t bytes = 0;
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        struct ms_pool_parts parts;
-        if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING ||
-            heap->device != device)
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
             continue;
-        /* What is in limbo can be given back as soon as its work is done, and what is free inside chunks
-         * serves the program. */
-        ms_heap_lock_all(heap);
-        parts_of(heap, &parts, false);
-        bytes += parts.cached + parts.stranded + parts.limbo;
-        ms_heap_unlock_all(heap);
+        if (ms_fence_pending(heap) && ms_fence_close(heap))
+            ms_fence_poll(heap);
+        ms_lease_flush(heap);
+        ms_lock(&heap->lock);
+        bytes += heap->vacant_bytes + heap->leaving_bytes;
+        ms_unlock(&heap->lock);
+        ms_heap_leave(heap);
     }
     return bytes;
 }

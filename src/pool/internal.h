@@ -132,6 +132,7 @@ enum { MS_MARKS = 64, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 /** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
 struct ms_fence {
     struct ms_lock lock;
+    _Atomic uint64_t freed_bytes;       /* large blocks, since the last event */
     _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
     struct ms_fence_mark marks[MS_MARKS];
     uint32_t first, count;
@@ -157,7 +158,8 @@ struct ms_heap {
     _Atomic bool preallocated;
     _Atomic uint64_t freed_in_capture; /* bytes, since the last wait */
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
-    CUstream fill_stream;              /* for MEMSHIM_POISON */
+    CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */
+    CUstream returns;                  /* see ms_segment_return_async */
 
     struct ms_fence fence;
 
@@ -301,6 +303,9 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
 /** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment);
+/** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,
+ * polled for a while. False if the vendor does not do that; then the segment is vacant as it was. */
+bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
 /** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the
  * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
@@ -338,6 +343,9 @@ uint64_t ms_lease_settle(struct ms_heap *heap);
 bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
 bool ms_fence_close(struct ms_heap *heap);
+/** A block of `bytes` was freed: where memory is short, the epoch closes at once, so that work which is
+ * issued later does not hold it. */
+void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes);
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
 /** Whether nothing is going on in the context: a fresh event over it is done at once. */
@@ -370,6 +378,8 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
+/** The same where the context is not quiet, one segment at a time and asynchronously. */
+uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** Before `bytes` more are asked of the vendor. */

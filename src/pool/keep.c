@@ -100,6 +100,31 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
     return give_back(heap, bytes, true);
 }
 
+uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t given = 0;
+    while (given < bytes && !ms_fence_captured(heap)) {
+        ms_lock(&heap->lock);
+        struct ms_segment *segment = victim(heap, bytes - given);
+        if (segment) {
+            ms_vacant_remove(heap, segment);
+            ms_segment_unlink(heap, segment);
+        }
+        ms_unlock(&heap->lock);
+        if (!segment)
+            break;
+        uint64_t size = segment->bytes;
+        if (!ms_segment_return_async(heap, segment))
+            break;
+        given += size;
+    }
+    if (given) {
+        atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
+        ms_figures_changed(heap);
+    }
+    return given;
+}
+
 static uint64_t live_bytes(const struct ms_heap *heap)
 {
     uint64_t granted = 0;
@@ -108,13 +133,14 @@ static uint64_t live_bytes(const struct ms_heap *heap)
     return granted;
 }
 
-/* An eighth of live memory; as much again for a program that is not large; and as much again where giving
- * back did not last. */
+/* An eighth of live memory, as much again for a program that is not large; and where giving back did not
+ * last, an eighth of what was given back in vain, up to another eighth of live memory or half of
+ * MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
-    uint64_t share = live / SLACK_SHARE;
+    uint64_t share = live / SLACK_SHARE, most = share > heap->keep_bytes / 2 ? share : heap->keep_bytes / 2;
     uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed) / SLACK_SHARE;
-    return share + (share < SLACK_BYTES ? share : SLACK_BYTES) + (churned < share ? churned : share);
+    return share + (share < SLACK_BYTES ? share : SLACK_BYTES) + (churned < most ? churned : most);
 }
 
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)

@@ -138,6 +138,8 @@ static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
             ms_lease_flush(other);
         }
         given += ms_keep_give_back(other, bytes - given, false);
+        if (given < bytes)
+            given += ms_keep_give_back_async(other, bytes - given);
         ms_heap_leave(other);
     }
     return given;
@@ -194,7 +196,7 @@ static void preallocate(struct ms_heap *heap)
 
 /* Fences are not to be a habit: where there was more than one for every 50 frees, limbo may have memory of
  * its own, a sixteenth of what is live and 8 MiB, within what MEMSHIM_KEEP allows. */
-static bool may_grow_for_limbo(struct ms_heap *heap, const struct ms_request *request)
+static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *request)
 {
     uint64_t frees = 0, live = 0;
     for (int i = 0; i < MS_LEASES; i++) {
@@ -203,14 +205,17 @@ static bool may_grow_for_limbo(struct ms_heap *heap, const struct ms_request *re
     }
     uint64_t fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
     if (frees < HABIT_FREES || fences < frees / FREES_PER_FENCE)
-        return false;
+        return 0;
     uint64_t budget = live / LIMBO_SHARE + LIMBO_BYTES;
     if (budget > heap->keep_bytes)
         budget = heap->keep_bytes;
     ms_lock(&heap->lock);
-    uint64_t after = heap->reserved_bytes + wanted_segment(heap, request), left = ms_heap_left(heap);
+    uint64_t reserved = heap->reserved_bytes, left = ms_heap_left(heap),
+             wanted = wanted_segment(heap, request);
     ms_unlock(&heap->lock);
-    return after <= live + budget && left > 16 * budget;
+    if (reserved + wanted > live + budget)
+        wanted = least_segment(request);
+    return reserved + wanted <= live + budget && left > 16 * budget ? wanted : 0;
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
@@ -220,8 +225,8 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
     struct ms_slot *slot = from_heap(heap, request, false);
     if (slot)
         return slot;
-    if (ms_fence_pending(heap) && may_grow_for_limbo(heap, request) &&
-        (slot = grow(heap, request, status_p)) != NULL)
+    uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
+    if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
         return slot;
     fence(heap);
     if ((slot = from_heap(heap, request, true)) != NULL)

@@ -176,10 +176,12 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
         return NULL;
     m->ready = bag;
     lease->filled = true;
+    /* What goes round is no more than one bag holds, so that it fits when all of it is freed. */
+    uint32_t around = bag->count + (m->freed ? m->freed->count : 0), limit = limit_of(m->bytes);
+    uint32_t room = around < limit ? limit - around : 1;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    bag->count +=
-        ms_slab_take(heap, request->magazine, bag->items + bag->count, limit_of(m->bytes) - bag->count);
+    bag->count += ms_slab_take(heap, request->magazine, bag->items + bag->count, room);
     ms_unlock(&heap->lock);
     return pop(bag);
 }

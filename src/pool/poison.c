@@ -1,11 +1,11 @@
 /* poison.c - fills that make the use of undefined or freed memory visible: MEMSHIM_POISON.
  *
- * Both fills run in a stream of their own that no other waits for. A block that is handed out is filled
- * first, and the call waits for the fill, for a second at most: a kernel that holds the whole device could
- * keep it from running. A block that is freed is filled after everything that was issued before the free, by
- * one event and one wait on the device for each, and before its epoch is retired; while a capture is open
- * there is no such event and no fill. It is a mode for debugging: each allocation waits for the device and
- * each free costs two calls of the vendor's. */
+ * Fills of either kind run in a stream of their own that no other waits for. A block that is handed out is
+ * filled first, and the call waits for the fill, for a second at most: a kernel that holds the whole device
+ * could keep it from running. A block that is freed is filled after everything that was issued before the
+ * free, by one event and one wait on the device for each, and before its epoch is retired; while a capture is
+ * open there is no such event and no fill. It is a mode for debugging: each allocation waits for the device
+ * and each free costs two calls of the vendor's. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -14,23 +14,23 @@
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
 #define PATIENCE_NS ((uint64_t)1000000000u)
 
-static bool ready(struct ms_heap *heap)
+static bool ready(struct ms_heap *heap, CUstream *stream_p)
 {
     const struct ms_gpu *gpu = heap->gpu;
     if (!gpu->memset_d8_async || !gpu->stream_create || !gpu->event_create || !gpu->event_record ||
         !gpu->stream_wait_event)
         return false;
-    if (!heap->fill_stream && gpu->stream_create(&heap->fill_stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        heap->fill_stream = NULL;
-    return heap->fill_stream != NULL;
+    if (!*stream_p && gpu->stream_create(stream_p, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        *stream_p = NULL;
+    return *stream_p != NULL;
 }
 
 /* Whether the fill is done; false after a second without. */
 static bool fill_now(struct ms_heap *heap, CUevent event, uint64_t address, uint64_t bytes)
 {
     uint64_t deadline = ms_clock_ns() + PATIENCE_NS;
-    if (heap->gpu->memset_d8_async(address, ALLOC_BYTE, bytes, heap->fill_stream) != CUDA_SUCCESS ||
-        heap->gpu->event_record(event, heap->fill_stream) != CUDA_SUCCESS)
+    if (heap->gpu->memset_d8_async(address, ALLOC_BYTE, bytes, heap->alloc_fills) != CUDA_SUCCESS ||
+        heap->gpu->event_record(event, heap->alloc_fills) != CUDA_SUCCESS)
         return true;
     while (heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY) {
         if (ms_clock_ns() > deadline)
@@ -44,7 +44,7 @@ void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     CUstreamCaptureMode mode;
     bool pushed = ms_segment_enter(heap, &mode), filled = true;
     ms_lock(&heap->fence.lock);
-    CUevent event = ready(heap) ? ms_fence_take_event(heap) : NULL;
+    CUevent event = ready(heap, &heap->alloc_fills) ? ms_fence_take_event(heap) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
         filled = fill_now(heap, event, address, bytes);
@@ -65,11 +65,11 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     CUevent event;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
-    if (!ms_fence_captured(heap) && gpu->ctx_record_event && ready(heap) &&
+    if (!ms_fence_captured(heap) && gpu->ctx_record_event && ready(heap, &heap->free_fills) &&
         (event = ms_fence_take_event(heap)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
-            gpu->stream_wait_event(heap->fill_stream, event, 0) == CUDA_SUCCESS)
-            gpu->memset_d8_async(address, FREE_BYTE, bytes, heap->fill_stream);
+            gpu->stream_wait_event(heap->free_fills, event, 0) == CUDA_SUCCESS)
+            gpu->memset_d8_async(address, FREE_BYTE, bytes, heap->free_fills);
         ms_fence_drop_event(heap, event);
     }
     ms_unlock(&heap->fence.lock);

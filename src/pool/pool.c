@@ -302,6 +302,8 @@ int ms_pool_free_end(const struct ms_pool_block *block)
     else
         ms_lease_put(heap, lease, slot);
     ms_unlock(&lease->lock);
+    if (MS_UNLIKELY(block->granted > MS_MIB && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
+        ms_fence_weigh(heap, block->granted);
     if (MS_UNLIKELY(serving && must_wait(heap, block->granted))) {
         status = synchronize(heap);
         tell_of_sickness(heap);

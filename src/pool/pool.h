@@ -159,8 +159,8 @@ void ms_pool_context_ended(uint64_t context, bool dead);
  * line. */
 void ms_pool_stand_down(uint64_t context, const char *why);
 
-/** What we could give back on the device, for cudaMemGetInfo, and what MEMSHIM_LIMIT leaves (UINT64_MAX
- * without one). */
+/** What we could give back on the device, for cudaMemGetInfo (may record an event to find out), and what
+ * MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
 uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 

@@ -10,6 +10,8 @@
 
 /* The new average is an eighth of the new price and the rest of the old one. */
 enum { PRICE_SHARE = 8 };
+/* How long one asynchronous free is looked at before the vendor is asked for memory again. */
+#define RETURN_NS ((uint64_t)1000000u)
 
 void ms_segment_judge(struct ms_heap *heap, int status)
 {
@@ -137,6 +139,19 @@ static bool acceptable(struct ms_heap *heap, uint64_t address)
     return false;
 }
 
+/* Heap's lock held. */
+static void link_segment(struct ms_heap *heap, struct ms_segment *segment)
+{
+    segment->previous = NULL;
+    segment->next = heap->segments;
+    if (heap->segments)
+        heap->segments->previous = segment;
+    heap->segments = segment;
+    heap->segment_count++;
+    heap->reserved_bytes += segment->bytes;
+    ms_vacant_put(heap, segment);
+}
+
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
 {
     uint64_t address;
@@ -168,13 +183,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
     note_ceiling(heap, false);
     tell(heap, segment, true);
     ms_lock(&heap->lock);
-    segment->next = heap->segments;
-    if (heap->segments)
-        heap->segments->previous = segment;
-    heap->segments = segment;
-    heap->segment_count++;
-    heap->reserved_bytes += bytes;
-    ms_vacant_put(heap, segment);
+    link_segment(heap, segment);
     return segment; /* with the heap's lock held: nobody else takes it first */
 }
 
@@ -197,6 +206,54 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
     vendor_free(heap, segment->address);
     refund(heap, segment->bytes);
     ms_table_drop_segment(segment);
+}
+
+/* Whether the vendor took it back, or will. */
+static bool free_async(struct ms_heap *heap, uint64_t address, CUevent event)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    uint64_t deadline = ms_clock_ns() + RETURN_NS;
+    if (gpu->mem_free_async(address, heap->returns) != CUDA_SUCCESS)
+        return false;
+    atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
+    if (gpu->event_record(event, heap->returns) == CUDA_SUCCESS) {
+        while (gpu->event_query(event) == CUDA_ERROR_NOT_READY && ms_clock_ns() < deadline)
+            ;
+    }
+    return true;
+}
+
+bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    CUstreamCaptureMode mode;
+    bool done = false;
+    if (gpu->mem_free_async && gpu->stream_create && gpu->event_record) {
+        bool pushed = ms_segment_enter(heap, &mode);
+        ms_lock(&heap->fence.lock);
+        if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+            heap->returns = NULL;
+        CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
+        ms_unlock(&heap->fence.lock);
+        if (event) {
+            done = free_async(heap, segment->address, event);
+            ms_lock(&heap->fence.lock);
+            ms_fence_drop_event(heap, event);
+            ms_unlock(&heap->fence.lock);
+        }
+        ms_segment_leave(heap, pushed, mode);
+    }
+    if (done) {
+        tell(heap, segment, false);
+        refund(heap, segment->bytes);
+        ms_table_drop_segment(segment);
+        return true;
+    }
+    ms_page_set(segment->address, segment->bytes, segment);
+    ms_lock(&heap->lock);
+    link_segment(heap, segment);
+    ms_unlock(&heap->lock);
+    return false;
 }
 
 static void forget_runs(struct ms_segment *segment)

@@ -153,6 +153,27 @@ static CUresult mem_free(CUdeviceptr address)
     return status;
 }
 
+/* Like the driver's: memory that was not allocated in a stream is given back by and by, and nobody waits. */
+static CUresult mem_free_async(CUdeviceptr address, CUstream stream)
+{
+    (void)stream;
+    pthread_mutex_lock(&lock);
+    uint64_t blocking = fake.blocking_frees;
+    pthread_mutex_unlock(&lock);
+    CUresult status = mem_free(address);
+    pthread_mutex_lock(&lock);
+    fake.blocking_frees = blocking;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult stream_create(CUstream *stream_p, unsigned int flags)
+{
+    (void)flags;
+    *stream_p = (CUstream)0x77;
+    return CUDA_SUCCESS;
+}
+
 static CUresult event_create(CUevent *event_p, unsigned int flags)
 {
     (void)flags;
@@ -251,6 +272,8 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .device_total_mem = total,
                            .mem_alloc = mem_alloc,
                            .mem_free = mem_free,
+                           .mem_free_async = mem_free_async,
+                           .stream_create = stream_create,
                            .event_create = event_create,
                            .event_destroy = event_destroy,
                            .event_query = query,

@@ -150,6 +150,18 @@ static void test_out_of_memory(void)
     ok(take(40 * MIB) != 0, "once the work is done, it is");
     sound("out of memory with work pending");
 
+    uint64_t four[4];
+    fresh(96 * MIB);
+    for (int i = 0; i < 4; i++)
+        four[i] = take(20 * MIB);
+    for (int i = 0; i < 4; i++)
+        give(four[i]);
+    sync_context();
+    fake_issue(context);
+    ok(take(30 * MIB) != 0, "idle memory makes room for another size also while other work is pending");
+    is_u64(fake.blocking_frees + fake.calls[FAKE_SYNC], 0, "without waiting for it");
+    sound("given back in a stream");
+
     errno = 77;
     fresh(8 * MIB);
     status_of(40 * MIB);
@@ -420,8 +432,11 @@ static void test_events(void)
     static const uint64_t sizes[] = {512, 4 * KIB, 64 * KIB};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         fresh(GIB);
-        for (int k = 0; k < 10000; k++)
+        for (int k = 0; k < 20000; k++) {
+            if (k == 10000)
+                fake.calls[FAKE_CTX_RECORD] = 0;
             give(take(sizes[i]));
+        }
         ok(fake.calls[FAKE_CTX_RECORD] <= 200, "%" PRIu64 " bytes: %" PRIu64 " events for 10000 frees",
            sizes[i], fake.calls[FAKE_CTX_RECORD]);
     }

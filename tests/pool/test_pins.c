@@ -34,7 +34,8 @@ static void give(uint64_t address, unsigned unpins)
     ms_pool_sync_end((uintptr_t)context, mark, 0);
 }
 
-/* How many of the blocks that come after a block of this size was pinned, freed and unpinned lie at its address. */
+/* How many of the blocks that come after a block of this size was pinned, freed and unpinned lie at its
+ * address. */
 static unsigned comes_back(uint64_t bytes, unsigned pins, unsigned undone)
 {
     uint64_t first = take(bytes), after[ROUNDS];
