@@ -249,7 +249,7 @@ static void prepare(struct worker *worker)
 {
     size_t first = (size_t)worker->index * live_blocks / threads;
 
-    worker->random.state = 0x2545f4914f6cdd1d * (worker->index + 1);
+    worker->random.state = 0x2545f4914f6cdd1du * (worker->index + 1);
     worker->slot_count = (size_t)(worker->index + 1) * live_blocks / threads - first;
     worker->slots = calloc(worker->slot_count + 1, sizeof *worker->slots);
     if (!worker->slots)
