@@ -18,6 +18,7 @@ static _Atomic uint64_t contexts[CONTEXTS];
 static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "cuMemAlloc_v2");
+    gpu->mem_alloc_pitch = (__typeof__(gpu->mem_alloc_pitch))find(arg, "cuMemAllocPitch_v2");
     gpu->mem_free = (__typeof__(gpu->mem_free))find(arg, "cuMemFree_v2");
     gpu->mem_free_async = (__typeof__(gpu->mem_free_async))find(arg, "cuMemFreeAsync");
     gpu->mem_get_info = (__typeof__(gpu->mem_get_info))find(arg, "cuMemGetInfo_v2");

@@ -26,6 +26,7 @@ struct ms_gpu {
     CUresult (*primary_state)(CUdevice, unsigned int *, int *);
     /* Memory, and the order of work, for what memshim serves itself. */
     CUresult (*mem_alloc)(CUdeviceptr *, size_t);
+    CUresult (*mem_alloc_pitch)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int);
     CUresult (*mem_free)(CUdeviceptr);
     CUresult (*mem_free_async)(CUdeviceptr, CUstream);
     CUresult (*mem_get_info)(size_t *, size_t *);

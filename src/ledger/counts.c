@@ -81,7 +81,7 @@ static inline void add(_Atomic uint64_t *count, uint64_t by)
                               memory_order_relaxed);
 }
 
-void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes)
+void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes)
 {
     unsigned apis = atomic_load_explicit(&api_total, memory_order_acquire);
     ms_events_touch();
@@ -91,6 +91,8 @@ void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes)
         return;
     struct ms_counts *row = &mine.rows[api];
     add(&row->calls, 1);
+    if (served)
+        add(&row->served, 1);
     if (MS_LIKELY(succeeded))
         add(&row->bytes, bytes);
     else

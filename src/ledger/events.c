@@ -102,15 +102,27 @@ static void *ring_row(enum ms_table table, void *rows, uint64_t number, uint64_t
     return (char *)rows + place * row_bytes;
 }
 
+uint64_t ms_ledger_live(int device)
+{
+    return ms_account_live(device);
+}
+
 static void top_sites(struct ms_oom *oom, int device)
 {
-    oom->live_bytes = ms_account_live(device);
+    oom->live_bytes = ms_ledger_live(device);
     oom->top_count = ms_account_top_sites(device, oom->top_sites, oom->top_bytes);
 }
 
-void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack)
+void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack, const struct ms_oom_view *view)
 {
-    struct ms_oom oom = {.t_ns = ms_ledger_now(), .requested = requested, .stack = stack, .api = api};
+    struct ms_oom oom = {.t_ns = ms_ledger_now(),
+                         .requested = requested,
+                         .stack = stack,
+                         .api = api,
+                         .reserved_bytes = view->reserved,
+                         .largest_free_bytes = view->largest_free,
+                         .limbo_bytes = view->limbo,
+                         .cause = view->cause};
     struct ms_process *process = ms_process();
     ms_events_touch();
     oom.device = (int16_t)device;

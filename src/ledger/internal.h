@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/store.h"
 #include "ledger/ledger.h"
+#include "ledger/pools.h"
 
 enum {
     MS_SHARDS = 64,
@@ -201,6 +202,8 @@ static inline void ms_slot_set(struct ms_slot *slot, unsigned state)
 }
 /** Everything but the state. */
 void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p);
+/** The live block of a ticket; false if there is none. */
+bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
 uint64_t ms_blocks_count(void);
 uint64_t ms_blocks_dropped(void);
@@ -221,8 +224,11 @@ struct ms_timeline {
 enum { MS_TIMELINE_CHANGING = 128 }; /* in `shift`: values are on their way */
 /** The number of stretches kept; before the first note. */
 void ms_timeline_configure(unsigned buckets);
-/** The timeline of an account; made if `create`. NULL if there is none, or no memory. */
+/** The timeline of an account's live bytes; made if `create`. NULL if there is none, or no memory. */
 struct ms_timeline *ms_timeline_of(unsigned account, bool create);
+/** ... or of what the pool holds for it (under the lock of pools.c), or of what of that is in limbo. */
+enum ms_series { MS_SERIES_LIVE, MS_SERIES_RESERVED, MS_SERIES_LIMBO, MS_SERIES_COUNT };
+struct ms_timeline *ms_timeline_of_series(enum ms_series series, unsigned account, bool create);
 /** The live bytes became `live` at `now_ns`, having been `before` until then. NULL takes no notes. */
 void ms_timeline_note(struct ms_timeline *timeline, uint64_t now_ns, uint64_t before, uint64_t live);
 /** How long one stretch is by now, as a power of two of nanoseconds; 0 if there is none. */
@@ -235,6 +241,35 @@ unsigned ms_timeline_buckets(void);
 void ms_timeline_reset(void);
 /** In a reader: takes the timelines of that many stretches that were read, as far as they are whole. */
 void ms_timeline_adopt(unsigned count);
+
+/* pools.c: the pool's figures and segments. */
+struct MS_CACHELINE ms_pool_row {
+    _Atomic uint64_t sequence; /* odd while it is written */
+    uint64_t latest_ns;
+    struct ms_pool_record record;
+};
+_Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of the ledger");
+
+enum { MS_SEGMENT_NEVER, MS_SEGMENT_THERE, MS_SEGMENT_GONE };
+struct MS_CACHELINE ms_segment_row {
+    struct ms_segment_record record;
+    uint64_t born_ns;
+    uint32_t first_piece, pieces, pieces_left_out;
+    uint32_t next; /* this process's own */
+    _Atomic uint32_t state;
+};
+_Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a row of the ledger");
+_Static_assert(sizeof(struct ms_piece_record) == MS_TABLE_PIECES_ROW_BYTES, "a row of the ledger");
+
+/** False if nothing was ever reserved on the device. */
+bool ms_pools_read(int device, struct ms_pool_record *record_p);
+/** The i-th row: NULL if it has no segment; `*past_p` past the last. */
+const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
+/** The i-th piece of a segment, NULL past the last that is kept. */
+const struct ms_piece_record *ms_pieces_of(const struct ms_segment_row *segment, uint32_t i);
+bool ms_pools_lock_within(unsigned timeout_ms);
+void ms_pools_unlock(void);
+void ms_pools_reset(void);
 
 /* events.c: what is counted besides blocks. */
 struct MS_CACHELINE ms_api_row {
@@ -262,6 +297,8 @@ struct MS_CACHELINE ms_oom {
     uint32_t top_count;
     uint32_t top_sites[MS_OOM_TOP_SITES];
     uint64_t top_bytes[MS_OOM_TOP_SITES];
+    uint64_t reserved_bytes, largest_free_bytes, limbo_bytes;
+    uint32_t cause; /* enum ms_oom_cause */
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 

@@ -17,6 +17,7 @@ void ms_ledger_reset(void)
 {
     ms_blocks_reset();
     ms_accounts_reset();
+    ms_pools_reset();
     ms_timeline_reset();
     ms_events_reset();
     ms_process_reset();

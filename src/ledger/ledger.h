@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/store.h"
+#include "ledger/pools.h"
 #include "stack/stack.h"
 
 #define MS_DEVICES_MAX 64
@@ -64,7 +65,6 @@ struct ms_block {
 struct ms_api_info {
     const char *name;
     const char *family; /* "cuda_driver", "cuda_runtime" */
-    uint8_t served;     /* 1: may be served from the pool */
 };
 
 /** `apis` stays the caller's and must live on. What was recorded before (by a constructor older than ours) is
@@ -114,10 +114,12 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 /** A context died and took its blocks with it (those that do not outlive it). */
 void ms_ledger_context_died(uint64_t context);
 
-/** A call of class alloc/free/... under row `api` returned; bytes is what it asked for (0 for frees). */
-void ms_ledger_call(uint16_t api, bool succeeded, uint64_t bytes);
-/** The vendor had no memory: remembered for oom[]. */
-void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack);
+/** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked for (0 for frees). */
+void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
+/** There was no memory: remembered for oom[]. */
+void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack, const struct ms_oom_view *view);
+/** Bytes of the device that are live, whoever gave them. */
+uint64_t ms_ledger_live(int device);
 
 /** How the program reached an entry point: the report's coverage.routes. */
 enum ms_route { MS_ROUTE_EXPORTED, MS_ROUTE_DLSYM, MS_ROUTE_GET_PROC, MS_ROUTE_COUNT };

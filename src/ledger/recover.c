@@ -98,6 +98,9 @@ static void clean_rings(void)
         clamp(&oom->t_ns, INT64_MAX);
         clamp(&oom->requested, INT64_MAX);
         clamp(&oom->live_bytes, INT64_MAX);
+        clamp(&oom->reserved_bytes, INT64_MAX);
+        clamp(&oom->largest_free_bytes, INT64_MAX);
+        oom->cause = oom->cause < MS_OOM_CAUSES ? oom->cause : MS_OOM_UNKNOWN;
         oom->device = ms_account_number(oom->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : oom->device;
         oom->top_count = oom->top_count > MS_OOM_TOP_SITES ? 0 : oom->top_count;
         for (unsigned k = 0; k < oom->top_count; k++) {
@@ -427,6 +430,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     count_blocks();
     settle_peaks();
     settle_kinds();
+    ms_recover_pools();
     ms_timeline_adopt(ms_process()->timeline_buckets);
     ms_events_freeze(end_of_record(live));
     return 0;

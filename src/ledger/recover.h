@@ -13,6 +13,9 @@
  * Returns 0, or -1 with one line in `error` that completes "PATH ". Trusts nothing in the file. */
 int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes);
 
+/** recover_pools.c: the pool's part of it. */
+void ms_recover_pools(void);
+
 /** Whether the process that a loaded record is about exists and still has the file mapped. */
 enum ms_alive { MS_ALIVE_NO, MS_ALIVE_YES, MS_ALIVE_UNKNOWN };
 enum ms_alive ms_ledger_alive(int fd, const char *path);

@@ -28,6 +28,14 @@ void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
     };
 }
 
+bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p)
+{
+    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || !ms_slot_is_live(ms_slot_at(ticket - 1)))
+        return false;
+    ms_slot_read(ms_slot_at(ticket - 1), block_p);
+    return true;
+}
+
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg)
 {
     uint64_t slots = ms_table_rows(MS_TABLE_BLOCKS);

@@ -13,14 +13,23 @@
 
 enum { LOCK_TIMEOUT_MS = 1000 };
 
-static bool lock_all(void)
+/* What was locked, beside what blocks.c and accounts.c know of themselves. */
+struct locks {
+    bool pools, all;
+};
+
+static void lock_all(struct locks *locks)
 {
     bool shards = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
-    return ms_accounts_lock_all(LOCK_TIMEOUT_MS) && shards;
+    bool accounts = ms_accounts_lock_all(LOCK_TIMEOUT_MS);
+    locks->pools = ms_pools_lock_within(LOCK_TIMEOUT_MS);
+    locks->all = shards && accounts && locks->pools;
 }
 
-static void unlock_all(void)
+static void unlock_all(const struct locks *locks)
 {
+    if (locks->pools)
+        ms_pools_unlock();
     ms_accounts_unlock_all();
     ms_blocks_unlock_all();
 }
@@ -47,6 +56,18 @@ static uint32_t count_sites(uint32_t rows)
     return count;
 }
 
+static uint64_t **line_of(struct ms_snapshot_device *device, enum ms_series series)
+{
+    switch (series) {
+    case MS_SERIES_RESERVED:
+        return &device->reserved;
+    case MS_SERIES_LIMBO:
+        return &device->limbo;
+    default:
+        return &device->timeline;
+    }
+}
+
 /* Room for everything, counted under the locks. */
 static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
@@ -56,8 +77,10 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->block_total = ms_blocks_count();
     uint64_t blocks = snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max;
     unsigned timelines = 0;
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        timelines += ms_timeline_of(i, false) != NULL;
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
+            timelines += ms_timeline_of_series(series, i, false) != NULL;
+    }
     snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
                              carved(snapshot->row_count * sizeof *snapshot->places) +
                              carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
@@ -71,8 +94,11 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->sites = carve(&cursor, snapshot->site_count * sizeof *snapshot->sites);
     snapshot->places = carve(&cursor, snapshot->row_count * sizeof *snapshot->places);
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        snapshot->devices[i].timeline = ms_timeline_of(i, false) ? carve(&cursor, timeline_bytes) : NULL;
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
+            *line_of(&snapshot->devices[i], series) =
+                ms_timeline_of_series(series, i, false) ? carve(&cursor, timeline_bytes) : NULL;
+    }
     return 0;
 }
 
@@ -80,8 +106,9 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
 static void choose_timeline(struct ms_snapshot *snapshot)
 {
     unsigned shift = 20;
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        unsigned own = ms_timeline_shift(ms_timeline_of(i, false));
+    for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
+        unsigned own = ms_timeline_shift(
+            ms_timeline_of_series(i % MS_SERIES_COUNT, i / MS_SERIES_COUNT, false));
         shift = own > shift ? own : shift;
     }
     while (snapshot->now_ns >> shift >= ms_timeline_buckets())
@@ -90,14 +117,23 @@ static void choose_timeline(struct ms_snapshot *snapshot)
     snapshot->timeline_count = (unsigned)(snapshot->now_ns >> shift) + 1;
 }
 
+static void copy_line(struct ms_snapshot *snapshot, unsigned account, enum ms_series series, uint64_t now)
+{
+    uint64_t *line = *line_of(&snapshot->devices[account], series);
+    if (line)
+        ms_timeline_copy(ms_timeline_of_series(series, account, false), snapshot->timeline_shift,
+                         snapshot->now_ns, now, line, snapshot->timeline_count);
+}
+
 static void copy_devices(struct ms_snapshot *snapshot)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         struct ms_snapshot_device *device = &snapshot->devices[i];
         ms_account_sum(i, &device->account);
-        if (device->timeline)
-            ms_timeline_copy(ms_timeline_of(i, false), snapshot->timeline_shift, snapshot->now_ns,
-                             device->account.device.live_bytes, device->timeline, snapshot->timeline_count);
+        device->has_pool = ms_pools_read((int)i, &device->pool);
+        copy_line(snapshot, i, MS_SERIES_LIVE, device->account.device.live_bytes);
+        copy_line(snapshot, i, MS_SERIES_RESERVED, device->pool.reserved_bytes);
+        copy_line(snapshot, i, MS_SERIES_LIMBO, device->pool.parts.limbo);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         ms_kind_amount(kind, &snapshot->kinds[kind]);
@@ -205,6 +241,8 @@ static void copy_block(void *arg, const struct ms_block *original)
     struct ms_block copy = *original;
     const struct ms_block *block = &copy;
     copy.site = ms_snapshot_place(snapshot, original->site);
+    if (block->is_served)
+        snapshot->devices[ms_account_number(block->device)].served_bytes += block->bytes;
     if (block->site < snapshot->site_count) {
         struct ms_snapshot_site *site = &snapshot->sites[block->site];
         site->live_first_ns = block->born_ns < site->live_first_ns ? block->born_ns : site->live_first_ns;
@@ -233,9 +271,11 @@ static void sort_blocks(struct ms_snapshot *snapshot)
 
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
+    struct locks locks;
     int saved_errno = errno;
     memset(snapshot, 0, sizeof *snapshot);
-    snapshot->consistent = lock_all();
+    lock_all(&locks);
+    snapshot->consistent = locks.all;
     snapshot->now_ns = ms_ledger_now();
     choose_timeline(snapshot);
     int result = map_memory(snapshot, blocks_max);
@@ -246,7 +286,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
         copy_sites(snapshot);
         ms_blocks_each(copy_block, &copying);
     }
-    unlock_all();
+    unlock_all(&locks);
     if (result == 0)
         sort_blocks(snapshot);
     errno = saved_errno;

@@ -19,6 +19,10 @@ struct ms_snapshot_device {
     struct ms_account account;
     uint64_t freed_count; /* of all kinds */
     uint64_t *timeline;   /* timeline_count values, or NULL if nothing ever lived there */
+    uint64_t *reserved, *limbo; /* likewise of what the pool holds */
+    uint64_t served_bytes;      /* of the live bytes, from the pool */
+    bool has_pool;
+    struct ms_pool_record pool;
 };
 
 struct ms_snapshot {

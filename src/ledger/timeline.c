@@ -1,6 +1,7 @@
 /* timeline.c - a device's live bytes over time, in a bounded number of equal stretches.
  *
- * Floor 2. Called under the device's account lock; each account that needs one has a stretch of the table.
+ * Floor 2. Called under the device's account lock, or that of pools.c for what the pool
+ * holds; each account that needs one has a stretch of the table.
  * When time runs past the last stretch, each pair becomes one and the stretch twice as long: memory is
  * constant and the resolution follows the run.
  *
@@ -20,7 +21,7 @@ enum {
 }; /* a stretch is about a millisecond at first */
 
 static unsigned buckets = BUCKETS_DEFAULT;
-static struct ms_timeline *_Atomic timelines[MS_ACCOUNTS];
+static struct ms_timeline *_Atomic timelines[MS_SERIES_COUNT][MS_ACCOUNTS];
 
 void ms_timeline_configure(unsigned count)
 {
@@ -32,18 +33,29 @@ unsigned ms_timeline_buckets(void)
     return buckets;
 }
 
+/* Device by device, so that few devices need few rows. Memory of no device comes first: it is rare, but devices are
+ * numbered from 0. */
+static uint64_t place_of(enum ms_series series, unsigned account)
+{
+    return (uint64_t)((account + 1) % MS_ACCOUNTS) * MS_SERIES_COUNT + series;
+}
+
 struct ms_timeline *ms_timeline_of(unsigned account, bool create)
 {
-    struct ms_timeline *timeline = atomic_load_explicit(&timelines[account], memory_order_relaxed);
-    /* Memory of no device comes first: it is rare, but devices are numbered from 0. */
-    uint64_t place = (account + 1) % MS_ACCOUNTS, rows = buckets + 1;
+    return ms_timeline_of_series(MS_SERIES_LIVE, account, create);
+}
+
+struct ms_timeline *ms_timeline_of_series(enum ms_series series, unsigned account, bool create)
+{
+    struct ms_timeline *timeline = atomic_load_explicit(&timelines[series][account], memory_order_relaxed);
+    uint64_t place = place_of(series, account), rows = buckets + 1;
     if (timeline || !create || !ms_table_reserve(MS_TABLE_TIMELINE, (place + 1) * rows))
         return timeline;
     if (ms_table_rows(MS_TABLE_TIMELINE) < (place + 1) * rows)
         ms_table_publish(MS_TABLE_TIMELINE, (place + 1) * rows);
     timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
     timeline->shift = SHIFT_START;
-    atomic_store_explicit(&timelines[account], timeline, memory_order_relaxed);
+    atomic_store_explicit(&timelines[series][account], timeline, memory_order_relaxed);
     return timeline;
 }
 
@@ -120,19 +132,20 @@ static bool is_whole(const struct ms_timeline *timeline)
 void ms_timeline_adopt(unsigned count)
 {
     buckets = count >= BUCKETS_MIN && count <= BUCKETS_MAX ? count : BUCKETS_DEFAULT;
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        uint64_t place = (i + 1) % MS_ACCOUNTS, rows = buckets + 1;
+    for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
+        unsigned account = i / MS_SERIES_COUNT, series = i % MS_SERIES_COUNT;
+        uint64_t place = place_of(series, account), rows = buckets + 1;
         struct ms_timeline *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
         if (ms_table_reserved(MS_TABLE_TIMELINE) < (place + 1) * rows || !is_whole(timeline))
             continue;
         for (unsigned k = 0; k <= timeline->last; k++)
             timeline->values[k] &= INT64_MAX;
-        atomic_store_explicit(&timelines[i], timeline, memory_order_relaxed);
+        atomic_store_explicit(&timelines[series][account], timeline, memory_order_relaxed);
     }
 }
 
 void ms_timeline_reset(void)
 {
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
-        atomic_store_explicit(&timelines[i], NULL, memory_order_relaxed);
+    for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++)
+        atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL, memory_order_relaxed);
 }

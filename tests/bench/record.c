@@ -64,7 +64,7 @@ static void pair_served(uint64_t *random, uint64_t thread)
 static void count_call(uint64_t *random, uint64_t thread)
 {
     (void)thread;
-    ms_ledger_call((uint16_t)(next_random(random) % APIS), true, 512);
+    ms_ledger_call((uint16_t)(next_random(random) % APIS), true, false, 512);
 }
 
 static uint64_t thread_ns(void)
@@ -107,8 +107,8 @@ static void *worker(void *arg)
 
 static double measure(pair_func_t *pair, unsigned threads)
 {
-    static const struct ms_api_info apis[APIS] = {{"a", "b", 0}, {"a", "b", 0}, {"a", "b", 0}, {"a", "b", 0},
-                                                  {"a", "b", 0}, {"a", "b", 0}, {"a", "b", 0}, {"a", "b", 0}};
+    static const struct ms_api_info apis[APIS] = {{"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"},
+                                                  {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}};
     double least = 1e9;
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct work works[THREADS_MAX];

@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 enum { NODES = 12 };
 
-static const struct ms_api_info apis[] = {{"cudaMalloc", "cuda_runtime", 0}, {"cudaFree", "cuda_runtime", 0}};
+static const struct ms_api_info apis[] = {{"cudaMalloc", "cuda_runtime"}, {"cudaFree", "cuda_runtime"}};
 
 /* Stacks of one to NODES frames, each called from the one before. */
 static void record_stacks(void)
@@ -183,11 +183,11 @@ static void record(void)
                                  .kind = (uint8_t)(i % MS_KIND_COUNT),
                                  .space = MS_SPACE_ADDRESS};
         ms_ledger_alloc(&block);
-        ms_ledger_call(0, i % 5 != 0, block.bytes);
+        ms_ledger_call(0, i % 5 != 0, i % 3 == 0, block.bytes);
         if (i % 3 == 0)
             ms_ledger_free_begin(MS_SPACE_ADDRESS, (i / 2) << 12, &block);
     }
-    ms_ledger_oom(0, 0, 1 << 20, 1);
+    ms_ledger_oom(0, 0, 1 << 20, 1, &(struct ms_oom_view){.cause = MS_OOM_LIMBO, .reserved = 1 << 21, .limbo = 1 << 20});
     ms_ledger_context_died(2);
     ms_ledger_blind_spot("a library out of sight");
     ms_diagnostic(MS_LOG_DEBUG, "test", "a line");

@@ -66,10 +66,15 @@ def run_and_kill(log):
     return os.path.join(TMP, ledgers[0])
 
 
+def blocks(report):
+    """(segment, block) of every live block, served or followed."""
+    return [(s, b) for s in report["segments"] for b in s["blocks"] if b["state"] == "live"]
+
+
 def compare(log, report):
     """What is wrong with the report, in words; empty if nothing is."""
     live, busy = read_log(log)
-    recovered = {int(s["address"], 16): s["bytes"] for s in report["segments"]}
+    recovered = {int(s["address"], 16) + b["offset"]: b["bytes"] for s, b in blocks(report)}
     wrong = [f"{a:#x} is live in the log and not in the report" for a in live if recovered.get(a) != live[a]]
     most = sum(1 for mine in busy if mine)
     unknown = [a for a in recovered if a not in live]
@@ -101,7 +106,7 @@ def compare_trace(path, report):
             elif line[0] != "#" and live.pop(words[2], None) != int(words[3]):
                 wrong.append(f"the trace has a free of what is not there: {line!r}")
     sizes = collections.Counter(live.values())
-    sizes.subtract(s["bytes"] for s in report["segments"])
+    sizes.subtract(b["bytes"] for _, b in blocks(report))
     if sum(abs(count) for count in sizes.values()) > THREADS:
         wrong.append(f"the trace and the report differ: {sizes}")
     return wrong

@@ -18,11 +18,11 @@
 
 enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
 static const struct ms_api_info apis[] = {
-    [ALLOC] = {"cudaMalloc", "cuda_runtime", 0},
-    [FREE] = {"cudaFree", "cuda_runtime", 0},
-    [PIN] = {"cudaMallocHost", "cuda_runtime", 0},
-    [REGISTER] = {"cuMemHostRegister_v2", "cuda_driver", 0},
-    [RESERVE] = {"cuMemAddressReserve", "cuda_driver", 0},
+    [ALLOC] = {"cudaMalloc", "cuda_runtime"},
+    [FREE] = {"cudaFree", "cuda_runtime"},
+    [PIN] = {"cudaMallocHost", "cuda_runtime"},
+    [REGISTER] = {"cuMemHostRegister_v2", "cuda_driver"},
+    [RESERVE] = {"cuMemAddressReserve", "cuda_driver"},
 };
 
 static void say(void *arg, const char *line)
@@ -44,14 +44,14 @@ static MS_NOINLINE void record(unsigned api, enum ms_kind kind, uint64_t key, ui
                              .device = (int16_t)device};
     block.stack = ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
     ms_ledger_alloc(&block);
-    ms_ledger_call((uint16_t)api, true, bytes);
+    ms_ledger_call((uint16_t)api, true, false, bytes);
 }
 
 static void release(uint64_t key)
 {
     struct ms_block block;
     ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block);
-    ms_ledger_call(FREE, true, 0);
+    ms_ledger_call(FREE, true, false, 0);
 }
 
 static MS_NOINLINE void leak(void)
@@ -72,9 +72,10 @@ static void history_full(void)
     release(0x3000);
     record(PIN, MS_KIND_PINNED, 0x5000, 70000, MS_DEVICE_NONE);
     record(REGISTER, MS_KIND_REGISTERED, 0x6000, 9000, MS_DEVICE_NONE);
-    ms_ledger_call(ALLOC, false, 1 << 21);
+    ms_ledger_call(ALLOC, false, false, 1 << 21);
     ms_ledger_oom(ALLOC, 0, 1 << 21,
-                  ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)));
+                  ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0)),
+                  &(struct ms_oom_view){.cause = MS_OOM_CAPACITY});
     ms_ledger_context_died(99);
     ms_ledger_route(MS_ROUTE_DLSYM);
     ms_ledger_route(MS_ROUTE_DLSYM);

@@ -14,7 +14,7 @@
 #include "ledger/snapshot.h"
 #include "tests/tap.h"
 
-static const struct ms_api_info apis[] = {{"alloc", "test", 0}, {"free", "test", 0}, {"pin", "test", 0}};
+static const struct ms_api_info apis[] = {{"alloc", "test"}, {"free", "test"}, {"pin", "test"}};
 static struct ms_snapshot snapshot;
 
 static struct ms_block make_block(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
@@ -197,14 +197,14 @@ static void test_odd_events(void)
     is_u64(snapshot.kinds[MS_KIND_PINNED].live_bytes, 4096, "but is counted by its kind");
     is_u64(device(MS_DEVICES_MAX)->live_bytes, 10,
            "memory of no device, or of one out of range, has its own account");
-    ms_ledger_call(0, true, 10);
-    ms_ledger_call(0, false, 10);
-    ms_ledger_call(999, true, 10);
+    ms_ledger_call(0, true, true, 10);
+    ms_ledger_call(0, false, false, 10);
+    ms_ledger_call(999, true, false, 10);
     struct ms_counts counts;
-    ok(ms_counts_sum(0, &counts) && counts.calls == 2 && counts.bytes == 10 && counts.failures == 1,
+    ok(ms_counts_sum(0, &counts) && counts.calls == 2 && counts.bytes == 10 && counts.failures == 1 && counts.served == 1,
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
-        ms_ledger_oom(0, 0, (uint64_t)i, 0);
+        ms_ledger_oom(0, 0, (uint64_t)i, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});
     struct ms_oom oom;
     uint64_t lost;
     ok(ms_events_oom(0, &oom, &lost) && oom.requested == 6 && lost == 6,
@@ -226,7 +226,7 @@ static void test_odd_events(void)
 
 static void *call_once(void *arg)
 {
-    ms_ledger_call(1, true, (uint64_t)(uintptr_t)arg);
+    ms_ledger_call(1, true, false, (uint64_t)(uintptr_t)arg);
     return NULL;
 }
 
@@ -469,7 +469,7 @@ static void test_lanes(void)
     is_u64(wrong, 0, "blocks name their sites");
     struct ms_oom oom;
     uint64_t lost, most = 0;
-    ms_ledger_oom(0, 0, 1, 0);
+    ms_ledger_oom(0, 0, 1, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});
     for (unsigned i = 0; i < LANE_SITES; i++)
         most = book.site_live[i] > most ? book.site_live[i] : most;
     ok(ms_events_oom(0, &oom, &lost) && oom.live_bytes == book.live && oom.top_bytes[0] == most &&

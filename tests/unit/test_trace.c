@@ -19,7 +19,7 @@
 
 enum { THREADS = 8, TURNS = 20000, LINES_MAX = 2 * THREADS * TURNS + 64 };
 
-static const struct ms_api_info apis[] = {{"alloc", "test", 0}};
+static const struct ms_api_info apis[] = {{"alloc", "test"}};
 static char path[4096], line[256];
 
 static void begin(const char *name)

@@ -1,0 +1,201 @@
+/* pools.c - see pools.h.
+ *
+ * Floor 2. Rows of POOLS are the devices; rows of SEGMENTS are used again once their segment is gone (the state word is written last, as
+ * of a block); PIECES hold the map that is made once, for the report. One lock (MS_RANK_TIMELINE) covers them and their timelines. */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "ledger/internal.h"
+
+enum { BUCKETS = 1024, PIECES_OF_SEGMENT_MAX = 10000, PIECES_MAX = 400000 };
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
+static uint32_t buckets[BUCKETS]; /* row + 1 of the first segment whose address falls into it */
+static uint32_t free_rows;        /* likewise of the rows that are free */
+static uint32_t filling;          /* row + 1 of the segment whose pieces come */
+
+static struct ms_pool_row *pool_row(int device)
+{
+    return &MS_ROWS(POOLS, struct ms_pool_row)[device];
+}
+
+static struct ms_segment_row *segment_row(uint32_t row)
+{
+    return &MS_ROWS(SEGMENTS, struct ms_segment_row)[row];
+}
+
+static uint32_t *bucket_of(uint64_t address)
+{
+    return &buckets[(address >> 9) * 0x9e3779b97f4a7c15u >> 54];
+}
+
+static bool open_pool_row(int device)
+{
+    if (device < 0 || device >= MS_DEVICES_MAX || !ms_table_reserve(MS_TABLE_POOLS, (uint64_t)device + 1))
+        return false;
+    if (ms_table_rows(MS_TABLE_POOLS) < (uint64_t)device + 1)
+        ms_table_publish(MS_TABLE_POOLS, (uint64_t)device + 1);
+    return true;
+}
+
+static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t before, uint64_t now)
+{
+    ms_timeline_note(ms_timeline_of_series(series, ms_account_number(device), true), now_ns, before, now);
+}
+
+void ms_ledger_pool(int device, const struct ms_pool_record *record)
+{
+    int saved_errno = errno;
+    uint64_t now_ns = ms_ledger_now();
+    ms_lock(&lock);
+    if (open_pool_row(device)) {
+        struct ms_pool_row *row = pool_row(device);
+        struct ms_pool_record before = row->record;
+        uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+        atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release);
+        row->record = *record;
+        if (before.peak_reserved_bytes > record->peak_reserved_bytes) { /* heard out of turn */
+            row->record.peak_reserved_bytes = before.peak_reserved_bytes;
+            row->record.peak_parts = before.peak_parts;
+        }
+        row->latest_ns = now_ns;
+        atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
+        note(MS_SERIES_RESERVED, device, now_ns, before.reserved_bytes, record->reserved_bytes);
+        note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);
+    }
+    ms_unlock(&lock);
+    errno = saved_errno;
+}
+
+/* A row that no segment has; UINT32_MAX without room. */
+static uint32_t take_row(void)
+{
+    uint64_t first;
+    if (free_rows) {
+        uint32_t row = free_rows - 1;
+        free_rows = segment_row(row)->next;
+        return row;
+    }
+    return ms_table_take(MS_TABLE_SEGMENTS, 1, &first) ? (uint32_t)first : UINT32_MAX;
+}
+
+void ms_ledger_segment_added(const struct ms_segment_record *segment)
+{
+    int saved_errno = errno;
+    ms_lock(&lock);
+    uint32_t number = take_row();
+    if (number == UINT32_MAX) {
+        ms_table_drop(MS_TABLE_SEGMENTS);
+    } else {
+        struct ms_segment_row *row = segment_row(number);
+        row->record = *segment;
+        row->born_ns = ms_ledger_now();
+        row->first_piece = row->pieces = row->pieces_left_out = 0;
+        row->next = *bucket_of(segment->address);
+        *bucket_of(segment->address) = number + 1;
+        atomic_store_explicit(&row->state, MS_SEGMENT_THERE, memory_order_release);
+    }
+    ms_unlock(&lock);
+    errno = saved_errno;
+}
+
+/* The link that leads to the row of the segment at this address; to 0 if there is none. */
+static uint32_t *link_of(uint64_t address)
+{
+    uint32_t *link = bucket_of(address);
+    while (*link && segment_row(*link - 1)->record.address != address)
+        link = &segment_row(*link - 1)->next;
+    return link;
+}
+
+void ms_ledger_segment_removed(uint64_t address)
+{
+    ms_lock(&lock);
+    uint32_t *link = link_of(address), number = *link;
+    if (number) {
+        struct ms_segment_row *row = segment_row(number - 1);
+        atomic_store_explicit(&row->state, MS_SEGMENT_GONE, memory_order_release);
+        *link = row->next;
+        row->next = free_rows;
+        free_rows = number;
+    }
+    ms_unlock(&lock);
+}
+
+void ms_ledger_map_begin(void)
+{
+    ms_lock(&lock);
+    ms_table_publish(MS_TABLE_PIECES, 0);
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_SEGMENTS); i++) {
+        struct ms_segment_row *row = segment_row((uint32_t)i);
+        row->first_piece = row->pieces = row->pieces_left_out = 0;
+    }
+    filling = 0;
+    ms_unlock(&lock);
+}
+
+void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece)
+{
+    ms_lock(&lock);
+    if (!filling || segment_row(filling - 1)->record.address != segment->address)
+        filling = *link_of(segment->address);
+    uint64_t next = ms_table_rows(MS_TABLE_PIECES);
+    struct ms_segment_row *row = filling ? segment_row(filling - 1) : NULL;
+    if (row) {
+        row->record.pinned = segment->pinned;
+        if (row->pieces < PIECES_OF_SEGMENT_MAX && next < PIECES_MAX && ms_table_reserve(MS_TABLE_PIECES, next + 1)) {
+            MS_ROWS(PIECES, struct ms_piece_record)[next] = *piece;
+            ms_table_publish(MS_TABLE_PIECES, next + 1);
+            if (row->pieces++ == 0)
+                row->first_piece = (uint32_t)next;
+        } else {
+            row->pieces_left_out++;
+        }
+    }
+    ms_unlock(&lock);
+}
+
+/* --- reading --- */
+
+bool ms_pools_read(int device, struct ms_pool_record *record_p)
+{
+    if (device < 0 || (uint64_t)device >= ms_table_rows(MS_TABLE_POOLS) || !pool_row(device)->latest_ns)
+        return false;
+    *record_p = pool_row(device)->record;
+    return true;
+}
+
+const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p)
+{
+    *past_p = i >= ms_table_rows(MS_TABLE_SEGMENTS);
+    if (*past_p)
+        return NULL;
+    const struct ms_segment_row *row = segment_row((uint32_t)i);
+    return atomic_load_explicit(&row->state, memory_order_acquire) == MS_SEGMENT_THERE ? row : NULL;
+}
+
+const struct ms_piece_record *ms_pieces_of(const struct ms_segment_row *segment, uint32_t i)
+{
+    return i < segment->pieces ? &MS_ROWS(PIECES, struct ms_piece_record)[segment->first_piece + i] : NULL;
+}
+
+bool ms_pools_lock_within(unsigned timeout_ms)
+{
+    return ms_lock_within(&lock, timeout_ms);
+}
+
+void ms_pools_unlock(void)
+{
+    ms_unlock(&lock);
+}
+
+void ms_pools_reset(void)
+{
+    memset(buckets, 0, sizeof buckets);
+    free_rows = filling = 0;
+    ms_lock_reset(&lock);
+}

@@ -1,0 +1,67 @@
+/* pools.h - what the record holds of memshim's own pool: figures of each device, the segments that the vendor gave, and the map of what
+ * lies in them.
+ *
+ * Floor 2. Told by the hooks, which hear it from the pool; rare calls (the pool speaks up where it called the vendor). No malloc, no vendor
+ * call; one short lock. The rows lie in tables of base/store.h: docs/ledger-format.md. */
+#ifndef MS_LEDGER_POOLS_H
+#define MS_LEDGER_POOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MS_TIERS = 3 }; /* slab, run, single */
+
+/** Every byte that the vendor gave has one of these states; they add up to it. */
+struct ms_parts {
+    uint64_t requested, rounding, limbo, cached, stranded, pinned;
+};
+
+struct ms_pool_record {
+    uint64_t reserved_bytes, peak_reserved_bytes;
+    struct ms_parts parts, peak_parts;
+    uint64_t tier_hits[MS_TIERS], misses, limbo_waits, trims;
+    uint64_t vendor_allocs, vendor_frees, fences;
+    uint64_t served_allocs, served_frees;
+    uint64_t largest_free_bytes;
+};
+
+struct ms_segment_record {
+    uint64_t address, bytes, context;
+    int16_t device;
+    uint8_t tier;
+    bool pinned;
+};
+
+/** A piece of a segment; in a record that was read back only what is live is known. */
+enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_LIMBO, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
+struct ms_piece_record {
+    uint64_t offset, bytes, requested;
+    uint32_t ticket; /* of ms_ledger_serve, 0 for none */
+    uint8_t state;
+};
+
+/** Why there was no memory. */
+enum ms_oom_cause {
+    MS_OOM_UNKNOWN,
+    MS_OOM_CAPACITY,
+    MS_OOM_FRAGMENTATION,
+    MS_OOM_LIMIT,
+    MS_OOM_OTHER_PROCESS,
+    MS_OOM_LIMBO,
+    MS_OOM_CAUSES
+};
+struct ms_oom_view {
+    enum ms_oom_cause cause;
+    uint64_t reserved, largest_free, limbo;
+};
+
+/** The device's figures are these now. */
+void ms_ledger_pool(int device, const struct ms_pool_record *record);
+void ms_ledger_segment_added(const struct ms_segment_record *segment);
+void ms_ledger_segment_removed(uint64_t address);
+
+/** The map of the segments, anew: before the report is written. Pieces of one segment come together, in the order of their offsets. */
+void ms_ledger_map_begin(void);
+void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
+
+#endif
