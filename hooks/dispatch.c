@@ -9,6 +9,7 @@
 #include "gpu/gpu.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
+#include "hooks/serve.h"
 
 #define OUT_OF_MEMORY 2 /* of CUresult and cudaError_t alike */
 
@@ -58,7 +59,7 @@ static ms_stack_id stack_of_failure(const struct ms_call *call)
     return ms_stack_sampling() && !outer->stack ? ms_stack_capture(outer->frame, outer->caller) : outer->stack;
 }
 
-static void describe_device(const struct ms_gpu *gpu, int device)
+void ms_call_describe_device(const struct ms_gpu *gpu, int device)
 {
     struct ms_gpu_description seen;
     struct ms_device_info info;
@@ -85,7 +86,7 @@ static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint
         .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
         .context = context, .api = named->row, .stack = named->stack};
 
-    describe_device(call->gpu, device);
+    ms_call_describe_device(call->gpu, device);
     ms_ledger_alloc(&block);
     if (outer)
         outer->bytes += bytes;
@@ -118,12 +119,21 @@ static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context
     }
 }
 
+static void note_oom(const struct ms_call *call)
+{
+    uint64_t context;
+    int device = ms_gpu_current(call->gpu, &context);
+    struct ms_oom_view view = ms_serve_oom_view(call->gpu, device, call->args.bytes);
+
+    ms_ledger_oom(outermost(call)->row, device, call->args.bytes, stack_of_failure(call), &view);
+}
+
 static void after_alloc(struct ms_call *call, int status)
 {
     uint64_t key, context;
 
     if (status == OUT_OF_MEMORY) {
-        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, stack_of_failure(call));
+        note_oom(call);
         return;
     }
     if (status != 0 || (key = read_out(&call->args)) == 0)
@@ -148,12 +158,10 @@ static void after_free(struct ms_call *call, int status)
 
 static void after_handle_create(struct ms_call *call, int status)
 {
-    uint64_t context;
-
     if (status == 0)
         ms_handle_created(call);
     else if (status == OUT_OF_MEMORY)
-        ms_ledger_oom(outermost(call)->row, ms_gpu_current(call->gpu, &context), call->args.bytes, stack_of_failure(call));
+        note_oom(call);
 }
 
 static void after_handle_retain(struct ms_call *call, int status)
@@ -183,8 +191,14 @@ static void context_died(uint64_t context)
     ms_ledger_context_died(context);
 }
 
+static void before_context_end(struct ms_call *call)
+{
+    ms_serve_context_ending(call->args.key);
+}
+
 static void after_context_end(struct ms_call *call, int status)
 {
+    ms_serve_context_ended(call->args.key, status == 0);
     if (status == 0)
         context_died(call->args.key);
 }
@@ -203,18 +217,32 @@ static void after_primary_retain(struct ms_call *call, int status)
         atomic_store_explicit(primary, read_out(&call->args), memory_order_relaxed);
 }
 
-static void after_primary_reset(struct ms_call *call, int status)
+static void before_primary_end(struct ms_call *call)
 {
     _Atomic uint64_t *primary = primary_of(call);
 
-    if (status == 0 && primary)
-        context_died(atomic_load_explicit(primary, memory_order_relaxed));
+    if (primary)
+        ms_serve_context_ending(atomic_load_explicit(primary, memory_order_relaxed));
+}
+
+static void primary_ended(struct ms_call *call, bool dead)
+{
+    _Atomic uint64_t *primary = primary_of(call);
+    uint64_t context = primary ? atomic_load_explicit(primary, memory_order_relaxed) : 0;
+
+    ms_serve_context_ended(context, dead);
+    if (dead)
+        context_died(context);
+}
+
+static void after_primary_reset(struct ms_call *call, int status)
+{
+    primary_ended(call, status == 0);
 }
 
 static void after_primary_end(struct ms_call *call, int status)
 {
-    if (status == 0 && ms_gpu_primary_is_dead(call->gpu, call->args.device))
-        after_primary_reset(call, status);
+    primary_ended(call, status == 0 && ms_gpu_primary_is_dead(call->gpu, call->args.device));
 }
 
 static void after_lookup(struct ms_call *call, int status)
@@ -231,7 +259,9 @@ static const struct {
     bool takes_stack;
 } classes[MS_CLASS_COUNT] = {
     [MS_CLASS_ALLOC] = {NULL, after_alloc, true},
+    [MS_CLASS_PITCH] = {NULL, after_alloc, true},
     [MS_CLASS_FREE] = {before_free, after_free, false},
+    [MS_CLASS_FREE_ASYNC] = {before_free, after_free, false},
     [MS_CLASS_HANDLE_CREATE] = {NULL, after_handle_create, true},
     [MS_CLASS_HANDLE_RETAIN] = {NULL, after_handle_retain, false},
     [MS_CLASS_HANDLE_RELEASE] = {ms_handle_release_begin, ms_handle_release_end, false},
@@ -240,10 +270,10 @@ static const struct {
     [MS_CLASS_IMPORT] = {NULL, after_import, true},
     [MS_CLASS_IMPORT_END] = {ms_import_close_begin, ms_import_close_end, false},
     [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},
-    [MS_CLASS_CONTEXT_END] = {NULL, after_context_end, false},
+    [MS_CLASS_CONTEXT_END] = {before_context_end, after_context_end, false},
     [MS_CLASS_PRIMARY_RETAIN] = {NULL, after_primary_retain, false},
-    [MS_CLASS_PRIMARY_END] = {NULL, after_primary_end, false},
-    [MS_CLASS_PRIMARY_RESET] = {NULL, after_primary_reset, false},
+    [MS_CLASS_PRIMARY_END] = {before_primary_end, after_primary_end, false},
+    [MS_CLASS_PRIMARY_RESET] = {before_primary_end, after_primary_reset, false},
     [MS_CLASS_LOOKUP] = {NULL, after_lookup, false},
     [MS_CLASS_ENTRY_POINT] = {NULL, after_lookup, false},
     [MS_CLASS_NAME] = {NULL, NULL, false},
@@ -260,13 +290,11 @@ static bool is_recording_class(uint16_t row)
 
 /* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of the outermost
  * frame, whose function has not returned. */
-static void sample_stack(const struct ms_call *call)
+ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes)
 {
-    struct ms_call *outer = ms_thread.outermost;
-
-    if (!classes[ms_rows[outer->row]->class].takes_stack)
-        return;
-    outer->stack = ms_stack_sampled(call->args.bytes) ? ms_stack_capture(outer->frame, outer->caller) : 0;
+    if (ms_stack_sampling() && classes[ms_rows[outer->row]->class].takes_stack)
+        outer->stack = ms_stack_sampled(bytes) ? ms_stack_capture(outer->frame, outer->caller) : 0;
+    return outer->stack;
 }
 
 void ms_call_begin(struct ms_call *call)
@@ -298,7 +326,7 @@ void ms_call_begin(struct ms_call *call)
     if (call->records) {
         ms_thread.recording = 1;
         if (classes[class].takes_stack && ms_stack_sampling())
-            sample_stack(call);
+            ms_call_stack(ms_thread.outermost, call->args.bytes);
     }
     if (classes[class].before)
         classes[class].before(call);
@@ -323,7 +351,7 @@ void ms_call_end(struct ms_call *call, int status)
         ms_thread.recording = 0;
     if (ms_thread.outermost == call) {
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT && MS_LIKELY(owner))
-            ms_ledger_call(call->row, status == 0, call->bytes);
+            ms_ledger_call(call->row, status == 0, call->served, call->bytes);
         ms_thread.outermost = call->left;
         ms_thread.recording = call->left_recording;
         ms_section_leave_brief(&call->section);

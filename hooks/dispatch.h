@@ -15,6 +15,7 @@ struct ms_args {
     bool out_is_32;       /* ... of 4 bytes instead of 8 */
     const void *pitch;    /* where it writes the pitch; the block is pitch * height */
     uint64_t height;
+    uint64_t width;       /* in bytes, of a pitched block; its element's size is in `flags` */
     uint64_t given;       /* address that the program chose itself, instead of `out` */
     uint64_t key;         /* what is freed, released, closed or mapped */
     uint64_t bytes;       /* what is asked for */
@@ -36,6 +37,7 @@ struct ms_call {
     bool passes;          /* not ours to look at: straight to the vendor */
     bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
+    bool served;          /* a call nested in it was answered from the pool */
     struct ms_section section;
     const void *frame;    /* of the wrapper, and the address it returns to */
     const void *caller;
@@ -54,7 +56,7 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
                                 const struct ms_gpu *gpu)
 {
     call->row = (uint16_t)row;
-    call->passes = call->records = call->found = false;
+    call->passes = call->records = call->found = call->served = false;
     call->frame = frame;
     call->caller = caller;
     call->gpu = gpu;
@@ -84,6 +86,11 @@ void ms_call_end(struct ms_call *call, int status);
 
 /** Build the block that `call` made at `key` and tell the ledger, under the outermost frame's name. */
 void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device);
+
+/** The call stack of an outermost frame for a block of `bytes`: taken already, or now where stacks are sampled. */
+ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes);
+/** The record learns what the device is, once. */
+void ms_call_describe_device(const struct ms_gpu *gpu, int device);
 
 /* handles.c: what is counted by reference - physical memory behind VMM handles, and imports that are opened more than once. */
 void ms_handle_created(struct ms_call *call);

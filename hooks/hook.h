@@ -37,7 +37,9 @@ enum ms_row {
 /** What dispatch.c does around a call. */
 enum ms_class {
     MS_CLASS_ALLOC,          /* a block appears */
+    MS_CLASS_PITCH,          /* ... whose rows the vendor pads */
     MS_CLASS_FREE,           /* a block goes */
+    MS_CLASS_FREE_ASYNC,     /* ... when a stream gets there */
     MS_CLASS_HANDLE_CREATE,  /* physical memory by handle */
     MS_CLASS_HANDLE_RETAIN,
     MS_CLASS_HANDLE_RELEASE,
@@ -54,6 +56,22 @@ enum ms_class {
     MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
     MS_CLASS_NAME,           /* names the nested driver calls */
     MS_CLASS_NAME_ALLOC,     /* the same, and takes the call stack */
+    /* Questions about addresses and memory, answered for blocks of the pool (answer.c); not recorded. */
+    MS_CLASS_RANGE,
+    MS_CLASS_ATTRIBUTE,
+    MS_CLASS_ATTRIBUTES,
+    MS_CLASS_SET_ATTRIBUTE,
+    MS_CLASS_MEMINFO,
+    /* What the pool must know of (watch.c); not recorded. */
+    MS_CLASS_SYNC,           /* the program waits for a context */
+    MS_CLASS_STREAM_WAIT,    /* ... for a stream: tells whether its context is sound */
+    MS_CLASS_CAPTURE,        /* a capture begins, or ends */
+    MS_CLASS_STREAM_CREATE,
+    MS_CLASS_STREAM_END,
+    MS_CLASS_GRAPH,          /* a graph, or what runs one, appears */
+    MS_CLASS_GRAPH_END,
+    MS_CLASS_GREEN,          /* a context that shares another's memory */
+    MS_CLASS_PIN,            /* a block is shared with somebody whom a free does not reach */
     MS_CLASS_COUNT
 };
 

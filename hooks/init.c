@@ -27,6 +27,8 @@
 #include "hooks/entry.h"
 #include "hooks/resolve.h"
 #include "hooks/section.h"
+#include "hooks/serve.h"
+#include "hooks/watch.h"
 
 _Atomic int ms_init_state;
 static _Atomic int exit_code = -1;
@@ -98,8 +100,7 @@ static void start_ledger(void)
     static const char *const families[MS_API_COUNT] = {"cuda_driver", "cuda_runtime"};
 
     for (unsigned row = 0; row < MS_ROW_COUNT; row++)
-        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = families[ms_rows[row]->api],
-                                              .served = ms_rows[row]->outcome == MS_OUTCOME_SERVED};
+        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = families[ms_rows[row]->api]};
     ms_ledger_init(api_infos, MS_ROW_COUNT);
 }
 
@@ -127,6 +128,7 @@ static void start_locked(void)
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
     start_ledger();
     on_exit(note_exit, NULL);
+    ms_serve_start(false);
     atomic_store_explicit(&ms_init_state, MS_INIT_ACTIVE, memory_order_release);
 }
 
@@ -142,6 +144,7 @@ static void start_over(void)
     ms_resolve_reset();
     ms_ledger_reset();
     start_ledger();
+    ms_serve_start(true);
     ms_thread.outermost = NULL;
     ms_thread.recording = 0;
     ms_thread.tid = 0;
@@ -246,6 +249,7 @@ void ms_enter_dlclose(void)
 
 void ms_init_finish(void)
 {
+    ms_serve_finish();
     if (atomic_load(&next_asked) != 0)
         ms_ledger_blind_spot("driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");
 }

@@ -1,7 +1,8 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
 HOOKS_SOURCES = hooks/hook.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/wrap.h hooks/cuda_driver.c \
 	hooks/cuda_runtime.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
-	hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
+	hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_async.c hooks/serve_oom.c hooks/answer.h \
+	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
 
 # What runs before a sanitizer in the host is ready is built without one.

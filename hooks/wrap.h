@@ -4,10 +4,15 @@
 #ifndef MS_HOOKS_WRAP_H
 #define MS_HOOKS_WRAP_H
 
+#include "hooks/answer.h"
 #include "hooks/dispatch.h"
 #include "hooks/resolve.h"
+#include "hooks/serve.h"
+#include "hooks/watch.h"
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_runtime.h"
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
 
 /* What a row may say of its arguments. */
 #define MS_ARRAY_BYTES_2D(d) ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
@@ -31,16 +36,85 @@
 #define MS_LOOKUP_VERSION(name, version, per_thread) (version)
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
-#define MS_BODY(result, fn, declared, types, passed, ...)                                                   \
+/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records; a question that may be
+ * answered without the vendor (answer.c); or a word to the pool before and after (watch.c). */
+#define MS_SHAPE_ALLOC          MS_BODY_FRAME
+#define MS_SHAPE_PITCH          MS_BODY_FRAME
+#define MS_SHAPE_FREE           MS_BODY_FRAME
+#define MS_SHAPE_FREE_ASYNC     MS_BODY_FRAME
+#define MS_SHAPE_HANDLE_CREATE  MS_BODY_FRAME
+#define MS_SHAPE_HANDLE_RETAIN  MS_BODY_FRAME
+#define MS_SHAPE_HANDLE_RELEASE MS_BODY_FRAME
+#define MS_SHAPE_HANDLE_MAP     MS_BODY_FRAME
+#define MS_SHAPE_HANDLE_UNMAP   MS_BODY_FRAME
+#define MS_SHAPE_IMPORT         MS_BODY_FRAME
+#define MS_SHAPE_IMPORT_END     MS_BODY_FRAME
+#define MS_SHAPE_GRAPH_NODE     MS_BODY_FRAME
+#define MS_SHAPE_CONTEXT_END    MS_BODY_FRAME
+#define MS_SHAPE_PRIMARY_RETAIN MS_BODY_FRAME
+#define MS_SHAPE_PRIMARY_END    MS_BODY_FRAME
+#define MS_SHAPE_PRIMARY_RESET  MS_BODY_FRAME
+#define MS_SHAPE_LOOKUP         MS_BODY_FRAME
+#define MS_SHAPE_ENTRY_POINT    MS_BODY_FRAME
+#define MS_SHAPE_NAME           MS_BODY_FRAME
+#define MS_SHAPE_NAME_ALLOC     MS_BODY_FRAME
+#define MS_SHAPE_RANGE          MS_BODY_ASK
+#define MS_SHAPE_ATTRIBUTE      MS_BODY_ASK
+#define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
+#define MS_SHAPE_SET_ATTRIBUTE  MS_BODY_ASK
+#define MS_SHAPE_MEMINFO        MS_BODY_ASK
+#define MS_SHAPE_SYNC           MS_BODY_WATCH
+#define MS_SHAPE_STREAM_WAIT    MS_BODY_WATCH
+#define MS_SHAPE_CAPTURE        MS_BODY_WATCH
+#define MS_SHAPE_STREAM_CREATE  MS_BODY_WATCH
+#define MS_SHAPE_STREAM_END     MS_BODY_WATCH
+#define MS_SHAPE_GRAPH          MS_BODY_WATCH
+#define MS_SHAPE_GRAPH_END      MS_BODY_WATCH
+#define MS_SHAPE_GREEN          MS_BODY_WATCH
+#define MS_SHAPE_PIN            MS_BODY_WATCH
+
+/* Who is asked before the vendor. A row that is followed asks nobody. */
+#define MS_FIRST_SERVED(cls)   ms_serve_##cls
+#define MS_FIRST_FOLLOWED(cls) ms_serve_nothing
+
+#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                           \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
-        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        int ms_answer_;                                                                                         \
         result ms_status_;                                                                                      \
+        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                      \
+            return (result)ms_answer_;                                                                          \
+        ms_call_.args = ms_args_;                                                                               \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
+        return ms_status_;                                                                                      \
+    }
+
+#define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        int ms_answer_;                                                                                         \
+        (void)ms_frame_, (void)ms_caller_;                                                                      \
+        if (ms_answer_##cls(ms_target_, &ms_args_, &ms_answer_))                                                \
+            return (result)ms_answer_;                                                                          \
+        return ((result(*) types)ms_target_->real)passed;                                                       \
+    }
+
+#define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, ...)                                 \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        struct ms_watch ms_watch_;                                                                              \
+        result ms_status_;                                                                                      \
+        (void)ms_frame_, (void)ms_caller_;                                                                      \
+        ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                                 \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        ms_watch_end(&ms_watch_, (int)ms_status_);                                                              \
         return ms_status_;                                                                                      \
     }
 
@@ -90,12 +164,12 @@
 
 #define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                     \
     result fn params;                                                                                       \
-    MS_BODY(result, fn, (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, __VA_ARGS__)                    \
+    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, __VA_ARGS__) \
     MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), cls, outc, look)
 
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
     result fn(void);                                                                                        \
-    MS_BODY(result, fn, (MS_CONTEXT_PARAMS), (void), (), __VA_ARGS__)                                       \
+    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), __VA_ARGS__)     \
     MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), cls, outc, look)
 
 #define MS_PASS(symbol, class, reason)

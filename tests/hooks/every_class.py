@@ -64,12 +64,21 @@ def totals(book, report, how):
          difference(called.elements(), collections.Counter(known).elements()))
 
 
+def live(report):
+    """(segment, block) of every live block, served or followed."""
+    return [(s, b) for s in report["segments"] for b in s["blocks"] if b["state"] == "live"]
+
+
+def size(segment, block):
+    """What the vendor was, or would have been, asked for: of a served block `bytes` is what the pool granted."""
+    return block["bytes"] if segment["tier"] == "followed" else block["requested"]
+
+
 def blocks(book, report, how):
     """Every live block, one by one."""
     want = [(b["api"], b["bytes"], b["device"] if b["on_device"] else -1, b["stream"], b["thread"])
             for b in book["blocks"] if b["live"]]
-    got = [(b["api"], b["bytes"], s["device"], int(b["stream"], 16), b["thread"])
-           for s in report["segments"] for b in s["blocks"]]
+    got = [(b["api"], size(s, b), s["device"], int(b["stream"], 16), b["thread"]) for s, b in live(report)]
     fact(sorted(want) == sorted(got), "%s: live blocks: interface, bytes, device, stream, thread" % how, difference(want, got))
 
 
@@ -84,7 +93,7 @@ def sites(book, report, how):
     fact(sorted(map(str, want)) == sorted(map(str, got)), "%s: every allocation at its function, file and line" % how,
          difference(want, got))
     want = [(b["bytes"], b["function"], b["line"]) for b in book["blocks"] if b["live"]]
-    got = [(b["bytes"], *(place[b["site"]] or ("?", "?", 0))[::2]) for s in report["segments"] for b in s["blocks"]]
+    got = [(size(s, b), *(place[b["site"]] or ("?", "?", 0))[::2]) for s, b in live(report)]
     fact(sorted(map(str, want)) == sorted(map(str, got)), "%s: live blocks hang on the right site" % how, difference(want, got))
 
 
@@ -100,10 +109,17 @@ def run(how, command, env):
     return load(book), load(report)
 
 
-def by_hand(stacks):
-    book, report = run(stacks, [PROGRAM, "BOOK"], shim_environment(os.path.join(TMP, stacks + "-report.json"), MEMSHIM_STACKS=stacks))
-    totals(book, report, stacks)
-    blocks(book, report, stacks)
+def by_hand(stacks, mode):
+    how = "%s, stacks %s" % (mode, stacks)
+    book, report = run(how, [PROGRAM, "BOOK"], shim_environment(os.path.join(TMP, how + "-report.json"), MEMSHIM_STACKS=stacks,
+                                                                MEMSHIM_MODE=mode))
+    totals(book, report, how)
+    blocks(book, report, how)
+    served = {a["name"]: a["served"] for a in report["apis"] if a["served"]}
+    fact(bool(served) == (mode == "pool"), "%s: calls are served, or none is" % how, [served])
+    followed = [d["followed_bytes"] for d in report["devices"]]
+    fact(all(d["live_bytes"] - d["followed_bytes"] == d["reserved_parts"]["requested"] for d in report["devices"]),
+         "%s: what lives is followed, or requested of the pool" % how, [followed, [d["reserved_parts"] for d in report["devices"]]])
 
 
 def by_command():
@@ -122,7 +138,7 @@ def by_command():
          checked.stdout.splitlines() + checked.stderr.splitlines())
 
 
-plan(25)
+plan(25 + 2 * 6 + 4 * 2)
 native = subprocess.run([PROGRAM, os.path.join(TMP, "native")], env=native_environment(MEMSIM_DEVICES="2"), text=True,
                         capture_output=True, timeout=60, check=False)
 fact(native.returncode == 0, "the program runs without memshim", native.stderr.splitlines())
@@ -131,5 +147,6 @@ if os.path.exists(MEMSHIM):
 else:
     for _ in range(12):
         skip("the report of memshim run", "the memshim command was not built")
-by_hand("fp")
-by_hand("off")
+for mode in ("pool", "track"):
+    for stacks in ("fp", "off"):
+        by_hand(stacks, mode)

@@ -3,7 +3,8 @@
 
 refused.c runs natively and under memshim with MEMSIM_FAIL naming the n-th call of one driver function. Every status must be
 the same, and the report's calls, failures and live bytes must be those that the program counted. Then the functions
-that only memshim asks fail throughout: it must do without the answers. Run by the harness.
+that only memshim asks fail throughout: it must do without the answers. All calls are followed here: what the pool makes of
+a refusal is tests/faults' matter. Run by the harness.
 """
 import json
 import os
@@ -28,7 +29,7 @@ def run(fail, shimmed):
     path = os.path.join(TMP, "report.json")
     if os.path.exists(path):
         os.remove(path)
-    env = shim_environment(path, MEMSIM_FAIL=fail) if shimmed else native_environment(MEMSIM_FAIL=fail)
+    env = shim_environment(path, MEMSIM_FAIL=fail, MEMSHIM_MODE="track") if shimmed else native_environment(MEMSIM_FAIL=fail)
     done = subprocess.run([PROGRAM], env=env, text=True, capture_output=True, timeout=30, check=False)
     report = None
     if shimmed and os.path.exists(path):

@@ -47,4 +47,4 @@ def native_environment(**more):
 
 
 def shim_environment(report, **more):
-    return native_environment(LD_PRELOAD=preload(), MEMSHIM_MODE="track", MEMSHIM_REPORT=report, **more)
+    return native_environment(**{"LD_PRELOAD": preload(), "MEMSHIM_MODE": "pool", "MEMSHIM_REPORT": report, **more})

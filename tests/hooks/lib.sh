@@ -59,7 +59,7 @@ native() {
 # shimmed PROGRAM...: the same with memshim before it and before nothing else; the report goes to $report.
 shimmed() {
     rm -f "$report"
-    timeout -k 2 "${LIMIT-30}" env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" MEMSHIM_MODE=track \
+    timeout -k 2 "${LIMIT-30}" env LD_LIBRARY_PATH="${SIM_PATH-$TEST_SIM}" MEMSHIM_MODE="${MODE-pool}" \
         MEMSHIM_REPORT="${REPORT-$report}" LD_PRELOAD="${PRELOAD-$preload}" "$@"
 }
 

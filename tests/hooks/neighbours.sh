@@ -4,6 +4,7 @@
 
 plan 23
 SIM_PATH=$here/plain
+export WITH_POOL=1
 exports=$(nm -D --defined-only "$TEST_LIB" | awk '{print $3}')
 
 try "memshim exports no unwinder" sh -c '! echo "$1" | grep -E "^_Unwind|^__register_frame|^unw_|^__gcc_personality"' sh "$exports"

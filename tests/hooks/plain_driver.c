@@ -15,7 +15,8 @@
 
 static atomic_ullong next_address = 0x700000000000;
 static atomic_int live;
-static char context_object;
+static char context_object, event_object;
+static atomic_ullong sizes[1 << 16]; /* of the latest allocations */
 
 int plain_driver_live(void);
 
@@ -74,6 +75,50 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+static atomic_ullong *size_of(CUdeviceptr p)
+{
+    return &sizes[(p >> 9) % (sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p)
+{
+    *base = p;
+    *bytes = *size_of(p);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = *total = (size_t)1 << 40;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    (void)flags;
+    *event = (CUevent)&event_object;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event)
+{
+    (void)context;
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
 {
     if (bytes == 0xcace1)
@@ -82,7 +127,9 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes >= (size_t)1 << 40)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *p = atomic_fetch_add(&next_address, (bytes + 511) & ~(size_t)511);
+    size_t unit = bytes < (size_t)1 << 20 ? 512 : (size_t)2 << 20; /* what is large is aligned, as on hardware */
+    *p = (atomic_fetch_add(&next_address, ((bytes + 511) & ~(size_t)511) + unit - 512) + unit - 1) & -unit;
+    *size_of(*p) = bytes;
     live++;
     return CUDA_SUCCESS;
 }

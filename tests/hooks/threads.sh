@@ -2,9 +2,11 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 24
+plan 28
 SIM_PATH=$here/plain
 REPORT=$TEST_TMP/%p.json
+# The pool stands between the program and the driver here; at the end, the same where every call ends in the driver.
+export WITH_POOL=1
 # A child of fork has threads that LeakSanitizer cannot find, and a cancelled thread leaks what it held.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
@@ -61,10 +63,6 @@ report "of its own calls" 'apis["cuMemAlloc_v2"]["calls"] == 21 and live == 7 <<
 clean
 both "threads cancelled at cancellation points" "$here/threads" cancel-deferred
 clean
-both "threads cancelled inside the driver" "$here/threads" cancel-inside
-only_report
-report "what they did last is recorded" 'live == 10 * 3072 and apis["cuMemAlloc_v2"]["calls"] == 21'
-clean
 [ -n "$no_luck" ] || cancelled_anywhere
 both "the program's cancellation state is kept" "$here/threads" cancel-state
 clean
@@ -82,6 +80,22 @@ both "errno is the program's and the driver's" "$here/threads" errno
 clean
 both "a thread with a small stack" "$here/threads" small-stack
 clean
+unset WITH_POOL
+MODE=track
+both "followed: 10,000 short-lived threads" "$here/threads" many-threads
+clean
+both "followed: threads cancelled inside the driver" "$here/threads" cancel-inside
+only_report
+report "what they did last is recorded" 'live == 10 * 3072 and apis["cuMemAlloc_v2"]["calls"] == 21'
+clean
+both "followed: a profiler's signal handler that allocates" "$here/threads" signals
+only_report
+report "followed: nothing is left over" 'live == 0'
+clean
+both "followed: errno is the program's and the driver's" "$here/threads" errno
+clean
+MODE=pool
+export WITH_POOL=1
 REPORT=/proc/nowhere/report.json
 shimmed "$here/threads" errno >"$TEST_TMP/shimmed" 2>"$TEST_TMP/err"
 check "a report that cannot be written does not change the program's status" $?

@@ -1,0 +1,171 @@
+/* answer.c - see answer.h. Runs in the program's threads, inside a section around each question to the pool; the vendor is called with
+ * the guard closed. No lock of its own, no allocation. */
+#include "hooks/answer.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/serve.h"
+#include "pool/pool.h"
+
+/* Numbers of ours and of the vendor's never meet. */
+#define OWN_BUFFER_ID (UINT64_C(1) << 62)
+
+static bool may_answer(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+
+/* Whether the address is ours; `*found_p` says whether a live block lies there. */
+static bool look(uint64_t address, struct ms_pool_block *block_p, bool *found_p)
+{
+    bool ours = ms_pool_find(address, block_p);
+
+    *found_p = ours && address - block_p->address < block_p->requested; /* what was granted beyond that is nobody's */
+    return ours || ms_pool_owns(address);
+}
+
+typedef CUresult (*range_func_t)(CUdeviceptr *, size_t *, CUdeviceptr);
+
+bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct ms_section section;
+    struct ms_pool_block block;
+    CUdeviceptr base;
+    size_t bytes;
+    bool ours, found;
+
+    if (!may_answer())
+        return false;
+    ms_section_enter(&section);
+    ours = look(args->key, &block, &found);
+    if (ours) {
+        *status_p = (int)((range_func_t)target->real)(&base, &bytes, found ? args->key : MS_NOWHERE);
+        if (*status_p == 0 && args->out)
+            *(CUdeviceptr *)(uintptr_t)args->out = block.address;
+        if (*status_p == 0 && args->pitch)
+            *(size_t *)(uintptr_t)args->pitch = block.requested;
+    }
+    ms_section_leave(&section);
+    return ours;
+}
+
+/* What is the block's own replaces what the vendor said. */
+static void put_own(const struct ms_pool_block *block, int attribute, void *data)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        *(unsigned long long *)data = OWN_BUFFER_ID | block->id;
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        *(CUdeviceptr *)data = block->address;
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        *(size_t *)data = block->requested;
+        break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: /* the vendor's is that of the whole segment, and of those who were here before */
+        *(unsigned char *)data = ms_memops_get(block->id);
+        break;
+    default:
+        break;
+    }
+}
+
+typedef CUresult (*attribute_func_t)(void *, CUpointer_attribute, CUdeviceptr);
+
+bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    void *data = (void *)(uintptr_t)args->out;
+    struct ms_section section;
+    struct ms_pool_block block;
+    bool ours, found;
+
+    if (!may_answer())
+        return false;
+    ms_section_enter(&section);
+    ours = look(args->key, &block, &found);
+    if (ours) {
+        *status_p = (int)((attribute_func_t)target->real)(data, (CUpointer_attribute)args->flags, found ? args->key : MS_NOWHERE);
+        if (*status_p == 0 && found)
+            put_own(&block, (int)args->flags, data);
+    }
+    ms_section_leave(&section);
+    return ours;
+}
+
+typedef CUresult (*attributes_func_t)(unsigned int, CUpointer_attribute *, void **, CUdeviceptr);
+
+bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    CUpointer_attribute *attributes = (CUpointer_attribute *)(uintptr_t)args->given;
+    void **data = (void **)(uintptr_t)args->out;
+    struct ms_section section;
+    struct ms_pool_block block;
+    bool ours, found;
+
+    if (!may_answer())
+        return false;
+    ms_section_enter(&section);
+    ours = look(args->key, &block, &found);
+    if (ours) {
+        *status_p = (int)((attributes_func_t)target->real)((unsigned int)args->bytes, attributes, data,
+                                                            found ? args->key : MS_NOWHERE);
+        for (unsigned i = 0; i < args->bytes && *status_p == 0 && found; i++)
+            put_own(&block, (int)attributes[i], data[i]);
+    }
+    ms_section_leave(&section);
+    return ours;
+}
+
+typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUdeviceptr);
+
+/* The vendor sets it for the whole segment, which costs the neighbours time and nothing else. */
+bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct ms_section section;
+    struct ms_pool_block block;
+    bool ours, found;
+
+    if (!may_answer())
+        return false;
+    ms_section_enter(&section);
+    ours = look(args->key, &block, &found);
+    if (ours) {
+        *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags,
+                                                               found ? args->key : MS_NOWHERE);
+        if (*status_p == 0 && found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+            ms_memops_set(block.id, *(const unsigned int *)args->out != 0);
+    }
+    ms_section_leave(&section);
+    return ours;
+}
+
+typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
+
+/* Free is what the driver has, and what we could give back; no more than MEMSHIM_LIMIT leaves. */
+bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
+    struct ms_section section;
+    uint64_t context, own, room;
+    int device;
+
+    if (!free_p || !total_p || !may_answer() || ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
+        return false;
+    ms_section_enter(&section);
+    device = ms_gpu_current(target->gpu, &context);
+    *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
+    if (*status_p == 0 && device >= 0) {
+        own = *free_p + ms_pool_reclaimable(device);
+        room = ms_pool_room(device);
+        own = own < room ? own : room;
+        *free_p = own < *total_p ? own : *total_p;
+    }
+    ms_section_leave(&section);
+    return true;
+}

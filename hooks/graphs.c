@@ -1,0 +1,108 @@
+/* graphs.c - the graphs that exist; see watch.h.
+ *
+ * Owns a hash table of handles, in chunks of the arena that are used again; one lock (MS_RANK_OBJECT), under which nobody is called. */
+#include "hooks/watch.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lock.h"
+#include "pool/pool.h"
+
+#define BUCKETS 256
+#define CHUNK   128
+
+struct graph {
+    struct graph *next;
+    uint64_t handle, context;
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct graph *graphs[BUCKETS], *spare;
+
+static struct graph **bucket_of(uint64_t handle)
+{
+    return &graphs[(handle * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
+}
+
+static struct graph *take(void)
+{
+    struct graph *graph;
+
+    if (!spare) {
+        struct graph *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            chunk[i].next = spare;
+            spare = &chunk[i];
+        }
+    }
+    graph = spare;
+    if (graph)
+        spare = graph->next;
+    return graph;
+}
+
+void ms_graph_made(uint64_t handle, uint64_t context)
+{
+    struct graph **bucket = bucket_of(handle), *graph;
+    bool is_new;
+
+    ms_lock(&lock);
+    for (graph = *bucket; graph && graph->handle != handle; graph = graph->next)
+        ;
+    is_new = !graph && (graph = take()) != NULL;
+    if (is_new) {
+        *graph = (struct graph){.next = *bucket, .handle = handle, .context = context};
+        *bucket = graph;
+    }
+    ms_unlock(&lock);
+    if (is_new)
+        ms_pool_graph_alive(context, 1);
+}
+
+uint64_t ms_graph_ended(uint64_t handle)
+{
+    uint64_t context = 0;
+
+    ms_lock(&lock);
+    for (struct graph **link = bucket_of(handle); *link; link = &(*link)->next) {
+        struct graph *graph = *link;
+        if (graph->handle != handle)
+            continue;
+        context = graph->context;
+        *link = graph->next;
+        graph->next = spare;
+        spare = graph;
+        break;
+    }
+    ms_unlock(&lock);
+    if (context)
+        ms_pool_graph_alive(context, -1);
+    return context;
+}
+
+/* Its heap is gone, and with it what it counted. Handles of graphs may come back. */
+void ms_graphs_context_ended(uint64_t context)
+{
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct graph **link = &graphs[b]; *link;) {
+            struct graph *graph = *link;
+            if (graph->context != context) {
+                link = &graph->next;
+                continue;
+            }
+            *link = graph->next;
+            graph->next = spare;
+            spare = graph;
+        }
+    }
+    ms_unlock(&lock);
+}
+
+void ms_graphs_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(graphs, 0, sizeof(graphs));
+    spare = NULL;
+}

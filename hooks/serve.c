@@ -1,0 +1,265 @@
+/* serve.c - a request and a free that the pool answers.
+ *
+ * Runs in the program's threads, inside a section. No lock of its own, no allocation. The way of a hit: the section, the driver's answer
+ * to "which context?", the pool, the record. A call nested in a runtime's hook is recorded under that hook's name and stack. */
+#include "hooks/serve.h"
+
+#include <stdatomic.h>
+
+#include "base/options.h"
+#include "gpu/gpu.h"
+#include "hooks/answer.h"
+#include "hooks/init.h"
+#include "pool/pool.h"
+
+static _Atomic uint64_t dropped_frees;
+
+uint64_t ms_serve_dropped_frees(void)
+{
+    return atomic_load(&dropped_frees);
+}
+
+/* Not for calls of memshim's own, nor for those that the driver makes inside another. */
+static bool is_ours_to_serve(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+
+/* Inside a runtime's hook cancellation is deferred already. */
+static void enter(struct ms_section *section, const struct ms_call *outer)
+{
+    if (outer) {
+        ms_section_enter_nested(section);
+    } else {
+        ms_section_enter_brief(section);
+        ms_ledger_touch();
+    }
+}
+
+static void leave(struct ms_section *section, const struct ms_call *outer)
+{
+    if (outer)
+        ms_section_leave_nested(section);
+    else
+        ms_section_leave_brief(section);
+}
+
+/* The program has its answer: count the call, which is the outermost frame's if there is one. */
+static void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
+{
+    if (!outer) {
+        ms_ledger_call((uint16_t)row, status == 0, true, bytes);
+    } else {
+        outer->served = true;
+        outer->bytes += bytes;
+    }
+}
+
+struct request {
+    unsigned row;
+    const struct ms_gpu *gpu;
+    const void *frame, *caller;
+    uint64_t requested; /* by the program; `bytes` is what the vendor would be asked for */
+    uint64_t bytes;
+};
+
+static ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
+{
+    if (outer)
+        return ms_call_stack(outer, request->bytes);
+    if (ms_stack_sampling() && !ms_stack_sampled(request->bytes))
+        return 0;
+    return ms_stack_capture(request->frame, request->caller);
+}
+
+static void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
+{
+    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
+                                   .requested = request->requested, .context = given->context, .thread = ms_thread_id(),
+                                   .kind = MS_KIND_DEVICE, .device = (int16_t)given->device,
+                                   .api = outer ? outer->row : (uint16_t)request->row, .stack = stack_of(request, outer)};
+
+    ms_pool_set_ticket(given, ms_ledger_serve(&block));
+}
+
+static void refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
+{
+    struct ms_oom_view view;
+    ms_stack_id stack;
+
+    ms_serve_status(context, status);
+    if (status != CUDA_ERROR_OUT_OF_MEMORY)
+        return;
+    view = ms_serve_oom_view(request->gpu, device, request->bytes);
+    stack = outer ? outer->stack : 0;
+    if (!stack)
+        stack = outer ? ms_stack_capture(outer->frame, outer->caller) : ms_stack_capture(request->frame, request->caller);
+    ms_ledger_oom(outer ? outer->row : (uint16_t)request->row, device, request->bytes, stack, &view);
+}
+
+/* Under MEMSHIM_FREE=strict a capture forbids what it forbids natively: there the driver decides. */
+static bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, int *device_p)
+{
+    *device_p = ms_gpu_current(gpu, context_p);
+    return *context_p && *device_p >= 0 && ms_serve_context(gpu, *context_p, *device_p);
+}
+
+static bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context, int device, uint64_t *out,
+                     int *status_p)
+{
+    struct ms_pool_block given;
+
+    switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
+    case MS_POOL_SERVED:
+        record(request, outer, &given);
+        count(outer, request->row, 0, request->bytes);
+        *out = given.address;
+        *status_p = 0;
+        return true;
+    case MS_POOL_REFUSED:
+        refuse(request, outer, context, device, *status_p);
+        count(outer, request->row, *status_p, 0);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t *out,
+                    uint64_t bytes, int *status_p)
+{
+    const struct request request = {row, target->gpu, frame, caller, bytes, bytes};
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_section section;
+    uint64_t context;
+    bool served;
+    int device;
+
+    if (!out || !bytes || (outer && ms_thread.recording) || !is_ours_to_serve())
+        return false;
+    enter(&section, outer);
+    served = is_served(target->gpu, &context, &device) && ask_pool(&request, outer, context, device, out, status_p);
+    leave(&section, outer);
+    return served;
+}
+
+bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args, int *status_p)
+{
+    struct request request = {row, target->gpu, frame, caller, args->bytes, 0};
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    uint64_t context, multiple, pitch, *out = (uint64_t *)(uintptr_t)args->out;
+    struct ms_section section;
+    bool served = false;
+    int device;
+
+    if (!out || !args->pitch || !args->width || !args->height || args->width > UINT64_MAX / 4 ||
+        (outer && ms_thread.recording) || !is_ours_to_serve())
+        return false;
+    enter(&section, outer);
+    if (is_served(target->gpu, &context, &device) &&
+        (multiple = ms_serve_pitch(target->gpu, context, (unsigned)args->flags)) != 0) {
+        pitch = (args->width + multiple - 1) / multiple * multiple;
+        if (!__builtin_mul_overflow(pitch, args->height, &request.bytes))
+            served = ask_pool(&request, outer, context, device, out, status_p);
+        if (served && *status_p == 0)
+            *(uint64_t *)(uintptr_t)args->pitch = pitch;
+    }
+    leave(&section, outer);
+    return served;
+}
+
+/* A handler that interrupted memshim's own code, in which the pool's locks may be held: the block is lost to the program, which the
+ * report says. The vendor must not see the address: it would free memory that others live in. */
+static bool drop(uint64_t address, int *status_p)
+{
+    if (!ms_pool_owns(address))
+        return false;
+    atomic_fetch_add_explicit(&dropped_frees, 1, memory_order_relaxed);
+    *status_p = 0;
+    return true;
+}
+
+/* From here on the block is nobody's: the record forgets it before the pool can hand it out again. */
+static int free_served(struct ms_pool_block *block)
+{
+    int status;
+
+    ms_ledger_unserve(block->ticket, block->address, NULL);
+    status = ms_pool_free_end(block);
+    if (status != 0)
+        ms_serve_status(block->context, status);
+    return status;
+}
+
+/* Whether the vendor would refuse this call whatever the address: without a context or with a dead one, in a host function, in a capture
+ * that forbids it. It is asked to free nothing. */
+static bool is_refused(const struct ms_target *target, int *status_p)
+{
+    *status_p = (int)((CUresult(*)(CUdeviceptr))target->real)(MS_NOWHERE);
+    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Where the vendor might refuse: the runtime has seen to it that there is a context, and only `strict` minds captures. */
+static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer)
+{
+    bool strict = ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
+    uint64_t context;
+    int device;
+
+    if (outer && !strict)
+        return false;
+    device = ms_gpu_current(target->gpu, &context);
+    return !context || device < 0 || (strict && ms_serve_captures(context) > 0);
+}
+
+static bool free_begin(const struct ms_target *target, const struct ms_call *outer, uint64_t address,
+                       struct ms_pool_block *block_p, int *status_p, enum ms_pool_verdict *verdict_p)
+{
+    if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target, status_p))
+        *verdict_p = MS_POOL_REFUSED;
+    else
+        *verdict_p = ms_pool_free_begin(address, block_p, status_p);
+    return *verdict_p != MS_POOL_PASSED;
+}
+
+bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t address, int *status_p)
+{
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    enum ms_pool_verdict verdict;
+    struct ms_section section;
+    struct ms_pool_block block;
+    bool served;
+
+    if (!address || !is_ours_to_serve())
+        return address && ms_thread.depth > 0 && drop(address, status_p);
+    enter(&section, outer);
+    served = free_begin(target, outer, address, &block, status_p, &verdict);
+    if (verdict == MS_POOL_SERVED)
+        *status_p = free_served(&block);
+    if (served)
+        count(outer, row, *status_p, 0);
+    leave(&section, outer);
+    return served;
+}
+
+bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream, int *status_p)
+{
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_section section;
+    struct ms_pool_block block;
+
+    if (!address || !is_ours_to_serve())
+        return address && ms_thread.depth > 0 && drop(address, status_p);
+    if (!ms_pool_owns(address))
+        return false;
+    enter(&section, outer);
+    *status_p = CUDA_ERROR_INVALID_VALUE;
+    if (ms_pool_find(address, &block) && block.address == address)
+        *status_p = ms_serve_order_after(target->gpu, stream, block.context);
+    if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED)
+        *status_p = free_served(&block);
+    count(outer, row, *status_p, 0);
+    leave(&section, outer);
+    return true;
+}

@@ -1,0 +1,105 @@
+/* serve.h - calls that are answered from memshim's own pool (src/pool) instead of by the vendor.
+ *
+ * Floor 3. A driver hook whose row is SERVED asks here first, before anything is set up for the vendor's call: so a hit costs neither a
+ * call frame nor a second lookup. The answer is `true` with a status for the program, or `false`: then the vendor answers the call as
+ * it stands, and it is followed. Whatever the vendor would refuse is passed, so that the refusal is its own.
+ *
+ * serve.c is the way of a request and of a free; serve_context.c knows which contexts are served; serve_policy.c is the pool's beginning,
+ * its policy, and what it tells; serve_async.c is a free in stream order; serve_oom.c says why there was no memory. */
+#ifndef MS_HOOKS_SERVE_H
+#define MS_HOOKS_SERVE_H
+
+#include "hooks/dispatch.h"
+#include "ledger/pools.h"
+
+/* serve_policy.c */
+
+/** Whether anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
+extern _Atomic bool ms_serve_on;
+/** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
+void ms_serve_start(bool again);
+/** The figures and the map of the pool as they are now, into the record: before the report is written. */
+void ms_serve_finish(void);
+/** The program waited: a good moment for the figures of the pool to be as they are, now and then. */
+void ms_serve_refresh(void);
+/** Whether what can be exported to another process must be an allocation of the vendor's: MEMSHIM_IPC, and what is loaded. */
+bool ms_serve_ipc_native(void);
+/** Which tool that looks for memory errors, or is injected by the driver, is at work: NULL if none. */
+const char *ms_serve_tool(void);
+
+/* serve_context.c */
+
+/** Whether this context is served. The first call for a context checks that the driver does what the pool builds on. Inside a section. */
+bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);
+/** The driver's rule for pitched rows in this context: a row takes the next multiple. 0 if it is not that simple, or not known yet. */
+uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t context, unsigned element_bytes);
+/** This context shares another's memory: not served. */
+void ms_serve_context_foreign(uint64_t context);
+/** Around the end of a context. */
+void ms_serve_context_ending(uint64_t context);
+void ms_serve_context_ended(uint64_t context, bool dead);
+/** A call in this context returned `status`: after an error that stays, it is not served any more. */
+void ms_serve_status(uint64_t context, int status);
+/** Captures that are open in the context. */
+int ms_serve_captures(uint64_t context);
+void ms_serve_capture(uint64_t context, int change);
+void ms_serve_contexts_reset(void);
+
+/* serve_oom.c */
+
+/** What the pool and the driver know about a lack of `bytes` on the device. */
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes);
+
+/* serve.c: what the wrappers ask. */
+
+bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t *out,
+                    uint64_t bytes, int *status_p);
+bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args, int *status_p);
+bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t address, int *status_p);
+bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream, int *status_p);
+/** Frees that came while this thread was inside memshim's own code (a signal handler's), and had to be dropped. */
+uint64_t ms_serve_dropped_frees(void);
+
+/* serve_async.c: work that is in `stream` now is over before the pool's next fence of `context` is. Returns a status for the program. */
+int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);
+void ms_serve_async_context_ended(uint64_t context);
+void ms_serve_async_reset(void);
+
+static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                    const struct ms_args *args, int *status_p)
+{
+    (void)row, (void)target, (void)frame, (void)caller, (void)args, (void)status_p;
+    return false;
+}
+
+#define ms_serve_NAME_ALLOC ms_serve_nothing
+#define ms_serve_NAME       ms_serve_nothing
+
+static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                  const struct ms_args *args, int *status_p)
+{
+    return ms_serve_alloc(row, target, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes, status_p);
+}
+
+static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                  const struct ms_args *args, int *status_p)
+{
+    return ms_serve_alloc_pitch(row, target, frame, caller, args, status_p);
+}
+
+static inline bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                 const struct ms_args *args, int *status_p)
+{
+    (void)frame, (void)caller;
+    return ms_serve_free(row, target, args->key, status_p);
+}
+
+static inline bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                       const struct ms_args *args, int *status_p)
+{
+    (void)frame, (void)caller;
+    return ms_serve_free_async(row, target, args->key, args->stream, status_p);
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* serve_async.c - a block of the pool that the program frees in the order of a stream.
+ *
+ * The pool's fence covers a context: whatever its own streams were given before the free. A stream of another context is joined to
+ * it by an event that a stream of ours in the block's context waits for, on the device; the host waits for nothing. Owns those streams,
+ * one per context, under a lock that is never held across a vendor call. */
+#include "hooks/serve.h"
+
+#include <stdatomic.h>
+
+#include "gpu/gpu.h"
+#include "base/lock.h"
+
+#define LEGACY_STREAM     1u
+#define PER_THREAD_STREAM 2u
+#define JOINERS           16
+
+static struct joiner {
+    uint64_t context;
+    CUstream stream;
+} joiners[JOINERS];
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
+
+static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
+{
+    CUcontext context = NULL;
+    uint64_t current;
+
+    ms_gpu_current(gpu, &current);
+    if (stream <= PER_THREAD_STREAM)
+        return current;
+    if (!gpu->stream_get_ctx || gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
+        return 0;
+    return (uintptr_t)context;
+}
+
+static bool is_capturing(const struct ms_gpu *gpu, uint64_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    return gpu->stream_is_capturing && stream != LEGACY_STREAM && stream != 0 &&
+           gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static struct joiner *find(uint64_t context)
+{
+    for (unsigned i = 0; i < JOINERS; i++) {
+        if (joiners[i].context == context)
+            return &joiners[i];
+    }
+    return NULL;
+}
+
+/* The stream of ours in this context, which is current. */
+static CUstream joiner_of(const struct ms_gpu *gpu, uint64_t context)
+{
+    CUstream stream = NULL;
+    struct joiner *joiner;
+
+    ms_lock(&lock);
+    joiner = find(context);
+    stream = joiner ? joiner->stream : NULL;
+    ms_unlock(&lock);
+    if (stream || !gpu->stream_create || gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        return stream;
+    ms_lock(&lock);
+    joiner = find(context);
+    if (!joiner && (joiner = find(0)) != NULL) /* none is left: this one stays without a row */
+        *joiner = (struct joiner){context, stream};
+    ms_unlock(&lock);
+    return stream;
+}
+
+static bool join(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
+{
+    CUevent event = NULL;
+    CUstream ours;
+    CUcontext before;
+    bool joined = false;
+
+    if (gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return false;
+    if (gpu->event_record(event, (CUstream)(uintptr_t)stream) == CUDA_SUCCESS &&
+        gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS) {
+        ours = joiner_of(gpu, context);
+        joined = ours && gpu->stream_wait_event(ours, event, 0) == CUDA_SUCCESS;
+        gpu->ctx_pop(&before);
+    }
+    gpu->event_destroy(event);
+    return joined;
+}
+
+int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
+{
+    uint64_t other = context_of(gpu, stream);
+
+    if (!other)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (is_capturing(gpu, stream)) /* a graph frees only what a graph has allocated */
+        return CUDA_ERROR_INVALID_VALUE;
+    if (other == context)
+        return CUDA_SUCCESS;
+    if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop ||
+        !gpu->stream_wait_event || !join(gpu, stream, context))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+void ms_serve_async_context_ended(uint64_t context)
+{
+    struct joiner *joiner;
+
+    ms_lock(&lock);
+    joiner = context ? find(context) : NULL;
+    if (joiner)
+        *joiner = (struct joiner){0, NULL};
+    ms_unlock(&lock);
+}
+
+void ms_serve_async_reset(void)
+{
+    ms_lock_reset(&lock);
+    for (unsigned i = 0; i < JOINERS; i++)
+        joiners[i] = (struct joiner){0, NULL};
+}

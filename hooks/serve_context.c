@@ -1,0 +1,297 @@
+/* serve_context.c - which contexts are served, and what is known of each.
+ *
+ * Owns a small table of contexts, read without a lock: an entry's handle is written last, and taken back first. Entries are made under
+ * one lock (MS_RANK_DEVICE), never held across a vendor call. What cannot be checked is not served: the call is followed then. */
+#include "hooks/serve.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "hooks/init.h"
+#include "hooks/watch.h"
+#include "pool/pool.h"
+
+#define CONTEXTS 64 /* power of two; a process with more has the rest followed */
+#define IDLE_WAIT_NS 200000
+#define PER_THREAD_STREAM 2u
+
+enum state { UNCHECKED, CHECKING, SERVED, REFUSED };
+
+static struct context {
+    _Atomic uint64_t handle;
+    _Atomic int state;
+    _Atomic int captures;
+    _Atomic int pitch_state;
+    _Atomic uint64_t pitch;
+} contexts[CONTEXTS];
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
+
+static unsigned slot_of(uint64_t handle)
+{
+    return (unsigned)((handle >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
+}
+
+/* Entries are never moved, so a gap left by a context that ended does not end the search. */
+static struct context *find(uint64_t handle)
+{
+    unsigned first = slot_of(handle);
+
+    for (unsigned i = 0; i < CONTEXTS; i++) {
+        struct context *c = &contexts[(first + i) % CONTEXTS];
+        if (atomic_load_explicit(&c->handle, memory_order_acquire) == handle)
+            return c;
+    }
+    return NULL;
+}
+
+static struct context *find_or_make(uint64_t handle)
+{
+    struct context *found = find(handle);
+    unsigned first = slot_of(handle);
+
+    if (found)
+        return found;
+    ms_lock(&lock);
+    found = find(handle);
+    for (unsigned i = 0; i < CONTEXTS && !found; i++) {
+        struct context *c = &contexts[(first + i) % CONTEXTS];
+        if (atomic_load_explicit(&c->handle, memory_order_relaxed) != 0)
+            continue;
+        atomic_store(&c->state, UNCHECKED);
+        atomic_store(&c->captures, 0);
+        atomic_store(&c->pitch_state, UNCHECKED);
+        atomic_store(&c->pitch, 0);
+        atomic_store_explicit(&c->handle, handle, memory_order_release);
+        found = c;
+    }
+    ms_unlock(&lock);
+    return found;
+}
+
+/* One line for all contexts in which it is the same. */
+static int refuse(const char *why, int status)
+{
+    ms_diagnostic(MS_LOG_WARN, "pool", "going on as with MEMSHIM_MODE=track: %s (status %d)", why, status);
+    return REFUSED;
+}
+
+/* An error that has nothing to do with the context: next time may be better. */
+static bool is_passing(int status)
+{
+    return status == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Nothing is under way in the context: then a free of the vendor's waits for nothing. False if that cannot be told, or within the time
+ * in which a device without work says so. */
+static bool is_idle(const struct ms_gpu *gpu, uint64_t handle)
+{
+    uint64_t until_ns = ms_clock_ns() + IDLE_WAIT_NS;
+    CUevent event = NULL;
+    bool idle = false;
+
+    if (!gpu->ctx_record_event || !gpu->event_create || !gpu->event_query || !gpu->event_destroy ||
+        gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return false;
+    if (gpu->ctx_record_event((CUcontext)(uintptr_t)handle, event) == CUDA_SUCCESS) {
+        do
+            idle = gpu->event_query(event) == CUDA_SUCCESS;
+        while (!idle && ms_clock_ns() < until_ns);
+    }
+    gpu->event_destroy(event);
+    return idle;
+}
+
+/* One allocation, the range it lies in, and its free. */
+static int self_check(const struct ms_gpu *gpu, struct context *c)
+{
+    CUdeviceptr p = 0, base = 0;
+    size_t bytes = 0;
+    int status;
+
+    if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range)
+        return refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
+    status = (int)gpu->mem_alloc(&p, 512);
+    if (is_passing(status))
+        return UNCHECKED;
+    if (status != 0 || p == 0 || p % 256 != 0 || p >> 48)
+        return refuse("the driver's allocation of 512 bytes went otherwise than known", status);
+    status = (int)gpu->address_range(&base, &bytes, p);
+    if (status != 0 || base != p || bytes < 512)
+        return refuse("the driver says otherwise than known where an allocation begins and ends", status);
+    if (!is_idle(gpu, atomic_load(&c->handle))) /* its free could wait for work that never ends: these bytes stay */
+        return SERVED;
+    status = (int)gpu->mem_free(p);
+    return status == 0 ? SERVED : refuse("the driver's free went otherwise than known", status);
+}
+
+/* The thread that comes first checks; others are followed meanwhile. */
+static bool check(const struct ms_gpu *gpu, struct context *c)
+{
+    int unchecked = UNCHECKED, state;
+    const char *tool;
+
+    if (atomic_load(&c->captures) > 0 || !atomic_compare_exchange_strong(&c->state, &unchecked, CHECKING))
+        return false;
+    if ((tool = ms_serve_tool()) != NULL) {
+        ms_diagnostic(MS_LOG_WARN, "pool", "nothing is served while %s is at work: a pool would hide what it looks for", tool);
+        state = REFUSED;
+    } else {
+        state = self_check(gpu, c);
+    }
+    /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free has to wait. */
+    if (state == SERVED && !gpu->ctx_record_event)
+        ms_pool_stream_born(atomic_load(&c->handle), PER_THREAD_STREAM, false);
+    atomic_store(&c->state, state);
+    return state == SERVED;
+}
+
+bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
+{
+    struct context *c = find(handle);
+    int state;
+
+    if (MS_UNLIKELY(!c) && !(c = find_or_make(handle)))
+        return false;
+    state = atomic_load_explicit(&c->state, memory_order_acquire);
+    if (MS_UNLIKELY(state == UNCHECKED)) {
+        ms_call_describe_device(gpu, device);
+        return check(gpu, c);
+    }
+    if (state != SERVED)
+        return false;
+    /* What a capture forbids natively it forbids under `strict` too: the driver decides. */
+    return MS_LIKELY(atomic_load_explicit(&c->captures, memory_order_relaxed) == 0) ||
+           ms_option_int(MS_OPT_FREE) != MS_FREE_STRICT;
+}
+
+/* One pitched row of `width` bytes: its pitch, 0 if the driver refuses. */
+static uint64_t try_pitch(const struct ms_gpu *gpu, uint64_t width, unsigned element_bytes)
+{
+    CUdeviceptr p = 0;
+    size_t pitch = 0;
+
+    if (gpu->mem_alloc_pitch(&p, &pitch, width, 1, element_bytes) != CUDA_SUCCESS)
+        return 0;
+    gpu->mem_free(p);
+    return pitch;
+}
+
+/* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice that. */
+static void learn_pitch(const struct ms_gpu *gpu, struct context *c)
+{
+    uint64_t multiple, twice;
+    int unchecked = UNCHECKED, state = UNCHECKED;
+
+    if (atomic_load(&c->captures) > 0 || !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, CHECKING))
+        return;
+    if (gpu->mem_alloc_pitch && is_idle(gpu, atomic_load(&c->handle))) {
+        multiple = try_pitch(gpu, 1, 4);
+        twice = multiple ? try_pitch(gpu, 2 * multiple + 1, 4) : 0;
+        state = twice == 3 * multiple ? SERVED : REFUSED;
+        if (!multiple || !twice)
+            state = UNCHECKED;
+        atomic_store(&c->pitch, state == SERVED ? multiple : 0);
+    }
+    atomic_store_explicit(&c->pitch_state, state, memory_order_release);
+}
+
+uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, unsigned element_bytes)
+{
+    struct context *c = find(handle);
+
+    if (!c || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+        return 0;
+    if (atomic_load_explicit(&c->pitch_state, memory_order_acquire) == UNCHECKED)
+        learn_pitch(gpu, c);
+    return atomic_load_explicit(&c->pitch_state, memory_order_acquire) == SERVED ? atomic_load(&c->pitch) : 0;
+}
+
+void ms_serve_context_foreign(uint64_t handle)
+{
+    struct context *c = handle ? find_or_make(handle) : NULL;
+
+    if (c)
+        atomic_store(&c->state, REFUSED);
+}
+
+void ms_serve_context_ending(uint64_t handle)
+{
+    if (handle && find(handle))
+        ms_pool_context_ending(handle);
+}
+
+void ms_serve_context_ended(uint64_t handle, bool dead)
+{
+    struct context *c = handle ? find(handle) : NULL;
+
+    if (!c)
+        return;
+    ms_pool_context_ended(handle, dead);
+    if (!dead)
+        return;
+    ms_serve_async_context_ended(handle);
+    ms_graphs_context_ended(handle);
+    ms_lock(&lock);
+    atomic_store(&c->handle, 0);
+    ms_unlock(&lock);
+}
+
+/* Errors after which every call of the context answers the same: the device's work was ended in the middle. */
+static bool is_sticky(int status)
+{
+    switch (status) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void ms_serve_status(uint64_t handle, int status)
+{
+    struct context *c;
+    int served = SERVED;
+
+    if (MS_LIKELY(status == 0) || !is_sticky(status) || !handle || !(c = find(handle)))
+        return;
+    if (atomic_compare_exchange_strong(&c->state, &served, REFUSED)) {
+        ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays", status);
+        ms_pool_stand_down(handle, "its context shows an error that stays");
+    }
+}
+
+int ms_serve_captures(uint64_t handle)
+{
+    struct context *c = handle ? find(handle) : NULL;
+
+    return c ? atomic_load(&c->captures) : 0;
+}
+
+void ms_serve_capture(uint64_t handle, int change)
+{
+    struct context *c = handle ? find_or_make(handle) : NULL;
+
+    if (c)
+        atomic_fetch_add(&c->captures, change);
+}
+
+void ms_serve_contexts_reset(void)
+{
+    memset((void *)contexts, 0, sizeof(contexts));
+    ms_lock_reset(&lock);
+}

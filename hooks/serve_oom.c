@@ -1,0 +1,56 @@
+/* serve_oom.c - why there was no memory.
+ *
+ * Asks the pool and the driver; inside a section, with no lock held. The causes, the first that holds:
+ *   limit           MEMSHIM_LIMIT leaves less
+ *   capacity        the device could not hold it beside what is live, however that lay
+ *   limbo           what was freed and may still be in use would have been enough
+ *   fragmentation   what is free and idle would have been enough, in one piece
+ *   other_process   the rest is held by others */
+#include "hooks/serve.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "gpu/gpu.h"
+#include "pool/pool.h"
+
+static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total, uint64_t free_bytes,
+                                  uint64_t bytes)
+{
+    uint64_t idle = f->parts.cached + f->parts.stranded;
+
+    if (bytes > total || live > total - bytes)
+        return MS_OOM_CAPACITY;
+    if (free_bytes + idle < bytes && free_bytes + idle + f->parts.limbo >= bytes)
+        return MS_OOM_LIMBO;
+    if (free_bytes + idle >= bytes)
+        return MS_OOM_FRAGMENTATION;
+    return MS_OOM_OTHER_PROCESS;
+}
+
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    struct ms_oom_view view = {.cause = MS_OOM_UNKNOWN};
+    struct ms_pool_figures figures;
+    size_t free_bytes = 0, total = 0;
+
+    memset(&figures, 0, sizeof(figures));
+    if (device < 0)
+        return view;
+    if (atomic_load_explicit(&ms_serve_on, memory_order_relaxed)) {
+        ms_pool_figures(device, &figures);
+        view.reserved = figures.reserved_bytes;
+        view.limbo = figures.parts.limbo;
+        view.largest_free = figures.largest_free_bytes;
+        if (ms_pool_room(device) < bytes) {
+            view.cause = MS_OOM_LIMIT;
+            return view;
+        }
+    }
+    if (!gpu || !gpu->mem_get_info || gpu->mem_get_info(&free_bytes, &total) != CUDA_SUCCESS || total == 0)
+        return view;
+    if (free_bytes > view.largest_free)
+        view.largest_free = free_bytes;
+    view.cause = cause_of(&figures, ms_ledger_live(device), total, free_bytes, bytes);
+    return view;
+}

@@ -1,0 +1,242 @@
+/* serve_policy.c - the pool's beginning: MEMSHIM_* become its policy, and what it tells becomes part of the record.
+ *
+ * Owns the policy and the observer, which the pool reads from then on. The observer runs in the program's threads, inside a section, with
+ * no lock held; it takes the record's locks only. */
+#include "hooks/serve.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/objects.h"
+#include "base/options.h"
+#include "hooks/answer.h"
+#include "hooks/watch.h"
+#include "pool/pool.h"
+
+#define REFRESH_NS 10000000u
+
+_Atomic bool ms_serve_on;
+
+static uint64_t size_of(char option, uint64_t total_bytes)
+{
+    switch (option) {
+    case 'L':
+        return ms_option_size(MS_OPT_LIMIT, total_bytes);
+    case 'P':
+        return ms_option_size(MS_OPT_PREALLOC, total_bytes);
+    case 'K':
+        return ms_option_size(MS_OPT_KEEP, total_bytes);
+    default:
+        return ms_option_size(MS_OPT_SINGLE_MIN, total_bytes);
+    }
+}
+
+static struct ms_pool_policy policy = {.size_of = size_of};
+
+/* --- what the pool tells --- */
+
+static struct ms_parts parts_of(const struct ms_pool_parts *parts)
+{
+    return (struct ms_parts){.requested = parts->requested, .rounding = parts->rounding, .limbo = parts->limbo,
+                             .cached = parts->cached, .stranded = parts->stranded, .pinned = parts->pinned};
+}
+
+static void tell_figures(int device, const struct ms_pool_figures *f)
+{
+    const struct ms_pool_record record = {
+        .reserved_bytes = f->reserved_bytes, .peak_reserved_bytes = f->peak_reserved_bytes, .parts = parts_of(&f->parts),
+        .peak_parts = parts_of(&f->peak_parts),
+        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]}, .misses = f->misses,
+        .limbo_waits = f->limbo_waits, .trims = f->trims, .vendor_allocs = f->vendor_allocs, .vendor_frees = f->vendor_frees,
+        .fences = f->fences, .served_allocs = f->served_allocs, .served_frees = f->served_frees,
+        .largest_free_bytes = f->largest_free_bytes};
+
+    ms_ledger_pool(device, &record);
+}
+
+static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
+{
+    return (struct ms_segment_record){.address = segment->address, .bytes = segment->bytes, .context = segment->context,
+                                      .device = (int16_t)segment->device, .tier = (uint8_t)segment->tier,
+                                      .pinned = segment->pinned};
+}
+
+/* Looks at what is loaded when something may have been loaded since: a library that exports memory may come late. */
+static void look_at_neighbours(void)
+{
+    static _Atomic uint64_t looked_at;
+    uint64_t count = ms_object_count();
+
+    if (atomic_exchange_explicit(&looked_at, count + 1, memory_order_relaxed) != count + 1)
+        __atomic_store_n(&policy.export_whole, ms_serve_ipc_native(), __ATOMIC_RELAXED);
+}
+
+static void segment_added(const struct ms_pool_segment *segment)
+{
+    const struct ms_segment_record record = segment_of(segment);
+
+    ms_ledger_segment_added(&record);
+    look_at_neighbours();
+}
+
+static void segment_removed(const struct ms_pool_segment *segment)
+{
+    ms_ledger_segment_removed(segment->address);
+}
+
+static void note(const char *line)
+{
+    ms_diagnostic(MS_LOG_INFO, "pool", "%s", line);
+}
+
+static const struct ms_pool_observer observer = {
+    .segment_added = segment_added, .segment_removed = segment_removed, .figures = tell_figures, .note = note};
+
+/* --- what is loaded --- */
+
+struct search {
+    const char *const *prefixes;
+    const char *found;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    const char *slash = strrchr(info->dlpi_name ? info->dlpi_name : "", '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name ? info->dlpi_name : "";
+    struct search *search = arg;
+
+    (void)bytes;
+    for (const char *const *prefix = search->prefixes; *prefix && !search->found; prefix++) {
+        if (strncmp(name, *prefix, strlen(*prefix)) == 0)
+            search->found = *prefix;
+    }
+    return search->found != NULL;
+}
+
+static const char *loaded(const char *const *prefixes)
+{
+    struct search search = {prefixes, NULL};
+
+    ms_each_object(look_at, &search);
+    return search.found;
+}
+
+/* They export what cudaMalloc gave them with IPC handles, register it with network cards, and keep what they learned of an address. */
+bool ms_serve_ipc_native(void)
+{
+    static const char *const exporters[] = {"libmpi.so",   "libmpi_",    "libmpich.so", "libpsm2.so",
+                                            "libucp.so",   "libuct.so",  "libucs.so",   "libnvshmem",
+                                            "libfabric.so", NULL};
+
+    if (ms_option_int(MS_OPT_IPC) != MS_IPC_AUTO)
+        return ms_option_int(MS_OPT_IPC) == MS_IPC_NATIVE;
+    return loaded(exporters) != NULL;
+}
+
+/* The driver loads what CUDA_INJECTION64_PATH names; compute-sanitizer and the profilers come that way, or by preloading. cuda-gdb sets
+ * CUDA_MEMCHECK for the program whose accesses it checks. */
+const char *ms_serve_tool(void)
+{
+    static const char *const tools[] = {"libsanitizer-collection", "libsanitizer-public", "libInterceptorInjection",
+                                        "libTreeLauncher", "libcuda-injection", NULL};
+    const char *memcheck = secure_getenv("CUDA_MEMCHECK"), *injection = secure_getenv("CUDA_INJECTION64_PATH");
+
+    if (injection && *injection)
+        return "an injected tool (CUDA_INJECTION64_PATH)";
+    if (memcheck && *memcheck && strcmp(memcheck, "0") != 0)
+        return "a memory checker (CUDA_MEMCHECK)";
+    return loaded(tools);
+}
+
+/* --- beginning and end --- */
+
+static void read_policy(void)
+{
+    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_FENCE,
+                                    [MS_FREE_STRICT] = MS_POOL_STRICT, [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
+    static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
+                                    [MS_PACK_NONE] = MS_POOL_PACK_NONE};
+    int64_t poison = ms_option_int(MS_OPT_POISON);
+
+    policy.free_rule = rules[ms_option_int(MS_OPT_FREE)];
+    policy.pack = packs[ms_option_int(MS_OPT_PACK)];
+    policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
+    policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
+    policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
+    if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
+        ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is not there yet; going on with fence");
+    if (ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM)
+        ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_BACKING=vmm is not there yet; going on with malloc");
+}
+
+void ms_serve_start(bool again)
+{
+    bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
+
+    if (!on)
+        return;
+    if (again) {
+        ms_pool_reset();
+        ms_serve_contexts_reset();
+        ms_serve_async_reset();
+        ms_graphs_reset();
+        ms_memops_reset();
+    } else {
+        read_policy();
+        policy.export_whole = ms_serve_ipc_native();
+        ms_pool_init(&policy, &observer);
+    }
+    atomic_store_explicit(&ms_serve_on, true, memory_order_release);
+}
+
+void ms_serve_refresh(void)
+{
+    static _Atomic uint64_t latest_ns;
+    uint64_t now_ns = ms_clock_ns(), before_ns = atomic_load_explicit(&latest_ns, memory_order_relaxed);
+    struct ms_pool_figures figures;
+
+    if (now_ns - before_ns < REFRESH_NS || !atomic_compare_exchange_strong(&latest_ns, &before_ns, now_ns))
+        return;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (!ms_ledger_device_known(device))
+            continue;
+        ms_pool_figures(device, &figures);
+        if (figures.vendor_allocs)
+            tell_figures(device, &figures);
+    }
+}
+
+static void tell_piece(void *arg, const struct ms_pool_piece *piece)
+{
+    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE, [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
+                                     [MS_STATE_FREE] = MS_PIECE_FREE, [MS_STATE_PINNED] = MS_PIECE_PINNED};
+    const struct ms_segment_record segment = segment_of(piece->segment);
+    const struct ms_piece_record record = {.offset = piece->offset, .bytes = piece->bytes, .requested = piece->requested,
+                                           .ticket = piece->ticket, .state = states[piece->state]};
+
+    (void)arg;
+    ms_ledger_map_piece(&segment, &record);
+}
+
+void ms_serve_finish(void)
+{
+    struct ms_pool_figures figures;
+
+    if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
+        return;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (!ms_ledger_device_known(device))
+            continue;
+        ms_pool_figures(device, &figures);
+        if (figures.vendor_allocs || figures.served_allocs)
+            tell_figures(device, &figures);
+    }
+    ms_ledger_map_begin();
+    ms_pool_walk(tell_piece, NULL);
+    if (ms_serve_dropped_frees())
+        ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
+                      (unsigned long long)ms_serve_dropped_frees());
+}

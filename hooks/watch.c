@@ -1,0 +1,169 @@
+/* watch.c - see watch.h. Runs in the program's threads; no allocation and no lock of its own. */
+#include "hooks/watch.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/serve.h"
+#include "pool/pool.h"
+
+#define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
+
+static bool may_watch(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+
+static uint64_t context_of_stream(const struct ms_gpu *gpu, uint64_t stream)
+{
+    CUcontext context = NULL;
+    uint64_t current;
+
+    ms_gpu_current(gpu, &current);
+    if (stream > PER_THREAD_STREAM && gpu && gpu->stream_get_ctx &&
+        gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) == CUDA_SUCCESS && context)
+        return (uintptr_t)context;
+    return current;
+}
+
+/* Also of a capture that became invalid, and was not ended yet. */
+static bool is_capturing(const struct ms_gpu *gpu, uint64_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    return gpu && gpu->stream_is_capturing &&
+           gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static uint64_t handle_out(const struct ms_args *args)
+{
+    uint64_t handle = 0;
+
+    if (args->out)
+        memcpy(&handle, args->out, sizeof(handle));
+    return handle;
+}
+
+static bool holds_lock(const struct ms_watch *watch)
+{
+    return watch->class == MS_CLASS_CAPTURE || watch->class == MS_CLASS_STREAM_END;
+}
+
+void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args)
+{
+    watch->on = may_watch();
+    if (!watch->on)
+        return;
+    watch->class = (uint8_t)class;
+    watch->gpu = gpu;
+    watch->args = args;
+    watch->context = watch->mark = 0;
+    watch->was_capturing = false;
+    ms_section_enter(&watch->section);
+    switch (class) {
+    case MS_CLASS_SYNC:
+        watch->context = args->key;
+        if (!watch->context)
+            ms_gpu_current(gpu, &watch->context);
+        if (watch->context)
+            watch->mark = ms_pool_sync_begin(watch->context);
+        break;
+    case MS_CLASS_CAPTURE:
+    case MS_CLASS_STREAM_END:
+        watch->context = context_of_stream(gpu, args->stream);
+        if (watch->context)
+            ms_pool_capture_enter(watch->context);
+        watch->was_capturing = is_capturing(gpu, args->stream);
+        break;
+    case MS_CLASS_STREAM_WAIT:
+        watch->context = context_of_stream(gpu, args->stream);
+        break;
+    case MS_CLASS_STREAM_CREATE:
+    case MS_CLASS_GRAPH:
+        ms_gpu_current(gpu, &watch->context);
+        break;
+    case MS_CLASS_GRAPH_END:
+        watch->context = ms_graph_ended(args->key);
+        break;
+    default:
+        break;
+    }
+    if (!holds_lock(watch))
+        ms_section_leave(&watch->section);
+}
+
+/* A capture that began, or one that is over. */
+static void capture_ended(struct ms_watch *watch, int status)
+{
+    bool gone = watch->class == MS_CLASS_STREAM_END && status == 0;
+    bool capturing = !gone && is_capturing(watch->gpu, watch->args->stream);
+    int change = (int)capturing - (int)watch->was_capturing;
+
+    if (!watch->context)
+        return;
+    ms_serve_capture(watch->context, change);
+    ms_pool_capture_leave(watch->context, change);
+    if (gone)
+        ms_pool_stream_dies(watch->context, watch->args->stream);
+    if (status == 0 && watch->class == MS_CLASS_CAPTURE && handle_out(watch->args))
+        ms_graph_made(handle_out(watch->args), watch->context);
+}
+
+static void note(struct ms_watch *watch, int status)
+{
+    const struct ms_args *args = watch->args;
+
+    switch (watch->class) {
+    case MS_CLASS_SYNC:
+        if (watch->context)
+            ms_pool_sync_end(watch->context, watch->mark, status);
+        ms_serve_status(watch->context, status);
+        ms_serve_refresh();
+        break;
+    case MS_CLASS_STREAM_WAIT:
+        ms_serve_status(watch->context, status);
+        break;
+    case MS_CLASS_CAPTURE:
+    case MS_CLASS_STREAM_END:
+        capture_ended(watch, status);
+        break;
+    case MS_CLASS_STREAM_CREATE:
+        if (status == 0 && watch->context)
+            ms_pool_stream_born(watch->context, handle_out(args), true);
+        break;
+    case MS_CLASS_GRAPH:
+        if (status == 0 && watch->context && handle_out(args))
+            ms_graph_made(handle_out(args), watch->context);
+        break;
+    case MS_CLASS_GRAPH_END:
+        if (status != 0 && watch->context)
+            ms_graph_made(args->key, watch->context);
+        break;
+    case MS_CLASS_GREEN:
+        if (status == 0)
+            ms_serve_context_foreign(handle_out(args));
+        break;
+    case MS_CLASS_PIN:
+        if (status == 0)
+            ms_pool_pin(args->key);
+        break;
+    default:
+        break;
+    }
+}
+
+void ms_watch_end(struct ms_watch *watch, int status)
+{
+    if (!watch->on)
+        return;
+    if (!holds_lock(watch))
+        ms_section_enter(&watch->section);
+    else
+        watch->section.saved_errno = errno;
+    if (ms_init_owner())
+        note(watch, status);
+    ms_section_leave(&watch->section);
+}
