@@ -59,7 +59,9 @@ static json_t *devices_json(const struct ms_report *report)
 {
     static const char *const keys[] = {"index",           "api",           "name",
                                        "total_bytes",     "live_bytes",    "live_count",
-                                       "peak_live_bytes", "followed_bytes"};
+                                       "peak_live_bytes", "followed_bytes", "reserved_bytes",
+                                       "peak_reserved_bytes", "reserved_parts", "peak_parts", "vendor_calls",
+                                       "vendor_calls_saved"};
     json_t *array = json_array(), *device;
     size_t i, k;
 
@@ -79,7 +81,7 @@ static json_t *devices_json(const struct ms_report *report)
 static json_t *summary_json(const char *path, const struct ms_report *report, size_t top)
 {
     static const char *const copied[] = {"run",      "apis",     "coverage",   "oom",
-                                         "findings", "overhead", "diagnostics"};
+                                         "findings", "overhead", "diagnostics", "pools"};
     json_t *object = json_object();
     size_t i;
 

@@ -10,7 +10,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/c
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
 	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c \
-	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c
+	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_text.c src/cli/cmd_frag.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # What the command needs of floor 0, compiled without the hooks' flags.
@@ -19,7 +19,7 @@ CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def s
 # The record of another process is read and reported by the code that does so at exit.
 CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/lock.c src/base/clock.h src/base/clock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
 	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
-	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c \
+	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
 	src/report/report.h $(REPORT_JSON_SOURCES)
 memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_memshim_SOURCES = src/report/report_schema.c
@@ -30,7 +30,7 @@ endif
 
 # The manual pages and the completion, from cmds.def.
 EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in)
-cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 \
+cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 \
 	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI

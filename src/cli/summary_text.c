@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "cli/load.h"
 #include "report/text.h"
 
@@ -78,6 +79,44 @@ static void print_devices(FILE *out, const struct ms_report *report)
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
         ms_text_put(out, ms_report_text(device, "name"));
         fputc('\n', out);
+    }
+}
+
+static void print_parts(FILE *out, const char *when, const json_t *parts)
+{
+    static const char *const names[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"};
+
+    fprintf(out, "    %-8s", when);
+    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++)
+        fprintf(out, "%s%s %s", i ? ", " : "  ", names[i], ms_text_size(ms_report_int(parts, names[i])).text);
+    fputc('\n', out);
+}
+
+/* What the pool spared the program, and what that costs in memory. */
+static void print_pool(FILE *out, const struct ms_report *report)
+{
+    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    bool headed = false;
+    size_t i;
+
+    json_array_foreach (devices, i, device) {
+        json_int_t made = ms_report_int(device, "vendor_calls"), saved = ms_report_int(device, "vendor_calls_saved");
+
+        if (!ms_report_int(device, "peak_reserved_bytes"))
+            continue;
+        if (!headed) {
+            ms_text_heading(out, "Served from the pool");
+            fprintf(out, "  %-8s %10s %10s %10s %12s %12s\n", "device", "reserved", "at most", "followed", "vendor calls",
+                    "calls saved");
+        }
+        headed = true;
+        fprintf(out, "  %-4s %-3" JSON_INTEGER_FORMAT " %10s %10s %10s %12" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT "\n",
+                ms_report_text(device, "api"), ms_report_int(device, "index"),
+                ms_text_size(ms_report_int(device, "reserved_bytes")).text,
+                ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
+                ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
+        print_parts(out, "at peak", json_object_get(device, "peak_parts"));
+        print_parts(out, "now", json_object_get(device, "reserved_parts"));
     }
 }
 
@@ -249,6 +288,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
         fputc('\n', out);
     print_run(out, path, report);
     print_devices(out, report);
+    print_pool(out, report);
     print_other_memory(out, report);
     print_sites(out, report, top);
     print_apis(out, report);

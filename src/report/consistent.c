@@ -236,6 +236,50 @@ static void check_apis(struct inquiry *inquiry)
     }
 }
 
+static bool is_of_pool(const json_t *segment)
+{
+    return strcmp(ms_report_text(segment, "tier"), "followed") != 0;
+}
+
+/* A segment's pieces lie in it, in order and beside each other; none is missing unless that is said. */
+static void check_segment(struct inquiry *inquiry, const json_t *segment, size_t i)
+{
+    json_int_t end = 0, bytes = ms_report_int(segment, "bytes");
+    json_t *piece;
+    size_t k;
+
+    json_array_foreach (ms_report_array(segment, "blocks"), k, piece) {
+        json_int_t offset = ms_report_int(piece, "offset"), size = ms_report_int(piece, "bytes");
+
+        expect_at_most(inquiry, at("segments", i, "blocks.requested"), ms_report_int(piece, "requested"), "its bytes", size);
+        if (!is_of_pool(segment))
+            continue;
+        expect_equal(inquiry, at("segments", i, "blocks.offset"), offset, "the end of the piece before it", end);
+        end = ms_report_sum(offset, size);
+    }
+    if (is_of_pool(segment) && !ms_report_int(segment, "blocks_left_out") && adds_up(inquiry->report))
+        expect_equal(inquiry, at("segments", i, "bytes"), bytes, "the end of its last piece", end);
+}
+
+/* What the segments of a device add up to is what is reserved there. */
+static void check_reserved(struct inquiry *inquiry, const json_t *device, size_t i)
+{
+    json_t *segments = ms_report_array(inquiry->report->root, "segments"), *segment;
+    json_int_t sum = 0;
+    size_t k;
+
+    json_array_foreach (segments, k, segment)
+        if (is_of_pool(segment) && ms_report_int(segment, "device") == ms_report_int(device, "index"))
+            sum = ms_report_sum(sum, ms_report_int(segment, "bytes"));
+    if (adds_up(inquiry->report))
+        expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
+                     "the sum of its segments", sum);
+    expect_at_most(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
+                   "peak_reserved_bytes", ms_report_int(device, "peak_reserved_bytes"));
+    expect_at_most(inquiry, at("devices", i, "followed_bytes"), ms_report_int(device, "followed_bytes"), "live_bytes",
+                   ms_report_int(device, "live_bytes"));
+}
+
 static void check_timeline(struct inquiry *inquiry)
 {
     static const char *const series[] = {"live", "reserved", "limbo"};
@@ -264,8 +308,12 @@ size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_
     if (inquiry.complaints) /* what follows goes from row to row */
         return inquiry.complaints;
     check_parents(&inquiry);
-    json_array_foreach (ms_report_array(report->root, "devices"), i, row)
+    json_array_foreach (ms_report_array(report->root, "devices"), i, row) {
         check_device(&inquiry, row, i);
+        check_reserved(&inquiry, row, i);
+    }
+    json_array_foreach (ms_report_array(report->root, "segments"), i, row)
+        check_segment(&inquiry, row, i);
     json_array_foreach (report->sites, i, row)
         check_site(&inquiry, row, i);
     if (adds_up(report))

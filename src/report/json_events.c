@@ -31,13 +31,14 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
     ms_out_raw(out, "],\n\"devices\":[");
     bool first = true;
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        if (!snapshot->devices[i].timeline)
+        const struct ms_snapshot_device *device = &snapshot->devices[i];
+        if (!device->timeline && !device->reserved)
             continue;
         snprintf(text, sizeof text, "%s{\"device\":%d", first ? "\n" : ",\n", i);
         ms_out_raw(out, text);
-        write_series(out, "live", snapshot->devices[i].timeline, count);
-        write_series(out, "reserved", NULL, count);
-        write_series(out, "limbo", NULL, count);
+        write_series(out, "live", device->timeline, count);
+        write_series(out, "reserved", device->reserved, count);
+        write_series(out, "limbo", device->limbo, count);
         ms_out_raw(out, "}");
         first = false;
     }
@@ -48,19 +49,19 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
 static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *input)
 {
     const struct ms_report_stacks *stacks = input->stacks;
-    struct ms_device_info info = {.total_bytes = 0};
-    ms_events_device(oom->device, &info);
+    static const char *const causes[MS_OOM_CAUSES] = {
+        [MS_OOM_CAPACITY] = "capacity",           [MS_OOM_FRAGMENTATION] = "fragmentation",
+        [MS_OOM_LIMIT] = "limit",                 [MS_OOM_OTHER_PROCESS] = "other_process",
+        [MS_OOM_LIMBO] = "limbo",
+    };
     json_t *json =
         json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device", (int)oom->device, "api",
                   ms_events_api_name(oom->api), "requested", (json_int_t)oom->requested);
-    /* Only what is certain: more than the device has. Otherwise it may be fragmentation or another process.
-     */
-    if (info.total_bytes &&
-        (oom->requested > info.total_bytes || oom->live_bytes > info.total_bytes - oom->requested))
-        json_object_set_new(json, "cause", json_string("capacity"));
+    if (oom->cause < MS_OOM_CAUSES && causes[oom->cause])
+        json_object_set_new(json, "cause", json_string(causes[oom->cause]));
     json_object_set_new(json, "live", json_integer((json_int_t)oom->live_bytes));
-    json_object_set_new(json, "reserved", json_integer(0));
-    json_object_set_new(json, "largest_free", json_integer(0));
+    json_object_set_new(json, "reserved", json_integer((json_int_t)oom->reserved_bytes));
+    json_object_set_new(json, "largest_free", json_integer((json_int_t)oom->largest_free_bytes));
     json_t *top = json_array();
     for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
         json_array_append_new(
@@ -102,6 +103,32 @@ static json_t *unseen_frees_finding(uint64_t count)
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
 }
 
+/* What the pool's figures at their peak say, where that is much: a quarter of what was reserved, and no less than 16 MiB. */
+static void write_pool_findings(struct ms_out *out, int device, const struct ms_pool_record *pool)
+{
+    enum { LEAST = 16 << 20 };
+    const struct {
+        const char *rule, *text, *advice;
+        uint64_t bytes;
+    } rules[] = {
+        {"stranded_memory", "were free between live blocks",
+         "`memshim frag` says whose blocks hold it; free them together, or keep what lives long apart from what does not",
+         pool->peak_parts.stranded},
+        {"limbo_memory", "were freed, and the device could still use them",
+         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation", pool->peak_parts.limbo},
+    };
+    for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        char message[160];
+        if (rules[i].bytes < LEAST || rules[i].bytes < pool->peak_reserved_bytes / 4)
+            continue;
+        snprintf(message, sizeof message, "when the pool held most, %llu of its %llu bytes %s",
+                 (unsigned long long)rules[i].bytes, (unsigned long long)pool->peak_reserved_bytes, rules[i].text);
+        ms_out_element(out, json_pack("{s:s, s:s, s:s, s:I, s:i, s:s, s:s}", "rule", rules[i].rule, "severity", "warning",
+                                      "confidence", "exact", "bytes", (json_int_t)rules[i].bytes, "device", device, "message",
+                                      message, "advice", rules[i].advice));
+    }
+}
+
 void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
 {
     struct ms_oom oom;
@@ -122,5 +149,9 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
         ms_out_element(out, death_finding(&death));
     if (unseen)
         ms_out_element(out, unseen_frees_finding(unseen));
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        if (input->snapshot->devices[i].has_pool)
+            write_pool_findings(out, i, &input->snapshot->devices[i].pool);
+    }
     ms_out_end_array(out);
 }

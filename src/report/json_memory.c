@@ -1,7 +1,6 @@
 /* json_memory.c - devices[], memory[], pools[], apis[].
  *
- * Floor 4. Nothing is served yet: what concerns the pool is zero, and all that lives on a device is followed.
- */
+ * Floor 4. */
 #include "config.h"
 
 #include <stdio.h>
@@ -54,12 +53,6 @@ static json_t *kinds(const struct ms_account *account)
     return json;
 }
 
-static json_t *empty_parts(void)
-{
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "requested", 0, "rounding", 0, "limbo", 0, "cached", 0,
-                     "stranded", 0, "pinned", 0);
-}
-
 static uint64_t allocations(const struct ms_account *account)
 {
     uint64_t count = 0;
@@ -68,11 +61,37 @@ static uint64_t allocations(const struct ms_account *account)
     return count;
 }
 
+static json_t *parts_json(const struct ms_parts *parts)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "requested", (json_int_t)parts->requested, "rounding",
+                     (json_int_t)parts->rounding, "limbo", (json_int_t)parts->limbo, "cached",
+                     (json_int_t)parts->cached, "stranded", (json_int_t)parts->stranded, "pinned",
+                     (json_int_t)parts->pinned);
+}
+
+static uint64_t without(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+/* Calls that allocate or free device memory: those that the vendor saw, and those that it was spared. */
+static void count_vendor_calls(const struct ms_snapshot_device *device, uint64_t *calls_p, uint64_t *saved_p)
+{
+    const struct ms_pool_record *pool = &device->pool;
+    uint64_t all = allocations(&device->account) + device->freed_count;
+    uint64_t served = pool->served_allocs + pool->served_frees, made = pool->vendor_allocs + pool->vendor_frees;
+    *calls_p = without(all, served) + made;
+    *saved_p = without(served, made);
+}
+
 static json_t *device(int index, const struct ms_snapshot_device *device)
 {
     static const uint8_t no_uuid[16];
     struct ms_device_info info;
     const struct ms_amount *amount = &device->account.device;
+    const struct ms_pool_record *pool = &device->pool;
+    uint64_t calls, saved;
+    count_vendor_calls(device, &calls, &saved);
     if (!ms_events_device(index, &info))
         memset(&info, 0, sizeof info);
     json_t *json =
@@ -80,13 +99,14 @@ static json_t *device(int index, const struct ms_snapshot_device *device)
     if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
         json_object_set_new(json, "uuid", uuid_text(info.uuid));
     json_t *rest = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o, s:o, s:I, s:i, s:I, s:I, s:o}", "total_bytes",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "total_bytes",
         (json_int_t)info.total_bytes, "granularity_bytes", (json_int_t)info.granularity_bytes, "live_bytes",
         (json_int_t)amount->live_bytes, "live_count", (json_int_t)amount->live_count, "peak_live_bytes",
         (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes",
-        0, "peak_reserved_bytes", 0, "followed_bytes", (json_int_t)amount->live_bytes, "reserved_parts",
-        empty_parts(), "peak_parts", empty_parts(), "vendor_calls",
-        (json_int_t)(allocations(&device->account) + device->freed_count), "vendor_calls_saved", 0,
+        (json_int_t)pool->reserved_bytes, "peak_reserved_bytes", (json_int_t)pool->peak_reserved_bytes,
+        "followed_bytes", (json_int_t)without(amount->live_bytes, device->served_bytes), "reserved_parts",
+        parts_json(&pool->parts), "peak_parts", parts_json(&pool->peak_parts), "vendor_calls",
+        (json_int_t)calls, "vendor_calls_saved", (json_int_t)saved,
         "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
         (json_int_t)amount->total_count, "kinds", kinds(&device->account));
     json_object_update(json, rest);
@@ -105,10 +125,11 @@ static void write_apis(struct ms_out *out)
         struct ms_counts counts;
         if (!ms_counts_sum(i, &counts) || !counts.calls)
             continue;
-        ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:i, s:I, s:s}", "name", row->name, "calls",
+        uint64_t served = counts.served < counts.calls ? counts.served : counts.calls;
+        ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "name", row->name, "calls",
                                       (json_int_t)counts.calls, "bytes", (json_int_t)counts.bytes, "failures",
-                                      (json_int_t)counts.failures, "served", 0, "followed",
-                                      (json_int_t)counts.calls, "family", row->family));
+                                      (json_int_t)counts.failures, "served", (json_int_t)served, "followed",
+                                      (json_int_t)(counts.calls - served), "family", row->family));
     }
 }
 
@@ -143,8 +164,7 @@ void ms_json_devices(struct ms_out *out, const struct ms_report_input *input)
     write_memory(out, snapshot);
     ms_out_end_array(out);
 
-    ms_out_key(out, "pools");
-    ms_out_value(out, json_array());
+    ms_json_pools(out, input);
 
     ms_out_key(out, "apis");
     ms_out_begin_array(out);

@@ -89,10 +89,8 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
                              "died_with_context_bytes", (json_int_t)site->died_bytes));
 }
 
-static json_t *block_json(const struct ms_block *block)
+void ms_json_describe_block(json_t *json, const struct ms_block *block)
 {
-    json_t *json = json_pack("{s:i, s:I, s:I, s:s}", "offset", 0, "bytes", (json_int_t)block->bytes,
-                             "requested", (json_int_t)block->requested, "state", "live");
     if (block->site != UINT32_MAX)
         json_object_set_new(json, "site", json_integer(block->site));
     json_t *rest = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "api", ms_events_api_name(block->api), "kind",
@@ -100,6 +98,14 @@ static json_t *block_json(const struct ms_block *block)
                              (json_int_t)block->thread, "context", (json_int_t)block->context, "born_ns",
                              (json_int_t)block->born_ns);
     json_object_update(json, rest);
+    json_decref(rest);
+}
+
+static json_t *block_json(const struct ms_block *block)
+{
+    json_t *json = json_pack("{s:i, s:I, s:I, s:s}", "offset", 0, "bytes", (json_int_t)block->bytes,
+                             "requested", (json_int_t)block->requested, "state", "live");
+    ms_json_describe_block(json, block);
     return json;
 }
 
@@ -134,7 +140,10 @@ void ms_json_sites(struct ms_out *out, const struct ms_report_input *input)
 
     ms_out_key(out, "segments");
     ms_out_begin_array(out);
-    for (uint64_t i = 0; i < snapshot->block_count; i++)
-        ms_out_element(out, segment(&snapshot->blocks[i]));
+    ms_json_pool_segments(out, input);
+    for (uint64_t i = 0; i < snapshot->block_count; i++) {
+        if (!snapshot->blocks[i].is_served)
+            ms_out_element(out, segment(&snapshot->blocks[i]));
+    }
     ms_out_end_array(out);
 }

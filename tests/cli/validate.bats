@@ -57,8 +57,18 @@ caught() {
     caught '$.apis[0].calls is 13, but served and followed together is 1'
     change 'r["timeline"]["devices"] = [{"device": 0, "live": [1], "reserved": [], "limbo": []}]'
     caught '$.timeline.devices[0].live is 1, but the length of t is 0'
-    change 'r["devices"][0]["reserved_bytes"] = 5'
-    caught '$.devices[0].reserved_bytes is 5, but the sum of reserved_parts is 0'
+    change 'r["devices"][0]["peak_reserved_bytes"] = 5'
+    caught '$.devices[0].peak_reserved_bytes is 5, but the sum of peak_parts is 0'
+    change 'd = r["devices"][0]; d["reserved_bytes"] = d["reserved_parts"]["cached"] = d["peak_reserved_bytes"] = d["peak_parts"]["cached"] = 5'
+    caught '$.devices[0].reserved_bytes is 5, but the sum of its segments is 0'
+    change 'r["devices"][0]["followed_bytes"] += 1'
+    caught '$.devices[0].followed_bytes is 3145729, more than live_bytes, 3145728'
+    change 'r["segments"] = [{"device": 1, "address": "0x1000", "bytes": 512, "tier": "run", "backing": "malloc",
+        "blocks": [{"offset": 0, "bytes": 256, "requested": 0, "state": "free"}, {"offset": 300, "bytes": 212, "requested": 0, "state": "free"}]}]'
+    caught '$.segments[0].blocks.offset is 300, but the end of the piece before it is 256'
+    change 'r["segments"] = [{"device": 1, "address": "0x1000", "bytes": 512, "tier": "run", "backing": "malloc",
+        "blocks": [{"offset": 0, "bytes": 256, "requested": 0, "state": "free"}]}]'
+    caught '$.segments[0].bytes is 512, but the end of its last piece is 256'
 }
 
 @test "sums are not held against a report that says it is not whole" {

@@ -1,0 +1,191 @@
+/* frag_text.c - the page that `memshim frag` prints; see frag.h.
+ *
+ * Floor 5. Letters say all; colours, on a terminal that wants them, say it faster. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/frag.h"
+#include "cli/load.h"
+#include "report/text.h"
+
+enum { BAR = 40, CELLS = 48, STACK_SHOWN = 4 };
+
+struct look {
+    const char *name, *colour, *meaning;
+};
+
+/* The parts of reserved memory, in the order in which they are shown. */
+static const struct look parts[] = {
+    {"requested", "\033[32m", "the program's live blocks"},
+    {"rounding", "\033[36m", "granted beyond what was asked for"},
+    {"limbo", "\033[33m", "freed, and the device may still use it"},
+    {"cached", "\033[34m", "free, in segments without a block"},
+    {"stranded", "\033[31m", "free, between blocks that are live"},
+    {"pinned", "\033[35m", "freed, and shared with others"},
+};
+
+static const struct {
+    char letter;
+    const char *colour;
+} uses[MS_FRAG_USES] = {
+    [MS_FRAG_LIVE] = {'#', "\033[32m"},   [MS_FRAG_ROUNDING] = {'#', "\033[32m"}, [MS_FRAG_LIMBO] = {'~', "\033[33m"},
+    [MS_FRAG_PINNED] = {'!', "\033[35m"}, [MS_FRAG_FREE] = {'.', "\033[31m"},     [MS_FRAG_UNKNOWN] = {'?', "\033[33m"},
+};
+
+static const char *paint(FILE *out, const char *colour)
+{
+    return ms_text_bold(out) ? colour : "";
+}
+
+static double share(json_int_t part, json_int_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_bar(FILE *out, json_int_t part, json_int_t whole, const char *colour)
+{
+    int filled = whole > 0 ? (int)((double)BAR * (double)part / (double)whole + 0.5) : 0;
+
+    filled = filled > BAR ? BAR : filled < 0 ? 0 : filled == 0 && part > 0 ? 1 : filled;
+    fputs(paint(out, colour), out);
+    for (int i = 0; i < BAR; i++)
+        fputc(i < filled ? '#' : ' ', out);
+    fputs(paint(out, "\033[0m"), out);
+}
+
+static void print_parts(FILE *out, const json_t *device)
+{
+    json_int_t reserved = ms_report_int(device, "reserved_bytes"), peak = ms_report_int(device, "peak_reserved_bytes");
+    json_t *now = json_object_get(device, "reserved_parts"), *then = json_object_get(device, "peak_parts");
+
+    fprintf(out, "\n  %-10s %10s %6s  %-*s %10s %6s\n", "", "now", "", BAR, "", "at peak", "");
+    for (size_t i = 0; i < MS_ARRAY_LEN(parts); i++) {
+        json_int_t bytes = ms_report_int(now, parts[i].name), most = ms_report_int(then, parts[i].name);
+
+        fprintf(out, "  %-10s %10s %5.1f%%  ", parts[i].name, ms_text_size(bytes).text, share(bytes, reserved));
+        print_bar(out, bytes, reserved, parts[i].colour);
+        fprintf(out, " %10s %5.1f%%   %s\n", ms_text_size(most).text, share(most, peak), parts[i].meaning);
+    }
+    fprintf(out, "  %-10s %10s %6s  %*s %10s\n", "reserved", ms_text_size(reserved).text, "", BAR, "",
+            ms_text_size(peak).text);
+}
+
+/* What fills most of a cell decides its letter; a live byte beats free ones only where it fills half. */
+static void print_map(FILE *out, const struct ms_frag_segment *segment)
+{
+    double cells[CELLS][MS_FRAG_USES];
+    double cell_bytes = (double)segment->bytes / CELLS;
+    json_t *piece;
+    size_t i;
+    int last = -1;
+
+    memset(cells, 0, sizeof(cells));
+    json_array_foreach (ms_report_array(segment->json, "blocks"), i, piece) {
+        const char *state = ms_report_text(piece, "state");
+        double begin = (double)ms_report_int(piece, "offset"), end = begin + (double)ms_report_int(piece, "bytes");
+        int use = *state == 'p' ? MS_FRAG_PINNED : *state == 'u' ? MS_FRAG_UNKNOWN
+                  : *state == 'f' ? MS_FRAG_FREE : !strcmp(state, "live") ? MS_FRAG_LIVE : MS_FRAG_LIMBO;
+
+        for (int c = begin > 0 ? (int)(begin / cell_bytes) : 0; c < CELLS && c * cell_bytes < end; c++) {
+            double from = c * cell_bytes > begin ? c * cell_bytes : begin;
+            double to = (c + 1) * cell_bytes < end ? (c + 1) * cell_bytes : end;
+
+            if (to > from)
+                cells[c][use] += to - from;
+        }
+    }
+    for (int c = 0; c < CELLS; c++) {
+        int most = MS_FRAG_FREE;
+
+        for (int use = 0; use < MS_FRAG_USES; use++)
+            most = cells[c][use] > cells[c][most] ? use : most;
+        if (most != last)
+            fputs(paint(out, uses[most].colour), out);
+        fputc(most == MS_FRAG_FREE && cells[c][MS_FRAG_LIVE] > 0 ? '-' : uses[most].letter, out);
+        last = most;
+    }
+    fputs(paint(out, "\033[0m"), out);
+}
+
+static void print_segments(FILE *out, const struct ms_frag_device *device, size_t top)
+{
+    char heading[128];
+
+    if (!device->segment_count || !top)
+        return;
+    snprintf(heading, sizeof(heading), "  Segments, those that strand most first, %zu of %zu",
+             device->segment_count < top ? device->segment_count : top, device->segment_count);
+    ms_text_heading(out, heading);
+    fprintf(out, "  %-16s %-6s %10s %10s %7s %10s  %s\n", "address", "tier", "bytes", "live", "blocks", "gap",
+            "# live  - partly  . free  ~ limbo  ! pinned");
+    for (size_t i = 0; i < device->segment_count && i < top; i++) {
+        const struct ms_frag_segment *segment = &device->segments[i];
+
+        fprintf(out, "  ");
+        ms_text_put(out, ms_report_text(segment->json, "address"));
+        fprintf(out, "%*s %-6.6s %10s %10s %7" JSON_INTEGER_FORMAT " %10s  ",
+                (int)(16 - strlen(ms_report_text(segment->json, "address")) % 17), "",
+                ms_report_text(segment->json, "tier"), ms_text_size(segment->bytes).text,
+                ms_text_size(segment->uses[MS_FRAG_LIVE]).text, segment->blocks,
+                ms_text_size(segment->largest_gap).text);
+        print_map(out, segment);
+        fputc('\n', out);
+    }
+    if (device->unknown)
+        fputs("  ? is what lies between live blocks of a record that was recovered: free, in limbo, or rounding\n", out);
+}
+
+static void print_holders(FILE *out, const struct ms_report *report, const struct ms_frag_device *device, size_t top)
+{
+    if (!device->holder_count || !top || device->holders[0].stranded <= 0)
+        return;
+    ms_text_heading(out, "  Who holds the segments that strand memory");
+    for (size_t i = 0; i < device->holder_count && i < top && device->holders[i].stranded > 0; i++) {
+        const struct ms_frag_holder *holder = &device->holders[i];
+        json_t *site = ms_report_site(report, holder->site);
+
+        fprintf(out, "  %s held back by %s of ", ms_text_size(holder->stranded).text, ms_text_size(holder->live).text);
+        ms_text_put(out, ms_cli_site_api(site));
+        fprintf(out, " in %zu segment%s\n", holder->segments, holder->segments == 1 ? "" : "s");
+        ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
+    }
+}
+
+static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device, size_t top)
+{
+    json_int_t index = ms_frag_index(device);
+    json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"), made = ms_report_int(device->json, "vendor_calls");
+
+    fputs(paint(out, "\033[1m"), out);
+    ms_text_put(out, ms_report_text(device->json, "api"));
+    fprintf(out, " %" JSON_INTEGER_FORMAT "  ", device->index);
+    ms_text_put(out, ms_report_text(device->json, "name"));
+    fprintf(out, "%s, %s\n", paint(out, "\033[0m"), ms_text_size(ms_report_int(device->json, "total_bytes")).text);
+    if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
+        fprintf(out, "  nothing was served from the pool; %s of followed memory are live\n",
+                ms_text_size(ms_report_int(device->json, "followed_bytes")).text);
+        return;
+    }
+    fprintf(out, "  %s reserved in %zu segment%s; %s followed beside it; %" JSON_INTEGER_FORMAT " vendor calls, %"
+            JSON_INTEGER_FORMAT " saved\n",
+            ms_text_size(ms_report_int(device->json, "reserved_bytes")).text, device->segment_count,
+            device->segment_count == 1 ? "" : "s", ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made,
+            saved);
+    fprintf(out, "  %s free in segments, %s of it in one piece: fragmentation %.1f%%\n",
+            ms_text_size(device->free_bytes).text, ms_text_size(device->largest_free).text, (double)index / 10);
+    print_parts(out, device->json);
+    print_segments(out, device, top);
+    print_holders(out, report, device, top);
+}
+
+void ms_frag_print(FILE *out, const struct ms_report *report, const struct ms_frag *frag, size_t top)
+{
+    if (!frag->device_count)
+        fputs("no device memory was used\n", out);
+    for (size_t i = 0; i < frag->device_count; i++) {
+        if (i)
+            fputc('\n', out);
+        print_device(out, report, &frag->devices[i], top);
+    }
+}

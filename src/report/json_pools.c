@@ -1,0 +1,128 @@
+/* json_pools.c - pools[], and those of segments[] that belong to memshim's pool.
+ *
+ * Floor 4. In the process the map of a segment was made just before (ms_ledger_map_piece); of a record that was read from a file only
+ * the live blocks are known, and what lies between them is one piece of unknown use. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json.h"
+
+enum { BLOCKS_OF_SEGMENT_MAX = 10000 };
+
+static const char *const tier_names[MS_TIERS] = {"slab", "run", "single"};
+static const char *const state_names[MS_PIECE_STATES] = {"live", "limbo", "free", "pinned"};
+
+static json_t *pool_json(int id, int device, const struct ms_pool_record *pool)
+{
+    json_t *hits = json_object();
+    for (unsigned tier = 0; tier < MS_TIERS; tier++)
+        json_object_set_new(hits, tier_names[tier], json_integer((json_int_t)pool->tier_hits[tier]));
+    return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "device", device, "kind", "sync",
+                     "tier_hits", hits, "misses", (json_int_t)pool->misses, "limbo_waits",
+                     (json_int_t)pool->limbo_waits, "trims", (json_int_t)pool->trims, "largest_free_bytes",
+                     (json_int_t)pool->largest_free_bytes, "vendor_allocs", (json_int_t)pool->vendor_allocs,
+                     "vendor_frees", (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
+}
+
+void ms_json_pools(struct ms_out *out, const struct ms_report_input *input)
+{
+    int id = 0;
+    ms_out_key(out, "pools");
+    ms_out_begin_array(out);
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        if (input->snapshot->devices[i].has_pool)
+            ms_out_element(out, pool_json(id++, i, &input->snapshot->devices[i].pool));
+    }
+    ms_out_end_array(out);
+}
+
+static json_t *piece_json(const struct ms_piece_record *piece, const struct ms_snapshot *snapshot)
+{
+    struct ms_block block;
+    json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)piece->offset, "bytes",
+                             (json_int_t)piece->bytes, "requested", (json_int_t)piece->requested, "state",
+                             state_names[piece->state]);
+    if (piece->state == MS_PIECE_LIVE && piece->ticket && ms_blocks_read(piece->ticket, &block)) {
+        block.site = ms_snapshot_place(snapshot, block.site);
+        ms_json_describe_block(json, &block);
+    }
+    return json;
+}
+
+static json_t *mapped_blocks(const struct ms_segment_row *row, const struct ms_snapshot *snapshot)
+{
+    json_t *blocks = json_array();
+    const struct ms_piece_record *piece;
+    for (uint32_t i = 0; (piece = ms_pieces_of(row, i)) != NULL; i++)
+        json_array_append_new(blocks, piece_json(piece, snapshot));
+    return blocks;
+}
+
+/* The first of the snapshot's blocks, which are in order, at or after this address of the device. */
+static uint64_t first_block(const struct ms_snapshot *snapshot, int device, uint64_t address)
+{
+    uint64_t low = 0, high = snapshot->block_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const struct ms_block *block = &snapshot->blocks[middle];
+        bool before = block->device != device ? block->device < device
+                                              : block->space == MS_SPACE_ADDRESS && block->key < address;
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_gap(json_t *blocks, uint64_t offset, uint64_t end)
+{
+    if (end > offset)
+        json_array_append_new(blocks, json_pack("{s:I, s:I, s:i, s:s}", "offset", (json_int_t)offset, "bytes",
+                                                (json_int_t)(end - offset), "requested", 0, "state", "unknown"));
+}
+
+static json_t *recovered_blocks(const struct ms_segment_row *row, const struct ms_snapshot *snapshot)
+{
+    const struct ms_segment_record *segment = &row->record;
+    json_t *blocks = json_array();
+    uint64_t offset = 0, i = first_block(snapshot, segment->device, segment->address);
+    for (unsigned kept = 0; i < snapshot->block_count && kept < BLOCKS_OF_SEGMENT_MAX; i++) {
+        const struct ms_block *block = &snapshot->blocks[i];
+        uint64_t at = block->key - segment->address;
+        if (block->device != segment->device || block->space != MS_SPACE_ADDRESS || at >= segment->bytes)
+            break;
+        if (!block->is_served || at < offset || block->bytes > segment->bytes - at)
+            continue;
+        add_gap(blocks, offset, at);
+        json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)at, "bytes", (json_int_t)block->bytes,
+                                 "requested", (json_int_t)block->requested, "state", "live");
+        ms_json_describe_block(json, block);
+        json_array_append_new(blocks, json);
+        offset = at + block->bytes;
+        kept++;
+    }
+    add_gap(blocks, offset, segment->bytes);
+    return blocks;
+}
+
+void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *input)
+{
+    bool past = false;
+    for (uint64_t i = 0; !past; i++) {
+        const struct ms_segment_row *row = ms_segments_at(i, &past);
+        if (!row)
+            continue;
+        json_t *json = json_pack(
+            "{s:i, s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "device", (int)row->record.device, "address",
+            ms_out_hex(row->record.address), "bytes", (json_int_t)row->record.bytes, "tier",
+            tier_names[row->record.tier], "backing", "malloc", "blocks",
+            row->pieces ? mapped_blocks(row, input->snapshot) : recovered_blocks(row, input->snapshot), "context",
+            (json_int_t)row->record.context, "pinned", (int)row->record.pinned);
+        if (row->pieces_left_out)
+            json_object_set_new(json, "blocks_left_out", json_integer(row->pieces_left_out));
+        ms_out_element(out, json);
+    }
+}
