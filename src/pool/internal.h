@@ -290,9 +290,6 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
-/** ... also one that is larger than a request should waste, by up to a half: where the alternative is to give
- * it back and to ask for another. */
-struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
 /** ... this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_single_put(struct ms_heap *heap, struct ms_run *run);
@@ -385,8 +382,6 @@ void ms_keep_at_sync(struct ms_heap *heap);
 uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
-/** How much should go back for that; heap's lock held. */
-uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor. */
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 
