@@ -8,8 +8,8 @@ import sys
 MIB = 1 << 20
 TMP = os.environ["TEST_TMP"]
 KEYS = {
-    "pool": ["allocator", "case", "threads", "p50_ns", "p99_ns", "pairs_per_s", "events_per_1000_frees", "device_syncs", "vendor_calls",
-             "counted_pairs"],
+    "pool": ["allocator", "case", "threads", "p50_ns", "p99_ns", "pairs_per_s", "cpu_ns_per_pair", "events_per_1000_frees", "device_syncs",
+             "vendor_calls", "counted_pairs"],
     "replay": ["allocator", "trace", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live", "least_capacity_bytes",
                "least_capacity_over_live", "vendor_calls", "vendor_calls_tight", "device_syncs", "ns_per_event"],
     "random": ["allocator", "max_mib", "operations", "ns_per_op", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live",
@@ -44,7 +44,7 @@ def look_at_pool():
     cases = [("hit", 1), ("mix100", 1), ("cross_thread", 2), ("miss", 2)]
     fact([(r["case"], r["threads"], r["allocator"]) for r in rows] == [(*c, n) for c in cases for n in names],
          "pool: a row for each case, number of threads and allocator")
-    fact(all(r["p50_ns"] > 0 and r["p99_ns"] > 0 and r["pairs_per_s"] > 0 for r in rows), "pool: every figure is a time")
+    fact(all(r["p50_ns"] > 0 and r["p99_ns"] > 0 and r["pairs_per_s"] > 0 and r["cpu_ns_per_pair"] > 0 for r in rows), "pool: every figure is a time")
     native = [r for r in rows if r["allocator"] == "native" and r["case"] in ("hit", "mix100")]
     fact(native and all(r["vendor_calls"] == 2 * r["counted_pairs"] and r["device_syncs"] == r["counted_pairs"] and
                         r["counted_pairs"] >= 20000 and r["events_per_1000_frees"] == 0 for r in native),

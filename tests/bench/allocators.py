@@ -128,6 +128,7 @@ def pool_row(tool, options, case, threads, taken):
         "p50_ns": rounded(median(figures["p50_ns"] for figures in taken)),
         "p99_ns": rounded(median(figures["p99_ns"] for figures in taken)),
         "pairs_per_s": rounded(median(figures["pairs_per_s"] for figures in taken), 0),
+        "cpu_ns_per_pair": rounded(median(figures["cpu_ns_per_pair"] for figures in taken)),
         "events_per_1000_frees": counted and rounded(counted["events"] * 1000 / pairs, 2),
         "device_syncs": counted and int(counted["syncs"]),
         "vendor_calls": counted and int(counted["vendor_calls"]),

@@ -2,9 +2,9 @@
  * What a pair costs: one allocation and one free, of an allocator that has nothing else to do, in several
  * threads.
  *
- * Usage: pool CASE THREADS MILLISECONDS, which prints p50_ns, p99_ns and pairs_per_s; or pool CASE THREADS
- * pairs=N, which makes N pairs after as many to warm up and prints what the simulator counted in them:
- * events, syncs, vendor_calls.
+ * Usage: pool CASE THREADS MILLISECONDS, which prints p50_ns, p99_ns, pairs_per_s and cpu_ns_per_pair; or
+ * pool CASE THREADS pairs=N, which makes N pairs after as many to warm up and prints what the simulator
+ * counted in them: events, syncs, vendor_calls.
  *
  * hit           4 KiB, allocated and freed at once
  * mixN          N blocks of 20 sizes are alive, shared out among the threads: one is freed at random, one
@@ -324,20 +324,30 @@ static double quantile(double part, bool alone)
     return bench_quantile(&all[0], part) + bench_quantile(&all[1], part);
 }
 
+static double cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static void measure(long milliseconds)
 {
-    double ns;
+    double ns, cpu_before = cpu_ns();
 
     if (chosen->round) {
         conduct(WARM, milliseconds / 4 + 1);
         conduct(LATENCY, milliseconds);
+        cpu_before = cpu_ns();
         ns = conduct(THROUGHPUT, milliseconds);
     } else {
         ns = conduct(LATENCY, 0);
     }
+    double cpu = cpu_ns() - cpu_before;
     unsigned long long pairs = all_pairs();
-    printf("p50_ns %.1f\np99_ns %.1f\npairs_per_s %.0f\n", quantile(0.5, false), quantile(0.99, true),
-           (double)pairs / ns * 1e9);
+    printf("p50_ns %.1f\np99_ns %.1f\npairs_per_s %.0f\ncpu_ns_per_pair %.1f\n", quantile(0.5, false),
+           quantile(0.99, true), (double)pairs / ns * 1e9, cpu / (double)pairs);
 }
 
 static void count(unsigned long long pairs)
