@@ -8,24 +8,52 @@
 #include "base/options.h"
 #include "gpu/gpu.h"
 #include "hooks/init.h"
+#include "hooks/ipc.h"
 #include "hooks/serve.h"
 #include "pool/pool.h"
 
 /* Numbers of ours and of the vendor's never meet. */
 #define OWN_BUFFER_ID (UINT64_C(1) << 62)
 
+/* What the program sees at an address of ours. */
+struct own {
+    uint64_t address, bytes;
+    uint64_t buffer_id; /* for the program */
+    uint64_t id;        /* for memops.c */
+};
+
 static bool may_answer(void)
 {
-    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+    return ms_thread.depth == 0 && ms_init_active();
 }
 
-/* Whether the address is ours; `*found_p` says whether a live block lies there. */
-static bool look(uint64_t address, struct ms_pool_block *block_p, bool *found_p)
+/* Whether the address is the pool's; what was granted beyond what was asked for is nobody's. */
+static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 {
-    bool ours = ms_pool_find(address, block_p);
+    struct ms_pool_block block;
+    bool ours;
 
-    *found_p = ours && address - block_p->address < block_p->requested; /* what was granted beyond that is nobody's */
+    if (!atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        return false;
+    ours = ms_pool_find(address, &block);
+    *found_p = ours && address - block.address < block.requested;
+    if (*found_p)
+        *own_p = (struct own){block.address, block.requested, OWN_BUFFER_ID | block.id, block.id};
     return ours || ms_pool_owns(address);
+}
+
+/* Whether the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a live block lies there. */
+static bool look(uint64_t address, struct own *own_p, bool *found_p)
+{
+    struct ms_ipc_view view;
+
+    if (look_in_pool(address, own_p, found_p))
+        return true;
+    if (!ms_ipc_find(address, &view, found_p))
+        return false;
+    if (*found_p)
+        *own_p = (struct own){view.address, view.bytes, view.id, view.id};
+    return true;
 }
 
 typedef CUresult (*range_func_t)(CUdeviceptr *, size_t *, CUdeviceptr);
@@ -33,7 +61,7 @@ typedef CUresult (*range_func_t)(CUdeviceptr *, size_t *, CUdeviceptr);
 bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     struct ms_section section;
-    struct ms_pool_block block;
+    struct own own;
     CUdeviceptr base;
     size_t bytes;
     bool ours, found;
@@ -41,35 +69,35 @@ bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args,
     if (!may_answer())
         return false;
     ms_section_enter(&section);
-    ours = look(args->key, &block, &found);
+    ours = look(args->key, &own, &found);
     if (ours) {
         *status_p = (int)((range_func_t)target->real)(&base, &bytes, found ? args->key : MS_NOWHERE);
         if (*status_p == 0 && args->out)
-            *(CUdeviceptr *)(uintptr_t)args->out = block.address;
+            *(CUdeviceptr *)(uintptr_t)args->out = own.address;
         if (*status_p == 0 && args->pitch)
-            *(size_t *)(uintptr_t)args->pitch = block.requested;
+            *(size_t *)(uintptr_t)args->pitch = own.bytes;
     }
     ms_section_leave(&section);
     return ours;
 }
 
 /* What is the block's own replaces what the vendor said. */
-static void put_own(const struct ms_pool_block *block, int attribute, void *data)
+static void put_own(const struct own *own, int attribute, void *data)
 {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        *(unsigned long long *)data = OWN_BUFFER_ID | block->id;
+        *(unsigned long long *)data = own->buffer_id;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        *(CUdeviceptr *)data = block->address;
+        *(CUdeviceptr *)data = own->address;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        *(size_t *)data = block->requested;
+        *(size_t *)data = own->bytes;
         break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: /* the vendor's is that of the whole segment, and of those who were here before */
-        *(unsigned char *)data = ms_memops_get(block->id);
+        *(unsigned char *)data = ms_memops_get(own->id);
         break;
     default:
         break;
@@ -82,17 +110,17 @@ bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *a
 {
     void *data = (void *)(uintptr_t)args->out;
     struct ms_section section;
-    struct ms_pool_block block;
+    struct own own;
     bool ours, found;
 
     if (!may_answer())
         return false;
     ms_section_enter(&section);
-    ours = look(args->key, &block, &found);
+    ours = look(args->key, &own, &found);
     if (ours) {
         *status_p = (int)((attribute_func_t)target->real)(data, (CUpointer_attribute)args->flags, found ? args->key : MS_NOWHERE);
         if (*status_p == 0 && found)
-            put_own(&block, (int)args->flags, data);
+            put_own(&own, (int)args->flags, data);
     }
     ms_section_leave(&section);
     return ours;
@@ -105,18 +133,18 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
     CUpointer_attribute *attributes = (CUpointer_attribute *)(uintptr_t)args->given;
     void **data = (void **)(uintptr_t)args->out;
     struct ms_section section;
-    struct ms_pool_block block;
+    struct own own;
     bool ours, found;
 
     if (!may_answer())
         return false;
     ms_section_enter(&section);
-    ours = look(args->key, &block, &found);
+    ours = look(args->key, &own, &found);
     if (ours) {
         *status_p = (int)((attributes_func_t)target->real)((unsigned int)args->bytes, attributes, data,
                                                             found ? args->key : MS_NOWHERE);
         for (unsigned i = 0; i < args->bytes && *status_p == 0 && found; i++)
-            put_own(&block, (int)attributes[i], data[i]);
+            put_own(&own, (int)attributes[i], data[i]);
     }
     ms_section_leave(&section);
     return ours;
@@ -128,18 +156,18 @@ typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUde
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     struct ms_section section;
-    struct ms_pool_block block;
+    struct own own;
     bool ours, found;
 
     if (!may_answer())
         return false;
     ms_section_enter(&section);
-    ours = look(args->key, &block, &found);
+    ours = look(args->key, &own, &found);
     if (ours) {
         *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags,
                                                                found ? args->key : MS_NOWHERE);
         if (*status_p == 0 && found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-            ms_memops_set(block.id, *(const unsigned int *)args->out != 0);
+            ms_memops_set(own.id, *(const unsigned int *)args->out != 0);
     }
     ms_section_leave(&section);
     return ours;
@@ -155,7 +183,8 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     uint64_t context, own, room;
     int device;
 
-    if (!free_p || !total_p || !may_answer() || ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
+    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
+        ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);

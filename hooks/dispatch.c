@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.h"
 #include "hooks/init.h"
+#include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 
@@ -188,6 +189,8 @@ static void context_died(uint64_t context)
     if (!context)
         return;
     ms_gpu_context_ended(context);
+    ms_ipc_context_ended(context);
+    ms_handles_context_ended(context);
     ms_ledger_context_died(context);
 }
 
@@ -269,6 +272,8 @@ static const struct {
     [MS_CLASS_HANDLE_UNMAP] = {ms_handle_unmap_begin, ms_handle_unmap_end, false},
     [MS_CLASS_IMPORT] = {NULL, after_import, true},
     [MS_CLASS_IMPORT_END] = {ms_import_close_begin, ms_import_close_end, false},
+    [MS_CLASS_IPC_OPEN] = {ms_ipc_open_begin, after_import, true},
+    [MS_CLASS_IPC_CLOSE] = {ms_ipc_close_begin, ms_import_close_end, false},
     [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},
     [MS_CLASS_CONTEXT_END] = {before_context_end, after_context_end, false},
     [MS_CLASS_PRIMARY_RETAIN] = {NULL, after_primary_retain, false},

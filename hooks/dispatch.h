@@ -27,6 +27,7 @@ struct ms_args {
     void **pfn;
     int version;
     uint64_t flags;
+    void *turned;         /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
 };
 
 #define MS_CALL_IS_OPEN 0x6d73ca11u
@@ -47,6 +48,9 @@ struct ms_call {
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
     void *object;         /* handles.c: likewise */
+    void *ipc;            /* ipc_import.c: likewise. This and what follows is set by the shape TURN alone */
+    bool answered;        /* the vendor is not called, */
+    int status;           /* ... the program gets this */
     struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
     int left_recording;
 };
@@ -104,6 +108,7 @@ void ms_handle_unmap_end(struct ms_call *call, int status);
 void ms_import_opened(struct ms_call *call);
 void ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
+void ms_handles_context_ended(uint64_t context);
 void ms_handles_reset(void);
 
 #endif

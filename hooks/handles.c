@@ -23,6 +23,7 @@ struct object {
     struct object *next;
     uint64_t handle;  /* the vendor's handle, or an imported pointer */
     uint64_t number;  /* the ledger's key */
+    uint64_t context; /* of an imported pointer: it ends with it */
     uint32_t references;
     uint32_t mappings;
     uint8_t space;
@@ -106,7 +107,7 @@ static bool bury_locked(struct object *object, uint64_t *number_p)
 }
 
 /* The handle that a call returned: one more reference to what it already names, or a new object. True if new. */
-static bool reference(enum ms_space space, uint64_t handle, uint64_t number, struct object **object_p)
+static bool reference(enum ms_space space, uint64_t handle, uint64_t number, uint64_t context, struct object **object_p)
 {
     struct object *object;
     bool is_new = false;
@@ -117,7 +118,7 @@ static bool reference(enum ms_space space, uint64_t handle, uint64_t number, str
         object->references++;
     } else if ((object = take_object())) {
         *object = (struct object){.handle = handle, .space = (uint8_t)space, .references = 1,
-                                  .number = number ? number : ++last_number};
+                                  .context = context, .number = number ? number : ++last_number};
         object->next = objects[bucket_of(handle)];
         objects[bucket_of(handle)] = object;
         is_new = true;
@@ -146,7 +147,7 @@ void ms_handle_created(struct ms_call *call)
 {
     struct object *object;
 
-    if (reference(MS_SPACE_HANDLE, handle_out(call), 0, &object))
+    if (reference(MS_SPACE_HANDLE, handle_out(call), 0, 0, &object))
         ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
 }
 
@@ -331,13 +332,12 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
 
 void ms_import_opened(struct ms_call *call)
 {
-    uint64_t pointer = handle_out(call), context;
+    uint64_t pointer = handle_out(call), context, bytes = call->args.bytes;
+    int device = ms_gpu_device_of(call->gpu, pointer, ms_gpu_current(call->gpu, &context));
     struct object *object;
 
-    if (!reference(MS_SPACE_ADDRESS, pointer, pointer, &object))
-        return;
-    ms_call_record(call, MS_SPACE_ADDRESS, pointer, ms_gpu_size_of(call->gpu, pointer),
-                   ms_gpu_device_of(call->gpu, pointer, ms_gpu_current(call->gpu, &context)));
+    if (reference(MS_SPACE_ADDRESS, pointer, pointer, context, &object))
+        ms_call_record(call, MS_SPACE_ADDRESS, pointer, bytes ? bytes : ms_gpu_size_of(call->gpu, pointer), device);
 }
 
 void ms_import_close_begin(struct ms_call *call)
@@ -360,6 +360,24 @@ void ms_import_close_end(struct ms_call *call, int status)
         drop_pin(call->object, MS_SPACE_ADDRESS, status != 0);
     else if (status == 0)
         ms_ledger_unseen_free();
+}
+
+/* What was open in a context is gone with it, and the ledger knows: the pointers may come back for others. */
+void ms_handles_context_ended(uint64_t context)
+{
+    uint64_t number;
+
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct object *object = objects[b], *next; object; object = next) {
+            next = object->next;
+            if (object->space != MS_SPACE_ADDRESS || object->context != context)
+                continue;
+            object->references = 0;
+            bury_locked(object, &number);
+        }
+    }
+    ms_unlock(&lock);
 }
 
 void ms_handles_reset(void)

@@ -47,6 +47,8 @@ enum ms_class {
     MS_CLASS_HANDLE_UNMAP,
     MS_CLASS_IMPORT,         /* another process's memory; opened again it is the same block */
     MS_CLASS_IMPORT_END,
+    MS_CLASS_IPC_OPEN,       /* likewise, where a token may stand for the vendor's handle (ipc.h) */
+    MS_CLASS_IPC_CLOSE,
     MS_CLASS_GRAPH_NODE,
     MS_CLASS_CONTEXT_END,
     MS_CLASS_PRIMARY_RETAIN,
@@ -62,6 +64,7 @@ enum ms_class {
     MS_CLASS_ATTRIBUTES,
     MS_CLASS_SET_ATTRIBUTE,
     MS_CLASS_MEMINFO,
+    MS_CLASS_EXPORT,         /* ... and a handle for other processes (ipc.h) */
     /* What the pool must know of (watch.c); not recorded. */
     MS_CLASS_SYNC,           /* the program waits for a context */
     MS_CLASS_STREAM_WAIT,    /* ... for a stream: tells whether its context is sound */

@@ -25,6 +25,7 @@
 #include "base/store.h"
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
+#include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
@@ -141,6 +142,7 @@ static void start_over(void)
     ms_objects_reset();
     ms_stack_reset();
     ms_handles_reset();
+    ms_ipc_reset();
     ms_resolve_reset();
     ms_ledger_reset();
     start_ledger();
@@ -218,6 +220,7 @@ int ms_enter_dlopen(const char *file, int flags)
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
     ms_objects_changed();
+    ms_ipc_loading();
     if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
         if (ms_option_int(MS_OPT_DEEPBIND) == MS_DEEPBIND_CLEAR)
             flags &= ~RTLD_DEEPBIND;

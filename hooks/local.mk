@@ -3,6 +3,7 @@ HOOKS_SOURCES = hooks/hook.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/
 	hooks/cuda_runtime.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
 	hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_async.c hooks/serve_oom.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
+HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
 
 # What runs before a sanitizer in the host is ready is built without one.

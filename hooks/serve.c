@@ -10,6 +10,7 @@
 #include "gpu/gpu.h"
 #include "hooks/answer.h"
 #include "hooks/init.h"
+#include "hooks/ipc.h"
 #include "pool/pool.h"
 
 static _Atomic uint64_t dropped_frees;
@@ -109,6 +110,7 @@ static bool ask_pool(const struct request *request, struct ms_call *outer, uint6
 {
     struct ms_pool_block given;
 
+    ms_ipc_before_alloc();
     switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
     case MS_POOL_SERVED:
         record(request, outer, &given);
@@ -186,6 +188,8 @@ static int free_served(struct ms_pool_block *block)
     int status;
 
     ms_ledger_unserve(block->ticket, block->address, NULL);
+    if (MS_UNLIKELY(block->pinned))
+        ms_ipc_block_freed(block);
     status = ms_pool_free_end(block);
     if (status != 0)
         ms_serve_status(block->context, status);

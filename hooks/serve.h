@@ -22,8 +22,8 @@ void ms_serve_start(bool again);
 void ms_serve_finish(void);
 /** The program waited: a good moment for the figures of the pool to be as they are, now and then. */
 void ms_serve_refresh(void);
-/** Whether what can be exported to another process must be an allocation of the vendor's: MEMSHIM_IPC, and what is loaded. */
-bool ms_serve_ipc_native(void);
+/** From now on whatever can be exported to another process is an allocation of the vendor's (ipc_transport.c). */
+void ms_serve_export_whole(void);
 /** Which tool that looks for memory errors, or is injected by the driver, is at work: NULL if none. */
 const char *ms_serve_tool(void);
 

@@ -64,22 +64,11 @@ static struct ms_segment_record segment_of(const struct ms_pool_segment *segment
                                       .pinned = segment->pinned};
 }
 
-/* Looks at what is loaded when something may have been loaded since: a library that exports memory may come late. */
-static void look_at_neighbours(void)
-{
-    static _Atomic uint64_t looked_at;
-    uint64_t count = ms_object_count();
-
-    if (atomic_exchange_explicit(&looked_at, count + 1, memory_order_relaxed) != count + 1)
-        __atomic_store_n(&policy.export_whole, ms_serve_ipc_native(), __ATOMIC_RELAXED);
-}
-
 static void segment_added(const struct ms_pool_segment *segment)
 {
     const struct ms_segment_record record = segment_of(segment);
 
     ms_ledger_segment_added(&record);
-    look_at_neighbours();
 }
 
 static void segment_removed(const struct ms_pool_segment *segment)
@@ -124,18 +113,6 @@ static const char *loaded(const char *const *prefixes)
     return search.found;
 }
 
-/* They export what cudaMalloc gave them with IPC handles, register it with network cards, and keep what they learned of an address. */
-bool ms_serve_ipc_native(void)
-{
-    static const char *const exporters[] = {"libmpi.so",   "libmpi_",    "libmpich.so", "libpsm2.so",
-                                            "libucp.so",   "libuct.so",  "libucs.so",   "libnvshmem",
-                                            "libfabric.so", NULL};
-
-    if (ms_option_int(MS_OPT_IPC) != MS_IPC_AUTO)
-        return ms_option_int(MS_OPT_IPC) == MS_IPC_NATIVE;
-    return loaded(exporters) != NULL;
-}
-
 /* The driver loads what CUDA_INJECTION64_PATH names; compute-sanitizer and the profilers come that way, or by preloading. cuda-gdb sets
  * CUDA_MEMCHECK for the program whose accesses it checks. */
 const char *ms_serve_tool(void)
@@ -172,6 +149,11 @@ static void read_policy(void)
         ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_BACKING=vmm is not there yet; going on with malloc");
 }
 
+void ms_serve_export_whole(void)
+{
+    __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
+}
+
 void ms_serve_start(bool again)
 {
     bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
@@ -186,7 +168,6 @@ void ms_serve_start(bool again)
         ms_memops_reset();
     } else {
         read_policy();
-        policy.export_whole = ms_serve_ipc_native();
         ms_pool_init(&policy, &observer);
     }
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);

@@ -6,6 +6,7 @@
 
 #include "hooks/answer.h"
 #include "hooks/dispatch.h"
+#include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
@@ -37,7 +38,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
 /* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records; a question that may be
- * answered without the vendor (answer.c); or a word to the pool before and after (watch.c). */
+ * answered without the vendor (answer.c); a word to the pool before and after (watch.c); or a frame in which the vendor gets
+ * another argument than the program gave, and the program perhaps another answer (ipc_import.c). */
 #define MS_SHAPE_ALLOC          MS_BODY_FRAME
 #define MS_SHAPE_PITCH          MS_BODY_FRAME
 #define MS_SHAPE_FREE           MS_BODY_FRAME
@@ -49,6 +51,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_HANDLE_UNMAP   MS_BODY_FRAME
 #define MS_SHAPE_IMPORT         MS_BODY_FRAME
 #define MS_SHAPE_IMPORT_END     MS_BODY_FRAME
+#define MS_SHAPE_IPC_OPEN       MS_BODY_TURN
+#define MS_SHAPE_IPC_CLOSE      MS_BODY_TURN
 #define MS_SHAPE_GRAPH_NODE     MS_BODY_FRAME
 #define MS_SHAPE_CONTEXT_END    MS_BODY_FRAME
 #define MS_SHAPE_PRIMARY_RETAIN MS_BODY_FRAME
@@ -63,6 +67,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
 #define MS_SHAPE_SET_ATTRIBUTE  MS_BODY_ASK
 #define MS_SHAPE_MEMINFO        MS_BODY_ASK
+#define MS_SHAPE_EXPORT         MS_BODY_ASK
 #define MS_SHAPE_SYNC           MS_BODY_WATCH
 #define MS_SHAPE_STREAM_WAIT    MS_BODY_WATCH
 #define MS_SHAPE_CAPTURE        MS_BODY_WATCH
@@ -90,6 +95,22 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
+        return ms_status_;                                                                                      \
+    }
+
+#define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, ...)                                  \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        struct ms_call ms_call_;                                                                            \
+        result ms_status_;                                                                                      \
+        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_.ipc = NULL;                                                                                \
+        ms_call_.answered = false;                                                                          \
+        ms_call_begin(&ms_call_);                                                                               \
+        ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
+        ms_status_ = (result)ms_ipc_turned(&ms_call_, (int)ms_status_);                                     \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \
     }

@@ -36,6 +36,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->ctx_pop = (__typeof__(gpu->ctx_pop))find(arg, "cuCtxPopCurrent_v2");
     gpu->ctx_synchronize = (__typeof__(gpu->ctx_synchronize))find(arg, "cuCtxSynchronize");
     gpu->exchange_capture_mode = (__typeof__(gpu->exchange_capture_mode))find(arg, "cuThreadExchangeStreamCaptureMode");
+    gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "cuIpcCloseMemHandle");
 }
 
 void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)

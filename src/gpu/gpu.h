@@ -44,6 +44,7 @@ struct ms_gpu {
     CUresult (*ctx_pop)(CUcontext *);
     CUresult (*ctx_synchronize)(void);
     CUresult (*exchange_capture_mode)(CUstreamCaptureMode *);
+    CUresult (*ipc_close)(CUdeviceptr);
 };
 
 struct ms_gpu_description {

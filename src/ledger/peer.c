@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "ledger/exports.h"
 #include "ledger/journal.h"
 
@@ -203,11 +204,13 @@ bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_expo
     sigset_t all, before;
     const char *reason = "its bytes were changed on their way";
 
+    int cancel = ms_cancel_hold();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (ms_token_decode(bytes, &token))
         reason = resolve(&token, block_p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ms_cancel_release(cancel);
     if (reason && token.pid)
         snprintf(why, why_bytes, "memory of process %d cannot be opened here: %s", (int)token.pid, reason);
     else if (reason)

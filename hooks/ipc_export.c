@@ -1,0 +1,235 @@
+/* ipc_export.c - handles of the pool's blocks; see ipc.h.
+ *
+ * Runs in the program's threads, inside a section. One lock around the table of what is exported; the vendor is called without it. */
+#include "hooks/ipc.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "hooks/init.h"
+#include "hooks/serve.h"
+#include "ledger/exports.h"
+#include "pool/pool.h"
+
+enum { BUCKETS = 1024, CHUNK = 64 };
+#define NOWHERE 0x1000u /* no memory of the vendor's, and none that anybody can map */
+#define NO_ROW  UINT32_MAX
+
+/* A live block of the pool that a handle was given out for: pinned once. */
+struct exported {
+    struct exported *next;
+    uint64_t address, context;
+    uint32_t row; /* of the ledger's table, of a packed block */
+};
+
+typedef CUresult (*export_func_t)(CUipcMemHandle *, CUdeviceptr);
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct exported *exports[BUCKETS], *spare;
+
+static struct exported **bucket_of(uint64_t address)
+{
+    return &exports[(address >> 8) * 0x9e3779b97f4a7c15u >> 48 & (BUCKETS - 1)];
+}
+
+static struct exported **find_locked(uint64_t address)
+{
+    struct exported **link = bucket_of(address);
+
+    while (*link && (*link)->address != address)
+        link = &(*link)->next;
+    return link;
+}
+
+static struct exported *take_locked(void)
+{
+    if (!spare) {
+        struct exported *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
+        for (unsigned i = 0; chunk && i < CHUNK; i++) {
+            chunk[i].next = spare;
+            spare = &chunk[i];
+        }
+    }
+    struct exported *taken = spare;
+    if (taken)
+        spare = taken->next;
+    return taken;
+}
+
+/* True if the block is in the table now with this row. False if it was there already (its row is in *row_p), or without memory. */
+static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
+{
+    struct exported *entry, **link;
+
+    ms_lock(&lock);
+    link = find_locked(block->address);
+    entry = *link ? NULL : take_locked();
+    *row_p = *link ? (*link)->row : NO_ROW;
+    if (entry) {
+        *entry = (struct exported){.address = block->address, .context = block->context, .row = row};
+        *link = entry;
+    }
+    ms_unlock(&lock);
+    return entry != NULL;
+}
+
+static uint32_t known_row(uint64_t address)
+{
+    ms_lock(&lock);
+    const struct exported *entry = *find_locked(address);
+    uint32_t row = entry ? entry->row : NO_ROW;
+    ms_unlock(&lock);
+    return row;
+}
+
+/* The vendor's handle is the truth. The block is kept from being recycled under it. */
+static int export_whole(export_func_t vendor, const struct ms_args *args, const struct ms_pool_block *block)
+{
+    CUresult status = vendor((CUipcMemHandle *)(uintptr_t)args->out, args->key);
+    uint32_t unused;
+
+    if (status == CUDA_SUCCESS && ms_pool_pin(block->address) && !enter(block, NO_ROW, &unused))
+        ms_pool_unpin(block->address);
+    return (int)status;
+}
+
+static int cannot_export(const char *why)
+{
+    ms_diagnostic(MS_LOG_WARN, "ipc",
+                  "a block that shares its allocation with others cannot be exported: %s; MEMSHIM_IPC=native packs none", why);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void say_late(void)
+{
+    const char *transport = ms_ipc_transport();
+
+    if (transport)
+        ms_diagnostic(MS_LOG_WARN, "ipc",
+                      "blocks that were packed before %s was loaded are exported by tokens, which only processes under memshim open; "
+                      "MEMSHIM_IPC=native from the start packs none",
+                      transport);
+}
+
+/* Pinned by the caller; *kept_p: the pin is the table's now. */
+static int publish(export_func_t vendor, const struct ms_pool_block *block, unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
+{
+    struct ms_export what = {.address = block->address, .offset = block->address - block->segment_address,
+                             .bytes = block->requested, .segment_bytes = block->segment_bytes, .context = block->context,
+                             .device = block->device};
+    CUresult status = vendor((CUipcMemHandle *)(void *)what.handle, block->segment_address);
+    const char *why;
+    uint32_t row, there;
+
+    if (status != CUDA_SUCCESS)
+        return (int)status;
+    if (!ms_export_publish(&what, token, &row, &why))
+        return cannot_export(why);
+    *kept_p = enter(block, row, &there);
+    if (*kept_p)
+        return CUDA_SUCCESS;
+    ms_export_revoke(row);
+    if (there == NO_ROW)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    ms_export_token(there, token); /* another thread's, which came first */
+    return CUDA_SUCCESS;
+}
+
+static int export_packed(export_func_t vendor, const struct ms_args *args, const struct ms_pool_block *block)
+{
+    unsigned char token[MS_TOKEN_BYTES];
+    uint32_t row = known_row(block->address);
+    int status = CUDA_SUCCESS;
+    bool kept = false;
+
+    if (!args->out)
+        return (int)vendor(NULL, args->key);
+    if (row != NO_ROW) {
+        ms_export_token(row, token);
+    } else {
+        if (!ms_pool_pin(block->address))
+            return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
+        status = publish(vendor, block, token, &kept);
+        if (!kept)
+            ms_pool_unpin(block->address);
+        else
+            say_late();
+    }
+    if (status == CUDA_SUCCESS)
+        memcpy((void *)(uintptr_t)args->out, token, sizeof(token));
+    return status;
+}
+
+static int export_block(export_func_t vendor, const struct ms_args *args)
+{
+    struct ms_pool_block block;
+    bool found = ms_pool_find(args->key, &block);
+
+    if (found && block.whole)
+        return export_whole(vendor, args, &block);
+    /* Freed memory, and the middle of a block, are what they are natively: not the start of an allocation. */
+    if (!found || args->key != block.address)
+        return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
+    return export_packed(vendor, args, &block);
+}
+
+bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct ms_section section;
+
+    if (!ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) || !ms_pool_owns(args->key))
+        return false;
+    if (ms_thread.depth > 0) { /* a handler that interrupted memshim's own code: the vendor would hand out the neighbours too */
+        *status_p = CUDA_ERROR_NOT_SUPPORTED;
+        return true;
+    }
+    ms_section_enter(&section);
+    *status_p = export_block((export_func_t)target->real, args);
+    ms_section_leave(&section);
+    return true;
+}
+
+void ms_ipc_block_freed(const struct ms_pool_block *block)
+{
+    ms_lock(&lock);
+    struct exported **link = find_locked(block->address), *entry = *link;
+    uint32_t row = entry ? entry->row : NO_ROW;
+    if (entry) {
+        *link = entry->next;
+        entry->next = spare;
+        spare = entry;
+    }
+    ms_unlock(&lock);
+    if (row != NO_ROW)
+        ms_export_revoke(row);
+    if (entry)
+        ms_pool_unpin(block->address);
+}
+
+void ms_ipc_exports_context_ended(uint64_t context)
+{
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct exported **link = &exports[b], *entry; (entry = *link);) {
+            if (entry->context != context) {
+                link = &entry->next;
+                continue;
+            }
+            if (entry->row != NO_ROW)
+                ms_export_revoke(entry->row);
+            *link = entry->next;
+            entry->next = spare;
+            spare = entry;
+        }
+    }
+    ms_unlock(&lock);
+}
+
+void ms_ipc_exports_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(exports, 0, sizeof(exports));
+    spare = NULL;
+}

@@ -1,0 +1,111 @@
+/* ipc_transport.c - whether what this process exports must be the vendor's own: MEMSHIM_IPC; see ipc.h.
+ *
+ * MPI, UCX, libfabric and NVSHMEM exchange handles with processes that need not run under memshim, and register whole allocations.
+ * They are known by the names of loaded objects. dlopen is hooked where it is entered, not where it returns: so after one the list is
+ * looked at a few times, ever later. One thread at a time looks; the others go on with what is known. */
+#include "hooks/ipc.h"
+
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/objects.h"
+#include "base/options.h"
+#include "hooks/serve.h"
+#include "ledger/journal.h"
+
+static const char *const names[] = {"libmpi.so", "libmpi_", "libmpi-", "libmpich", "libucp.so", "libucs.so",
+                                    "libuct.so", "libucp-", "libucs-", "libuct-",  "libnvshmem"};
+static const uint64_t later_ns[] = {1000000, 10000000, 100000000, 1000000000};
+
+_Atomic bool ms_ipc_look_again = true;
+static _Atomic bool looking;
+static _Atomic uint64_t next_ns;
+static _Atomic unsigned looks;
+static char found_name[64];
+static _Atomic bool found;
+
+static int is_transport(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+
+    (void)bytes;
+    for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) {
+            snprintf(arg, sizeof(found_name), "%s", name);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void settle(bool whole)
+{
+    if (whole)
+        ms_serve_export_whole();
+    atomic_store_explicit(&ms_ipc_look_again, false, memory_order_relaxed);
+}
+
+static void look_at_objects(void)
+{
+    unsigned look = atomic_load_explicit(&looks, memory_order_relaxed);
+
+    if (ms_each_object(is_transport, found_name)) {
+        atomic_store_explicit(&found, true, memory_order_release);
+        settle(true);
+        ms_diagnostic(MS_LOG_INFO, "ipc", "%s is loaded: from here on nothing is packed that could be exported", found_name);
+    } else if (look >= MS_ARRAY_LEN(later_ns)) {
+        settle(false);
+    } else {
+        atomic_store_explicit(&next_ns, ms_clock_ns() + later_ns[look], memory_order_relaxed);
+        atomic_store_explicit(&looks, look + 1, memory_order_relaxed);
+    }
+}
+
+void ms_ipc_look(void)
+{
+    int64_t chosen = ms_option_int(MS_OPT_IPC);
+
+    if (ms_clock_ns() < atomic_load_explicit(&next_ns, memory_order_relaxed) || atomic_exchange(&looking, true))
+        return;
+    if (chosen != MS_IPC_AUTO) {
+        settle(chosen == MS_IPC_NATIVE);
+    } else if (!*ms_journal_path()) {
+        settle(true);
+        ms_diagnostic(MS_LOG_INFO, "ipc", "without a ledger file no token could be opened: nothing is packed that could be exported");
+    } else {
+        look_at_objects();
+    }
+    atomic_store(&looking, false);
+}
+
+void ms_ipc_loading(void)
+{
+    if (atomic_load_explicit(&found, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&looks, 0, memory_order_relaxed);
+    atomic_store_explicit(&next_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_ipc_look_again, true, memory_order_relaxed);
+}
+
+const char *ms_ipc_transport(void)
+{
+    return atomic_load_explicit(&found, memory_order_acquire) ? found_name : NULL;
+}
+
+void ms_ipc_context_ended(uint64_t context)
+{
+    ms_ipc_exports_context_ended(context);
+    ms_ipc_imports_context_ended(context);
+}
+
+void ms_ipc_reset(void)
+{
+    ms_ipc_exports_reset();
+    ms_ipc_imports_reset();
+    atomic_store(&looking, false);
+    atomic_store(&found, false);
+    ms_ipc_loading();
+}
