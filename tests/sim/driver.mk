@@ -7,6 +7,7 @@ sim_driver_tests = \
 	tests/sim/driver_fault \
 	tests/sim/driver_graph \
 	tests/sim/driver_graphmem \
+	tests/sim/driver_green \
 	tests/sim/driver_ipc \
 	tests/sim/driver_kernel \
 	tests/sim/driver_lookup \
@@ -81,3 +82,6 @@ tests_sim_driver_graphmem_LDADD = libcuda.so.1
 tests_sim_driver_reuse_SOURCES = tests/sim/driver_reuse.c $(sim_driver_sources)
 tests_sim_driver_reuse_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_reuse_LDADD = libcuda.so.1
+tests_sim_driver_green_SOURCES = tests/sim/driver_green.c $(sim_driver_sources)
+tests_sim_driver_green_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_green_LDADD = libcuda.so.1

@@ -73,7 +73,7 @@ CUresult sim_capture_check_context(struct CUctx_st *ctx)
     sim_graph_lock();
     for (struct sim_capture *capture = captures; capture; capture = capture->next)
         for (struct sim_member *member = capture->members; member; member = member->next)
-            if (member->queue->ctx == ctx) {
+            if (ctx->home ? member->queue->green == ctx : member->queue->ctx == ctx) {
                 capture->broken = true;
                 status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
             }
@@ -88,7 +88,8 @@ static bool meets_capture(struct sim_queue *legacy, bool breaks)
 
     for (struct sim_capture *capture = captures; capture; capture = capture->next)
         for (struct sim_member *member = capture->members; member; member = member->next)
-            if (member->queue->ctx == legacy->ctx && member->queue->joins_legacy) {
+            if (member->queue->ctx == legacy->ctx && member->queue->green == legacy->green &&
+                member->queue->joins_legacy) {
                 meets = true;
                 capture->broken = capture->broken || breaks;
             }

@@ -120,10 +120,18 @@ CUresult sim_context_peek(struct CUctx_st **ctx_p)
     if (!thread->depth || !thread->stack[thread->depth - 1])
         return CUDA_ERROR_INVALID_CONTEXT;
     struct CUctx_st *ctx = thread->stack[thread->depth - 1];
-    if (!atomic_load(&ctx->alive))
+    if (!atomic_load(&ctx->alive) || !atomic_load(&sim_context_home(ctx)->alive))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    *ctx_p = ctx;
+    *ctx_p = sim_context_home(ctx);
     return CUDA_SUCCESS;
+}
+
+struct CUctx_st *sim_context_green(void)
+{
+    const struct sim_thread *thread = sim_thread();
+    struct CUctx_st *ctx = thread && thread->depth ? thread->stack[thread->depth - 1] : NULL;
+
+    return ctx && ctx->home ? ctx : NULL;
 }
 
 CUresult sim_context_current(struct CUctx_st **ctx_p)
@@ -190,8 +198,8 @@ static CUresult destroy(CUcontext handle)
 
     if (!ctx)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (ctx->primary || !thread || thread->in_host_function || !sim_object_retire(ctx)) {
-        CUresult status = ctx->primary ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_PERMITTED;
+    if (ctx->primary || ctx->home || !thread || thread->in_host_function || !sim_object_retire(ctx)) {
+        CUresult status = ctx->primary || ctx->home ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_PERMITTED;
         sim_object_put(ctx);
         return status;
     }

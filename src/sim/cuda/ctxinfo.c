@@ -84,13 +84,15 @@ static CUresult synchronize(struct CUctx_st *ctx)
         return status;
     sim_context_drain(ctx);
     sim_pool_settle(ctx->device);
-    return sim_context_error(ctx);
+    return sim_context_error(sim_context_home(ctx));
 }
 
 SIM_API(cuCtxSynchronize)(void)
 {
     SIM_ENTER_CTX(cuCtxSynchronize);
-    return synchronize(ctx);
+    struct CUctx_st *green = sim_context_green();
+
+    return synchronize(green ? green : ctx);
 }
 
 SIM_API(cuCtxSynchronize_v2)(CUcontext handle)

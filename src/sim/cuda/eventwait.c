@@ -91,7 +91,8 @@ CUresult sim_event_add_wait(struct CUevent_st *event, struct sim_op *op)
 /* --- whole contexts
  * ------------------------------------------------------------------------------------------------ */
 
-static CUresult record_context(struct CUctx_st *ctx, struct CUevent_st *event)
+/** All that a context, or a green one, has been given so far. */
+CUresult sim_event_record_context(struct CUctx_st *ctx, struct CUevent_st *event)
 {
     CUresult status = sim_capture_check_context(ctx);
     struct sim_recording *recording = status == CUDA_SUCCESS ? sim_recording_new(1) : NULL;
@@ -111,12 +112,12 @@ SIM_API(cuCtxRecordEvent)(CUcontext ctx_handle, CUevent handle)
     struct CUevent_st *event = sim_object_get(handle, SIM_EVENT);
     CUresult status = CUDA_SUCCESS;
 
-    if (!ctx || !event || event->ctx != ctx)
+    if (!ctx || !event || event->ctx != sim_context_home(ctx))
         status = ctx ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT;
     else if (!atomic_load(&ctx->alive))
         status = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     else
-        status = record_context(ctx, event);
+        status = sim_event_record_context(ctx, event);
     if (event)
         sim_object_put(event);
     if (ctx)
@@ -135,7 +136,8 @@ static CUresult refuse_captured(const struct sim_recording *recording, CUresult 
     return open ? status : CUDA_ERROR_CAPTURED_EVENT;
 }
 
-static CUresult wait_context(struct CUctx_st *ctx, struct CUevent_st *event)
+/** Makes all later work of a context, or of a green one, wait. */
+CUresult sim_event_wait_context(struct CUctx_st *ctx, struct CUevent_st *event)
 {
     struct sim_recording *recording = sim_recording_of(event);
     CUresult status = refuse_captured(recording, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -163,7 +165,7 @@ SIM_API(cuCtxWaitEvent)(CUcontext ctx_handle, CUevent handle)
     else if (!atomic_load(&ctx->alive))
         status = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     else
-        status = wait_context(ctx, event);
+        status = sim_event_wait_context(ctx, event);
     if (event)
         sim_object_put(event);
     if (ctx)

@@ -137,6 +137,8 @@ CUresult sim_exec_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *par
 CUresult sim_event_record(struct CUevent_st *event, struct sim_queue *queue, struct sim_ticket **tickets,
                           size_t count);
 CUresult sim_event_add_wait(struct CUevent_st *event, struct sim_op *op);
+CUresult sim_event_record_context(struct CUctx_st *ctx, struct CUevent_st *event);
+CUresult sim_event_wait_context(struct CUctx_st *ctx, struct CUevent_st *event);
 struct CUctx_st *sim_event_context(const struct CUevent_st *event);
 
 /* launch.c, copyshape.c, memset.c, hostfn.c, memop.c: work from what a node says, and back. The context is

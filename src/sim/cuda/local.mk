@@ -36,6 +36,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/graphnode.c \
 	src/sim/cuda/graphtype.c \
 	src/sim/cuda/graphupdate.c \
+	src/sim/cuda/green.c \
 	src/sim/cuda/heap.c \
 	src/sim/cuda/host.c \
 	src/sim/cuda/hostfn.c \

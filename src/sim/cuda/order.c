@@ -11,14 +11,14 @@
 /* The legacy stream waits for all blocking streams of its context and they for it. */
 static void join_legacy(struct sim_queue *queue, struct sim_op *op)
 {
-    struct sim_queue *legacy = queue->ctx->legacy;
+    struct sim_queue *legacy = queue->green ? queue->green->legacy : queue->ctx->legacy;
 
     if (queue->joins_legacy && legacy && legacy->completed < legacy->enqueued)
         sim_ticket_add(&op->tickets, &op->ticket_count, legacy, legacy->enqueued);
     if (!queue->is_legacy)
         return;
     for (struct sim_queue *other = queue->ctx->queues; other; other = other->next)
-        if (other->joins_legacy) {
+        if (other->joins_legacy && other->green == queue->green) {
             other->joined = other->enqueued;
             if (other->completed < other->enqueued)
                 sim_ticket_add(&op->tickets, &op->ticket_count, other, other->enqueued);
@@ -26,22 +26,23 @@ static void join_legacy(struct sim_queue *queue, struct sim_op *op)
 }
 
 /* What the whole context was told to wait for (cuCtxWaitEvent), its queues wait for with their next work. */
-static void pass_gate(struct sim_queue *queue, struct sim_op *op)
+static void pass_gate(const struct CUctx_st *ctx, uint64_t *seen_p, struct sim_op *op)
 {
-    const struct CUctx_st *ctx = queue->ctx;
-
+    if (*seen_p == ctx->gate_generation)
+        return;
     for (size_t i = 0; i < ctx->gate_count; i++)
         if (ctx->gate[i].queue->completed < ctx->gate[i].seq)
             sim_ticket_add(&op->tickets, &op->ticket_count, ctx->gate[i].queue, ctx->gate[i].seq);
-    queue->gate_seen = ctx->gate_generation;
+    *seen_p = ctx->gate_generation;
 }
 
 /** Adds what the next work of a queue waits for by the rules of streams. The lock is held. */
 void sim_order_join(struct sim_queue *queue, struct sim_op *op)
 {
     join_legacy(queue, op);
-    if (queue->gate_seen != queue->ctx->gate_generation)
-        pass_gate(queue, op);
+    pass_gate(queue->ctx, &queue->gate_seen, op);
+    if (queue->green)
+        pass_gate(queue->green, &queue->green_gate_seen, op);
 }
 
 /** Makes all later work of a context wait for the tickets, which stay the caller's; false when memory ran
@@ -142,7 +143,7 @@ struct sim_known *sim_order_known(struct sim_queue *queue, unsigned *count_p)
 
 static bool behind_legacy(const struct sim_queue *queue, const struct sim_queue *other, uint64_t seq)
 {
-    if (queue->ctx != other->ctx)
+    if (queue->ctx != other->ctx || queue->green != other->green)
         return false;
     if (queue->is_legacy || other->is_legacy)
         return queue->is_legacy ? other->joins_legacy : queue->joins_legacy;

@@ -4,7 +4,7 @@
  */
 #include "sim.h"
 
-static CUresult retain(CUcontext *ctx_p, CUdevice ordinal)
+CUresult sim_primary_retain(CUcontext *ctx_p, CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);
     CUresult status = CUDA_SUCCESS;
@@ -33,7 +33,7 @@ static CUresult retain(CUcontext *ctx_p, CUdevice ordinal)
     return status;
 }
 
-static CUresult release(CUdevice ordinal)
+CUresult sim_primary_release(CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);
 
@@ -85,19 +85,19 @@ static CUresult set_flags(CUdevice ordinal, unsigned flags)
 SIM_API(cuDevicePrimaryCtxRetain)(CUcontext *ctx_p, CUdevice device)
 {
     SIM_ENTER(cuDevicePrimaryCtxRetain);
-    return retain(ctx_p, device);
+    return sim_primary_retain(ctx_p, device);
 }
 
 SIM_API(cuDevicePrimaryCtxRelease_v2)(CUdevice device)
 {
     SIM_ENTER(cuDevicePrimaryCtxRelease_v2);
-    return release(device);
+    return sim_primary_release(device);
 }
 
 SIM_API(cuDevicePrimaryCtxRelease)(CUdevice device)
 {
     SIM_ENTER(cuDevicePrimaryCtxRelease);
-    return release(device);
+    return sim_primary_release(device);
 }
 
 SIM_API(cuDevicePrimaryCtxReset_v2)(CUdevice device)

@@ -56,6 +56,16 @@ struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is
     return queue;
 }
 
+/** The same in a green context. */
+struct sim_queue *sim_queue_new_green(struct CUctx_st *green, bool is_legacy)
+{
+    struct sim_queue *queue = sim_queue_new(green->home, false, is_legacy);
+
+    if (queue)
+        queue->green = sim_object_ref(green);
+    return queue;
+}
+
 static void unlink_queue(struct sim_queue *queue)
 {
     if (!queue->link)
@@ -81,6 +91,8 @@ void sim_queue_put(struct sim_queue *queue)
     pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&queue->more);
     pthread_cond_destroy(&queue->done);
+    if (queue->green)
+        sim_object_put(queue->green);
     sim_object_put(queue->ctx);
     free(queue);
 }
@@ -294,12 +306,14 @@ uint64_t sim_queue_pass(struct sim_queue *queue)
 
     pthread_mutex_lock(&lock);
     if (is_idle(queue, NULL, 0)) {
-        uint64_t gate = queue->gate_seen;
+        uint64_t gate = queue->gate_seen, green_gate = queue->green_gate_seen;
         sim_order_join(queue, &probe);
         if (is_idle(queue, probe.tickets, probe.ticket_count))
             seq = queue->completed = ++queue->enqueued;
-        else
-            queue->gate_seen = gate; /* the work that will be enqueued has to pass it */
+        if (!seq) { /* the work that will be enqueued has to pass them */
+            queue->gate_seen = gate;
+            queue->green_gate_seen = green_gate;
+        }
     }
     pthread_mutex_unlock(&lock);
     sim_ticket_free(probe.tickets, probe.ticket_count);
@@ -396,15 +410,15 @@ void sim_queue_wait(struct sim_queue *queue, uint64_t seq)
     pthread_setcancelstate(cancel, NULL);
 }
 
-/** Tickets for all that is pending in a context; the caller frees them with sim_ticket_free. */
+/** Tickets for all that is pending in a context, or in a green one; the caller frees them with sim_ticket_free. */
 size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p)
 {
     size_t count = 0;
 
     *tickets_p = NULL;
     pthread_mutex_lock(&lock);
-    for (struct sim_queue *queue = ctx->queues; queue; queue = queue->next)
-        if (queue->completed < queue->enqueued)
+    for (struct sim_queue *queue = sim_context_home(ctx)->queues; queue; queue = queue->next)
+        if (queue->completed < queue->enqueued && (!ctx->home || queue->green == ctx))
             sim_ticket_add(tickets_p, &count, queue, queue->enqueued);
     pthread_mutex_unlock(&lock);
     return count;
@@ -414,7 +428,7 @@ size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p)
 void sim_context_drain(struct CUctx_st *ctx)
 {
     struct sim_ticket *tickets;
-    size_t count = atomic_load(&ctx->pending) ? sim_queue_tickets(ctx, &tickets) : 0;
+    size_t count = atomic_load(&sim_context_home(ctx)->pending) ? sim_queue_tickets(ctx, &tickets) : 0;
 
     if (!count)
         return;

@@ -19,6 +19,7 @@
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_driver_fn.h"
 
+#define SIM_MULTIPROCESSORS 132
 #define SIM_MAX_DEVICES 16
 #define SIM_HOST        (-1)
 #define SIM_MIB         (1024UL * 1024UL)
@@ -233,6 +234,8 @@ struct CUctx_st {
     unsigned api_version;
     bool primary;
     atomic_bool alive;
+    struct CUgreenCtx_st *owner; /* and that green context; referenced */
+    struct CUctx_st *home; /* of a green context as a context: the primary one, which has all that is made in it; referenced */
     bool closing;      /* under the contexts' lock */
     atomic_int error;  /* sticky */
     atomic_uint peers; /* bit per device */
@@ -268,6 +271,13 @@ struct sim_thread *sim_thread(void);
 /** The current context if it can be used: 201 none, 709 destroyed, 800 in a host function, or its sticky
  * error. */
 CUresult sim_context_current(struct CUctx_st **ctx_p);
+/** The green context that the current one is a view of, or NULL. */
+struct CUctx_st *sim_context_green(void);
+/** The context that has what is made in this one. */
+static inline struct CUctx_st *sim_context_home(struct CUctx_st *ctx)
+{
+    return ctx->home ? ctx->home : ctx;
+}
 /** The same, whatever its sticky error. */
 CUresult sim_context_peek(struct CUctx_st **ctx_p);
 CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version,
@@ -316,10 +326,11 @@ struct sim_known {
 struct sim_queue {
     atomic_uint refs;
     struct CUctx_st *ctx; /* referenced */
+    struct CUctx_st *green; /* the green context it belongs to, or NULL; referenced */
     unsigned long long id;
     bool joins_legacy, is_legacy, closed;
     struct sim_op *head, *tail;
-    uint64_t enqueued, completed, gate_seen;
+    uint64_t enqueued, completed, gate_seen, green_gate_seen;
     uint64_t seen;   /* the host has waited for it */
     uint64_t joined; /* of a blocking stream: what the legacy stream has waited for */
     struct sim_known known[SIM_KNOWN];
@@ -331,6 +342,7 @@ struct sim_queue {
 };
 
 struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is_legacy);
+struct sim_queue *sim_queue_new_green(struct CUctx_st *green, bool is_legacy);
 struct sim_queue *sim_queue_ref(struct sim_queue *queue);
 void sim_queue_put(struct sim_queue *queue);
 void sim_queue_close(struct sim_queue *queue);
@@ -383,6 +395,8 @@ CUresult sim_stream_queue(CUstream stream, bool per_thread, struct sim_queue **q
 CUresult sim_stream_find(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 /** The same to look at it or to wait for it, which breaks a capture. */
 CUresult sim_stream_idle_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
+CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream *stream_p, unsigned flags,
+                         int priority);
 CUresult sim_stream_check(CUstream stream, bool per_thread);
 CUresult sim_stream_enqueue(CUstream stream, bool per_thread, struct sim_op *op);
 CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op);
@@ -410,6 +424,13 @@ static inline CUresult sim_unsafe(void)
         if (unsafe_status != CUDA_SUCCESS)                                                                   \
             return unsafe_status;                                                                            \
     } while (0)
+
+/* --- primary.c, green.c ------------------------------------------------------------------------------------------ */
+
+CUresult sim_primary_retain(CUcontext *ctx_p, CUdevice ordinal);
+CUresult sim_primary_release(CUdevice ordinal);
+/** The green context whose view a context is. */
+CUgreenCtx sim_green_of(const struct CUctx_st *view);
 
 /* --- block.c: what lies at an address
  * -------------------------------------------------------------------------- */

@@ -16,19 +16,18 @@ static void dispose_stream(void *object)
     sim_queue_put(stream->queue);
 }
 
-static CUresult create(CUstream *stream_p, unsigned flags, int priority)
+/** A stream of a context, or of a green one, where it is blocking only towards that one's own default stream.
+ */
+CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream *stream_p, unsigned flags,
+                         int priority)
 {
-    struct CUctx_st *ctx;
-    CUresult status = sim_context_current(&ctx);
-
-    if (status != CUDA_SUCCESS)
-        return status;
     if (!stream_p || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING))
         return CUDA_ERROR_INVALID_VALUE;
     struct CUstream_st *stream = sim_object_new(sizeof *stream, SIM_STREAM, dispose_stream);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    stream->queue = sim_queue_new(ctx, !(flags & CU_STREAM_NON_BLOCKING), false);
+    stream->queue = green ? sim_queue_new_green(green, false)
+                          : sim_queue_new(ctx, !(flags & CU_STREAM_NON_BLOCKING), false);
     if (!stream->queue) {
         free(stream);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -37,9 +36,20 @@ static CUresult create(CUstream *stream_p, unsigned flags, int priority)
     stream->priority = priority > PRIORITY_LOWEST     ? PRIORITY_LOWEST
                        : priority < PRIORITY_GREATEST ? PRIORITY_GREATEST
                                                       : priority;
+    if (green)
+        stream->queue->joins_legacy = !(flags & CU_STREAM_NON_BLOCKING);
     sim_object_publish(stream);
     *stream_p = stream;
     return CUDA_SUCCESS;
+}
+
+static CUresult create(CUstream *stream_p, unsigned flags, int priority)
+{
+    struct CUctx_st *ctx;
+    CUresult status = sim_context_current(&ctx);
+
+    return status == CUDA_SUCCESS ? sim_stream_make(ctx, sim_context_green(), stream_p, flags, priority)
+                                  : status;
 }
 
 /* What was enqueued still runs; the handle ends at once. */
@@ -50,7 +60,10 @@ static CUresult destroy(CUstream handle)
 
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
-    CUresult status = thread && thread->in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+    const struct CUctx_st *green = stream->queue->green;
+    CUresult status = thread && thread->in_host_function     ? CUDA_ERROR_NOT_PERMITTED
+                      : green && !atomic_load(&green->alive) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                             : CUDA_SUCCESS;
     if (status == CUDA_SUCCESS && sim_object_retire(stream)) {
         sim_capture_forget(stream->queue);
         sim_queue_close(stream->queue);
@@ -95,13 +108,16 @@ CUresult sim_stream_find(CUstream handle, bool per_thread, struct sim_queue **qu
 
     if (status != CUDA_SUCCESS)
         return status;
+    struct CUctx_st *green = sim_context_green();
     if (handle == CU_STREAM_PER_THREAD || (!handle && per_thread)) {
+        if (green)
+            return CUDA_ERROR_INVALID_HANDLE;
         struct sim_queue *own = thread_queue(ctx);
         *queue_p = own ? sim_queue_ref(own) : NULL;
         return own ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (!handle || handle == CU_STREAM_LEGACY) {
-        *queue_p = sim_queue_ref(ctx->legacy);
+        *queue_p = sim_queue_ref(green ? green->legacy : ctx->legacy);
         return CUDA_SUCCESS;
     }
     struct CUstream_st *stream = sim_object_get(handle, SIM_STREAM);
@@ -109,7 +125,8 @@ CUresult sim_stream_find(CUstream handle, bool per_thread, struct sim_queue **qu
         return CUDA_ERROR_INVALID_HANDLE;
     *queue_p = sim_queue_ref(stream->queue);
     sim_object_put(stream);
-    if (atomic_load(&(*queue_p)->ctx->alive))
+    const struct CUctx_st *own = (*queue_p)->green;
+    if (atomic_load(&(*queue_p)->ctx->alive) && (!own || atomic_load(&own->alive)))
         return CUDA_SUCCESS;
     sim_queue_put(*queue_p);
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -264,7 +281,7 @@ static CUresult ask(CUstream handle, bool per_thread, enum question question, vo
         else if (question == ASK_ID)
             *(unsigned long long *)answer = queue->id;
         else if (question == ASK_CTX)
-            *(CUcontext *)answer = queue->ctx;
+            *(CUcontext *)answer = queue->green ? queue->green : queue->ctx;
         else
             *(CUdevice *)answer = queue->ctx->device->ordinal;
         sim_queue_put(queue);
@@ -276,9 +293,14 @@ static CUresult ask(CUstream handle, bool per_thread, enum question question, vo
 
 static CUresult ask_ctx_v2(CUstream handle, bool per_thread, CUcontext *ctx_p, CUgreenCtx *green_p)
 {
-    if (green_p)
-        *green_p = NULL;
-    return ask(handle, per_thread, ASK_CTX, ctx_p);
+    CUcontext ctx;
+    CUresult status = ctx_p && green_p ? ask(handle, per_thread, ASK_CTX, &ctx) : CUDA_ERROR_INVALID_VALUE;
+
+    if (status != CUDA_SUCCESS)
+        return status;
+    *green_p = ctx->home ? sim_green_of(ctx) : NULL;
+    *ctx_p = sim_context_home(ctx);
+    return CUDA_SUCCESS;
 }
 
 SIM_PAIR(cuStreamGetFlags, ptsz, (CUstream stream, unsigned *flags_p),
