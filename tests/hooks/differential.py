@@ -34,7 +34,7 @@ def programs():
 
 
 # Equal under the rule that a free waits, and that captures forbid what they forbid natively.
-STRICT = ("driver_stream", "driver_capture", "runtime_graph_12", "runtime_graph_13")
+STRICT = ("driver_stream", "driver_perthread", "driver_capture", "runtime_graph_12", "runtime_graph_13")
 
 
 def run(program, mode):

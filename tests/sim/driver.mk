@@ -9,10 +9,12 @@ sim_driver_tests = \
 	tests/sim/driver_graphmem \
 	tests/sim/driver_green \
 	tests/sim/driver_ipc \
+	tests/sim/driver_ipcevent \
 	tests/sim/driver_kernel \
 	tests/sim/driver_lookup \
 	tests/sim/driver_memop \
 	tests/sim/driver_memory \
+	tests/sim/driver_perthread \
 	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
 	tests/sim/driver_reuse \
@@ -85,3 +87,9 @@ tests_sim_driver_reuse_LDADD = libcuda.so.1
 tests_sim_driver_green_SOURCES = tests/sim/driver_green.c $(sim_driver_sources)
 tests_sim_driver_green_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_green_LDADD = libcuda.so.1
+tests_sim_driver_ipcevent_SOURCES = tests/sim/driver_ipcevent.c $(sim_driver_sources)
+tests_sim_driver_ipcevent_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_ipcevent_LDADD = libcuda.so.1
+tests_sim_driver_perthread_SOURCES = tests/sim/driver_perthread.c $(sim_driver_sources)
+tests_sim_driver_perthread_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_perthread_LDADD = libcuda.so.1

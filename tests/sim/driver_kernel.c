@@ -166,6 +166,32 @@ static void touching_what_is_gone(void)
     breaks(CUDA_ERROR_ILLEGAL_ADDRESS, "work whose memory was freed before its turn");
 }
 
+/* Mapped by handle, and unmapped while a kernel that will touch it waits behind another. */
+static void unmapped_meanwhile(void)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    CUstream stream;
+    uint32_t *word = flag();
+
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+    must(cuMemAddressReserve(&p, 2 * MIB, 0, 0, 0));
+    must(cuMemMap(p, 2 * MIB, 0, handle, 0));
+    must(cuMemSetAccess(p, 2 * MIB, &access, 1));
+    answers(launch(fill_kernel, stream, p, 1, 16), CUDA_SUCCESS);
+    answers(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    answers(launch(hold_kernel, stream, device_of(word), 1, 0), CUDA_SUCCESS);
+    answers(launch(fill_kernel, stream, p, 1, 16), CUDA_SUCCESS);
+    answers(cuMemUnmap(p, 2 * MIB), CUDA_SUCCESS);
+    must(cuMemRelease(handle));
+    must(cuMemAddressFree(p, 2 * MIB));
+    __atomic_store_n(word, 1, __ATOMIC_RELEASE);
+    breaks(CUDA_ERROR_ILLEGAL_ADDRESS, "work whose memory was unmapped before its turn");
+}
+
 static void peers(void)
 {
     CUcontext first, second;
@@ -238,6 +264,7 @@ int main(void)
     held_by_the_host();
     arguments_in_a_buffer();
     touching_what_is_gone();
+    unmapped_meanwhile();
     peers();
     pool_access();
     return done();

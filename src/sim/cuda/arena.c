@@ -35,7 +35,8 @@ static bool set_size(int fd, size_t bytes)
     return done;
 }
 
-static int open_file(const char *name, size_t bytes)
+/** A file in memory of that name and size, out of the program's way; -1 if there is none to be had. */
+int sim_memfd_open(const char *name, size_t bytes)
 {
     int low = memfd_create(name, MFD_CLOEXEC);
     int fd;
@@ -77,7 +78,7 @@ CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
     struct stat st;
 
     for (; hole && bytes >= sim_config.granularity_bytes; bytes /= 2) {
-        *arena = (struct sim_arena){.fd = name ? open_file(name, bytes) : -1, .bytes = bytes, .holes = hole};
+        *arena = (struct sim_arena){.fd = name ? sim_memfd_open(name, bytes) : -1, .bytes = bytes, .holes = hole};
         if (map_window(arena)) {
             *hole = (struct sim_hole){.bytes = bytes};
             arena->inode = arena->fd >= 0 && !fstat(arena->fd, &st) ? st.st_ino : 0;

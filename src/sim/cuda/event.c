@@ -7,6 +7,8 @@
 
 struct record_op {
     struct sim_op op;
+    struct CUevent_st *event; /* of a shared one; referenced */
+    uint64_t number;
     struct sim_recording *recording;
 };
 
@@ -76,7 +78,20 @@ static void dispose_event(void *object)
     struct CUevent_st *event = object;
 
     sim_recording_put(event->last);
+    if (event->shared)
+        sim_shared_end(event->shared);
     sim_object_put(event->ctx);
+}
+
+struct CUevent_st *sim_event_new(struct CUctx_st *ctx, unsigned flags)
+{
+    struct CUevent_st *event = sim_object_new(sizeof *event, SIM_EVENT, dispose_event);
+
+    if (event) {
+        event->ctx = sim_object_ref(ctx);
+        event->flags = flags;
+    }
+    return event;
 }
 
 SIM_API(cuEventCreate)(CUevent *event_p, unsigned flags)
@@ -87,11 +102,13 @@ SIM_API(cuEventCreate)(CUevent *event_p, unsigned flags)
     if (!event_p || (flags & ~known) ||
         ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
         return CUDA_ERROR_INVALID_VALUE;
-    struct CUevent_st *event = sim_object_new(sizeof *event, SIM_EVENT, dispose_event);
+    struct CUevent_st *event = sim_event_new(ctx, flags);
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    event->ctx = sim_object_ref(ctx);
-    event->flags = flags;
+    if ((flags & CU_EVENT_INTERPROCESS) && !(event->shared = sim_shared_new())) {
+        sim_object_put(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     sim_object_publish(event);
     *event_p = event;
     return CUDA_SUCCESS;
@@ -126,14 +143,22 @@ SIM_API(cuEventDestroy)(CUevent event)
 
 static CUresult run_record(struct sim_op *op, struct sim_queue *queue)
 {
+    struct record_op *record = (struct record_op *)op;
+
     (void)queue;
-    atomic_store(&((struct record_op *)op)->recording->ns, sim_now_ns());
+    atomic_store(&record->recording->ns, sim_now_ns());
+    if (record->event)
+        sim_shared_done(record->event->shared, record->number);
     return CUDA_SUCCESS;
 }
 
 static void dispose_record(struct sim_op *op)
 {
-    sim_recording_put(((struct record_op *)op)->recording);
+    struct record_op *record = (struct record_op *)op;
+
+    sim_recording_put(record->recording);
+    if (record->event)
+        sim_object_put(record->event);
 }
 
 /**
@@ -157,6 +182,10 @@ CUresult sim_event_record(struct CUevent_st *event, struct sim_queue *queue, str
     record->op.dispose = dispose_record;
     record->op.always = true;
     record->op.quick = true;
+    if (event->shared) {
+        record->event = sim_object_ref(event);
+        record->number = sim_shared_begin(event->shared);
+    }
     recording->known = sim_order_known(queue, &recording->known_count);
     if (tickets) {
         record->op.tickets = *tickets;

@@ -18,13 +18,32 @@ struct sim_recording {
     struct sim_captured captured; /* of a recording in a capture; the list is its own */
 };
 
+/* An event that several processes record and wait for. */
+struct sim_shared;
+
 struct CUevent_st {
     struct sim_object object;
-    struct CUctx_st *ctx; /* referenced */
+    struct sim_shared *shared; /* NULL in an event of this process alone; owned */
+    struct CUctx_st *ctx;      /* referenced */
     unsigned flags;
     struct sim_recording *last; /* under the events' lock */
 };
 
+/* ipcevent.c */
+struct sim_shared *sim_shared_new(void);
+void sim_shared_end(struct sim_shared *shared);
+/** A recording begins: its number. */
+uint64_t sim_shared_begin(struct sim_shared *shared);
+/** It is over. */
+void sim_shared_done(struct sim_shared *shared, uint64_t number);
+/** The number of the latest recording, and whether one is over, or will never be, as its process is gone. */
+uint64_t sim_shared_latest(const struct sim_shared *shared);
+bool sim_shared_over(const struct sim_shared *shared, uint64_t number);
+/** Lets a queue wait for the latest recording. */
+CUresult sim_shared_wait(struct CUevent_st *event, struct sim_queue *queue);
+
+/** An event in a context, not yet a valid handle; NULL when memory ran out. */
+struct CUevent_st *sim_event_new(struct CUctx_st *ctx, unsigned flags);
 /** A recording with as many references; NULL when memory ran out. */
 struct sim_recording *sim_recording_new(unsigned refs);
 void sim_recording_put(struct sim_recording *recording);

@@ -35,7 +35,8 @@ static CUresult push_wait(const struct sim_recording *recording, struct sim_queu
 static CUresult wait_plain(const struct sim_recording *recording, struct sim_queue *queue)
 {
     for (size_t i = 0; i < recording->count; i++)
-        sim_order_learn(queue, &recording->tickets[i], i ? NULL : recording->known, i ? 0 : recording->known_count);
+        sim_order_learn(queue, &recording->tickets[i], i ? NULL : recording->known,
+                        i ? 0 : recording->known_count);
     return sim_recording_over(recording) ? CUDA_SUCCESS : push_wait(recording, queue);
 }
 
@@ -45,6 +46,8 @@ static CUresult wait_in(struct CUevent_st *event, struct sim_queue *queue, bool 
 
     if (external)
         return captured ? sim_capture_append(queue, add_wait_node, event) : CUDA_ERROR_INVALID_VALUE;
+    if (event->shared && !captured)
+        return sim_shared_wait(event, queue);
     struct sim_recording *recording = sim_recording_of(event);
     CUresult status = CUDA_SUCCESS;
     if (recording && recording->captured.capture)
@@ -206,7 +209,9 @@ SIM_API(cuEventQuery)(CUevent handle)
 
     if (status != CUDA_SUCCESS)
         return status;
-    status = sim_recording_over(recording) ? sim_context_error(event->ctx) : CUDA_ERROR_NOT_READY;
+    bool over = event->shared ? sim_shared_over(event->shared, sim_shared_latest(event->shared))
+                              : sim_recording_over(recording);
+    status = over ? sim_context_error(event->ctx) : CUDA_ERROR_NOT_READY;
     sim_recording_put(recording);
     sim_object_put(event);
     return status;
@@ -221,6 +226,9 @@ SIM_API(cuEventSynchronize)(CUevent handle)
 
     if (status != CUDA_SUCCESS)
         return status;
+    if (event->shared)
+        for (uint64_t number = sim_shared_latest(event->shared); !sim_shared_over(event->shared, number);)
+            sim_spend(20000);
     for (size_t i = 0; recording && i < recording->count; i++)
         sim_queue_wait(recording->tickets[i].queue, recording->tickets[i].seq);
     sim_recording_put(recording);

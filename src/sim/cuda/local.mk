@@ -43,6 +43,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/image.c \
 	src/sim/cuda/init.c \
 	src/sim/cuda/ipc.c \
+	src/sim/cuda/ipcevent.c \
 	src/sim/cuda/launch.c \
 	src/sim/cuda/library.c \
 	src/sim/cuda/lookup.c \

@@ -193,6 +193,7 @@ void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
 void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_valid_fd(const struct sim_arena *arena);
+int sim_memfd_open(const char *name, size_t bytes);
 int sim_memfd_reopen(int fd, const char *kind);
 int sim_memfd_number(int fd);
 CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
