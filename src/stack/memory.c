@@ -131,3 +131,8 @@ struct ms_range ms_memory_range(uintptr_t address)
         return (struct ms_range){0, 0};
     return (struct ms_range){page, page + MS_PAGE_BYTES};
 }
+
+uintptr_t ms_memory_stack_end(void)
+{
+    return home.hi;
+}

@@ -34,4 +34,7 @@ bool ms_memory_is_run(uintptr_t lo, uintptr_t hi);
  * stacks, coroutines) the rest of the page, asked for each time. Empty if it cannot be read. */
 struct ms_range ms_memory_range(uintptr_t address);
 
+/** The upper end of the calling thread's own stack; 0 where it is not known (yet). */
+uintptr_t ms_memory_stack_end(void);
+
 #endif

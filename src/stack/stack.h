@@ -50,6 +50,11 @@ unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller,
 
 /** Intern `count` return addresses, innermost first. */
 ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
+/** The same, called from the stack `outer`; ids[i] is the stack from frames[i] outwards. */
+ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, unsigned count,
+                                  ms_stack_id *ids);
+/** The calling thread's latest stack is not to be built upon. */
+void ms_stack_forget(void);
 
 /** One node: the stack `id` is `frame_p` called from the stack `parent_p` (0: from nowhere). The frame's
  * object is the one that had `generation_p` at that address (ms_object_of). Returns 0, or -1 for an id that

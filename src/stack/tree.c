@@ -96,35 +96,36 @@ static ms_stack_id add(const struct ms_node *wanted)
     return id;
 }
 
-/* The node for the outermost `count` frames whose ids are known so far; `*left_p` frames are not. */
-static ms_stack_id follow(const uintptr_t *frames, unsigned count, unsigned *left_p)
+/* Goes on from the stack *id_p through those of the outermost `count` frames that are known; returns how many
+ * are left. */
+static unsigned follow(ms_stack_id *id_p, const uintptr_t *frames, unsigned count, ms_stack_id *ids)
 {
     const struct index *index = atomic_load_explicit(&current_index, memory_order_acquire);
     bool reused = ms_objects_any_gone();
-    ms_stack_id id = 0;
     while (count) {
-        struct ms_node wanted = {frames[count - 1], id, reused ? ms_object_generation(frames[count - 1]) : 0};
+        struct ms_node wanted = {frames[count - 1], *id_p,
+                                 reused ? ms_object_generation(frames[count - 1]) : 0};
         ms_stack_id next = find(index, &wanted);
         if (!next)
             break;
-        id = next;
-        count--;
+        *id_p = ids[--count] = next;
     }
-    *left_p = count;
-    return id;
+    return count;
 }
 
-ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
+ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, unsigned count,
+                                  ms_stack_id *ids)
 {
-    unsigned left;
     if (MS_UNLIKELY(ms_objects_stale()))
         ms_objects_refresh();
-    ms_stack_id id = follow(frames, count, &left);
+    ms_stack_id id = outer;
+    unsigned left = follow(&id, frames, count, ids);
     if (MS_LIKELY(left == 0))
         return id;
     /* A stack never seen: perhaps of an object never seen, or one that took another's place. */
     ms_objects_refresh();
-    id = follow(frames, count, &left);
+    id = outer;
+    left = follow(&id, frames, count, ids);
     while (left) {
         struct ms_node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
         id = add(&wanted);
@@ -132,13 +133,20 @@ ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
             ms_table_drop(MS_TABLE_NODES);
             return 0;
         }
-        left--;
+        ids[--left] = id;
     }
     return id;
 }
 
+ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count)
+{
+    ms_stack_id ids[MS_STACK_DEPTH_MAX];
+    return ms_stack_intern_below(0, frames, count, ids);
+}
+
 void ms_stack_reset(void)
 {
+    ms_stack_forget();
     atomic_store_explicit(&current_index, NULL, memory_order_relaxed);
     ms_lock_reset(&add_lock);
 #ifdef MS_HAVE_LIBUNWIND

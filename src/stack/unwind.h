@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "stack/memory.h"
+#include "stack/recall.h"
 
 enum {
     MS_WALK_INNER_MAX = 16,            /* frames of ours between the walk and the program's call */
@@ -19,6 +20,10 @@ enum {
 /** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is
  * not kept. */
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max);
+/** The same, but ends at the first frame that is remembered: then `recalling->known` frames go on from there, that frame
+ * being the first of them, and the last of those that are returned. */
+unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max,
+                                  struct ms_recalling *recalling);
 
 /** A walk in progress: the words of the stack that can be read at once, [lo, lo + span]. */
 struct ms_reach {

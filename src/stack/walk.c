@@ -75,11 +75,79 @@ MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const v
     return count;
 }
 
+static MS_TLS struct ms_recall recall;
+
+void ms_stack_forget(void)
+{
+    recall.count = 0;
+}
+
+/* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
+static void remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
+{
+    unsigned count = recalling->known + inner;
+    if (!recalling->known) {
+        recall.generation = recalling->generation;
+        recall.top = recalling->top;
+        recall.max = (uint16_t)recalling->max;
+        recall.is_whole = recalling->is_whole;
+        recall.count = 0;
+    }
+    if (!recalling->top || count > MS_RECALL_MAX)
+        return;
+    for (unsigned i = 0, place = count - 1; i < inner; i++, place--) {
+        const struct ms_recall_step *step = &recalling->steps[i];
+        if (step->sp >= recall.top || recall.top - step->sp > UINT32_MAX)
+            return;
+        recall.pcs[place] = step->pc;
+        recall.fps[place] = step->fp;
+        recall.sps[place] = (uint32_t)(recall.top - step->sp);
+        recall.pcs_at[place] = (uint32_t)(recall.top - step->pc_at);
+        recall.fps_at[place] = step->fp_at ? (uint32_t)(recall.top - step->fp_at) : 0;
+        recall.ids[place] = ids[i];
+    }
+    recall.count = (uint16_t)count;
+}
+
+/* 0 if the walk did not find the caller, or there was no room. */
+static ms_stack_id capture_recalling(const void *frame, uintptr_t caller, unsigned depth)
+{
+    uintptr_t frames[MS_RECALL_MAX];
+    ms_stack_id ids[MS_RECALL_MAX];
+    struct ms_recalling recalling;
+    recalling.recall = &recall;
+    unsigned count = ms_unwind_walk_recalling(frame, caller, frames, depth, &recalling);
+    unsigned inner = recalling.known ? count - 1 : count;
+    ms_stack_id id = recalling.known ? recall.ids[recalling.known - 1] : 0;
+    if (inner) {
+        id = ms_stack_intern_below(id, frames, inner, ids);
+        if (id)
+            remember(&recalling, ids, inner);
+        else
+            recall.count = (uint16_t)recalling.known;
+    }
+    return id;
+}
+
 ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
     uintptr_t frames[MS_STACK_DEPTH_MAX];
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
     unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
+    if (walk == MS_WALK_OFF)
+        return 0;
+    /* A signal may come anywhere; what it captures is walked in full. */
+    if (MS_LIKELY(walk == MS_WALK_UNWIND && depth <= MS_RECALL_MAX && !recall.is_busy)) {
+        int saved_errno = errno;
+        recall.is_busy = true;
+        atomic_signal_fence(memory_order_seq_cst);
+        ms_stack_id id = capture_recalling(frame, ms_strip((uintptr_t)caller), depth);
+        atomic_signal_fence(memory_order_seq_cst);
+        recall.is_busy = false;
+        errno = saved_errno;
+        if (MS_LIKELY(id))
+            return id;
+    }
     unsigned count = ms_stack_walk(walk, frame, caller, frames, depth);
     return count ? ms_stack_intern(frames, count) : 0;
 }

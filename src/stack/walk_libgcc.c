@@ -37,6 +37,15 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
     return state->count < state->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
+/* Nothing is remembered: this one does not tell where it found what. */
+unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max,
+                                  struct ms_recalling *recalling)
+{
+    recalling->known = 0;
+    recalling->top = 0;
+    return ms_unwind_walk(frame, caller, frames, max);
+}
+
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max)
 {
     struct unwinding state = {.caller = caller, .frames = frames, .max = max};

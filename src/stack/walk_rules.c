@@ -134,6 +134,78 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
     return true;
 }
 
+/* --- what the latest walk saw (recall.h) --- */
+
+/* The frames outside frame `from` are what they were: each word that led from one to the next says the same.
+ * Else *changed_p is the frame that leads elsewhere. */
+static inline MS_RAW bool leads_on(const struct ms_recall *recall, unsigned from, unsigned *changed_p)
+{
+    for (unsigned i = from; i > 0; i--) {
+        if (*(const uintptr_t *)(recall->top - recall->pcs_at[i]) != recall->pcs[i - 1] ||
+            (recall->fps_at[i] &&
+             *(const uintptr_t *)(recall->top - recall->fps_at[i]) != recall->fps[i - 1])) {
+            *changed_p = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the walk has come to a frame that is remembered with all outside it; `count` frames were taken,
+ * this one included. */
+static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct walk *walk, unsigned count)
+{
+    const struct ms_recall *recall = recalling->recall;
+    uintptr_t below = recall->top - walk->sp;
+    unsigned left = recalling->left, changed;
+    while (left && recall->sps[left - 1] > below)
+        left--;
+    recalling->left = left;
+    if (!left || recall->sps[left - 1] != below || recall->pcs[left - 1] != walk->pc ||
+        recall->fps[left - 1] != walk->fp)
+        return false;
+    unsigned all = count - 1 + left;
+    if (recall->is_whole ? all > recalling->max : all != recalling->max)
+        return false;
+    if (!leads_on(recall, left - 1, &changed)) {
+        recalling->left = changed; /* frames inside that one lead elsewhere too */
+        return false;
+    }
+    recalling->known = left;
+    return true;
+}
+
+static inline MS_RAW void note_frame(struct ms_recalling *recalling, const struct walk *walk, unsigned number)
+{
+    if (number < MS_RECALL_MAX)
+        recalling->steps[number] = (struct ms_recall_step){.pc = walk->pc, .sp = walk->sp, .fp = walk->fp};
+    else
+        recalling->top = 0;
+}
+
+/* How the frame led to where the walk is now. */
+static inline MS_RAW void note_step(struct ms_recalling *recalling, const struct walk *walk, unsigned number,
+                                    ms_rule rule)
+{
+    int16_t fp_words = ms_rule_fp(rule);
+    if ((rule & 0xff) != MS_RULE_SP && (rule & 0xff) != MS_RULE_FP) {
+        recalling->top = 0;
+    } else if (number < MS_RECALL_MAX) {
+        struct ms_recall_step *step = &recalling->steps[number];
+        step->pc_at = walk->sp + (uintptr_t)ms_rule_ra_bytes(rule);
+        step->fp_at = fp_words == MS_RULE_FP_KEPT || fp_words == MS_RULE_FP_LOST
+                          ? 0
+                          : walk->sp + (uintptr_t)((int64_t)fp_words * 8);
+    }
+}
+
+static inline void end_recalling(struct ms_recalling *recalling, ms_rule rule)
+{
+    recalling->is_whole = true;
+    if (ms_rule_kind(rule) != MS_RULE_END) /* it came to a wrong end */
+        recalling->top = 0;
+}
+
 /* The loaded objects that a walk's rules are for. */
 struct loaded {
     uint64_t generation;
@@ -156,8 +228,9 @@ static MS_NOINLINE ms_rule learn(const struct walk *walk, struct loaded *loaded)
 }
 
 /* From `start` on; *lost_p is set, and nothing else said, if rules became outdated on the way. */
-static MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uintptr_t *frames, unsigned max,
-                                 struct loaded *loaded, bool *lost_p)
+static inline MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uintptr_t *frames,
+                                        unsigned max, struct loaded *loaded, bool *lost_p,
+                                        struct ms_recalling *recalling)
 {
     struct walk walk = *start;
     struct ms_rule_line *lines = ms_rules_start();
@@ -169,6 +242,11 @@ static MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uin
             frames[count++] = walk.pc + walk.interrupted; /* as stack.h has it */
         else if (++inner > MS_WALK_INNER_MAX)
             return 0;
+        if (recalling && count) {
+            if (recalls(recalling, &walk, count))
+                return count;
+            note_frame(recalling, &walk, count - 1);
+        }
         if (count == max)
             return count;
         ms_rule rule = ms_rule_find(lines, ms_rule_hash(walk.pc, walk.interrupted, loaded->generation));
@@ -177,10 +255,18 @@ static MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uin
             return 0;
         }
         /* Not an address of code: it came from a wrong turn. */
-        if (MS_UNLIKELY(rule == MS_RULE_STOP))
+        if (MS_UNLIKELY(rule == MS_RULE_STOP)) {
+            if (recalling)
+                recalling->top = 0;
             return count > 1 ? count - 1 : count;
-        if (!step(&walk, rule) || walk.pc < MS_PAGE_BYTES)
+        }
+        if (!step(&walk, rule) || walk.pc < MS_PAGE_BYTES) {
+            if (recalling)
+                end_recalling(recalling, rule);
             return count;
+        }
+        if (recalling && count)
+            note_step(recalling, &walk, count - 1, rule);
     }
 }
 
@@ -216,6 +302,20 @@ static MS_RAW void start_here(struct walk *walk, const void *own_frame, const vo
     reach_around(walk, (uintptr_t)own_frame);
 }
 
+/* In the frame of its caller. */
+static inline __attribute__((always_inline)) MS_RAW void find_start(struct walk *start, const void *frame,
+                                                                    uintptr_t caller)
+{
+    if (start_at_caller(start, frame, caller))
+        return;
+    const uintptr_t *own_frame = __builtin_frame_address(0);
+#ifdef __x86_64__
+    start_here(start, own_frame, own_frame + 2, (uintptr_t)__builtin_return_address(0));
+#else
+    start_here(start, own_frame, __builtin_dwarf_cfa(), (uintptr_t)__builtin_return_address(0));
+#endif
+}
+
 MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames,
                                            unsigned max)
 {
@@ -223,16 +323,43 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, 
     if (MS_UNLIKELY(ms_objects_stale()))
         ms_objects_refresh();
     struct loaded loaded = {ms_objects_unloads(), false};
-    if (!start_at_caller(&start, frame, caller)) {
-        const uintptr_t *own_frame = __builtin_frame_address(0);
-#ifdef __x86_64__
-        start_here(&start, own_frame, own_frame + 2, (uintptr_t)__builtin_return_address(0));
-#else
-        start_here(&start, own_frame, __builtin_dwarf_cfa(), (uintptr_t)__builtin_return_address(0));
-#endif
-    }
+    find_start(&start, frame, caller);
     bool lost = false;
-    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost);
+    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, NULL);
     /* Not lost again: the loader was asked. */
-    return lost ? walk_from(&start, caller, frames, max, &loaded, &lost) : count;
+    return lost ? walk_from(&start, caller, frames, max, &loaded, &lost, NULL) : count;
+}
+
+/* What is remembered was so while the same objects were loaded, on the same stack. */
+static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct walk *start, unsigned max)
+{
+    const struct ms_recall *recall = recalling->recall;
+    uintptr_t end = start->reach.lo + start->reach.span + sizeof end - 1;
+    bool is_own = start->reach.span && end == ms_memory_stack_end();
+    recalling->generation = ms_objects_unloads();
+    recalling->known = 0;
+    recalling->max = max;
+    recalling->top = is_own ? end : 0;
+    recalling->is_whole = false;
+    recalling->left =
+        is_own && recall->top == end && recall->generation == recalling->generation && recall->max == max
+            ? recall->count
+            : 0;
+}
+
+MS_NOINLINE MS_RAW unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames,
+                                                     unsigned max, struct ms_recalling *recalling)
+{
+    struct walk start;
+    if (MS_UNLIKELY(ms_objects_stale()))
+        ms_objects_refresh();
+    struct loaded loaded = {ms_objects_unloads(), false};
+    find_start(&start, frame, caller);
+    begin_recalling(recalling, &start, max);
+    bool lost = false;
+    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, recalling);
+    if (MS_LIKELY(!lost))
+        return count;
+    begin_recalling(recalling, &start, max);
+    return walk_from(&start, caller, frames, max, &loaded, &lost, recalling);
 }

@@ -132,7 +132,7 @@ static void die(const char *what)
 
 static void allocate(void)
 {
-    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+    do {
         for (int i = 0; i < PAIRS_PER_LOOK; i++)
             if (chosen->pair(self.stream) != 0)
                 die("a call failed");
@@ -140,7 +140,7 @@ static void allocate(void)
         if (cudaStreamSynchronize(self.stream) != cudaSuccess)
             die("the stream failed");
         self.pairs += PAIRS_PER_LOOK;
-    }
+    } while (!atomic_load_explicit(&stop, memory_order_relaxed));
 }
 
 /* What the chain calls: first to be counted. */

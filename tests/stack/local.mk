@@ -7,7 +7,7 @@ tests_stack_libframes_a_CFLAGS = -std=gnu11 $(MS_WARNINGS) $(MS_SANITIZE) -O2 -f
 
 ms_stack_libs = tests/stack/libframes.a tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 ms_stack_tests = tests/stack/test_walk tests/stack/test_signals tests/stack/test_reload tests/stack/test_garbage \
-	tests/stack/test_harm tests/stack/test_sample
+	tests/stack/test_harm tests/stack/test_recall tests/stack/test_sample
 check_PROGRAMS += $(ms_stack_tests) tests/stack/show
 TESTS += $(ms_stack_tests) tests/stack/gdb.sh
 dist_check_SCRIPTS += tests/stack/gdb.sh
@@ -21,6 +21,10 @@ tests_stack_test_garbage_SOURCES = tests/stack/test_garbage.c tests/stack/snap.h
 tests_stack_test_garbage_LDADD = $(ms_stack_libs)
 tests_stack_test_harm_SOURCES = tests/stack/test_harm.c tests/stack/snap.h tests/tap.h
 tests_stack_test_harm_LDADD = $(ms_stack_libs)
+tests_stack_test_recall_SOURCES = tests/stack/test_recall.c tests/tap.h
+tests_stack_test_recall_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
+tests_stack_test_recall_LDADD = $(ms_stack_libs)
+tests_stack_test_recall_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_stack_test_sample_SOURCES = tests/stack/test_sample.c tests/tap.h
 tests_stack_test_sample_LDADD = $(ms_stack_libs) -lm
 tests_stack_show_SOURCES = tests/stack/show.c tests/stack/show.h tests/stack/show_stack.c tests/stack/snap.h

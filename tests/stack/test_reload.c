@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/objects.h"
+#include "base/store.h"
 #include "tests/stack/snap.h"
 #include "tests/tap.h"
 
@@ -24,11 +25,26 @@ static void take(void *arg)
     snap_take(arg);
 }
 
+static atomic_uint recalled_different;
+
+/* What a hook does, with the help of the stack before. */
+static void take_id(void *arg)
+{
+    uintptr_t frames[64];
+    const void *frame = __builtin_frame_address(0), *caller = __builtin_return_address(0);
+    ms_stack_id id = ms_stack_capture(frame, caller);
+    (void)arg;
+    if (!id || id != ms_stack_intern(frames, ms_stack_walk(MS_WALK_UNWIND, frame, caller, frames, 64)))
+        atomic_fetch_add(&recalled_different, 1);
+    __asm__ volatile("" ::: "memory");
+}
+
 static void *stay_busy(void *arg)
 {
     struct snap *snap = arg;
     for (unsigned depth = 0; !atomic_load(&stop); depth = (depth + 1) % 12) {
         frames_call(depth, FRAMES_SHAPES, take, snap);
+        frames_call(depth, FRAMES_SHAPES, take_id, NULL);
         atomic_fetch_add(&busy_walks, 1);
         if (snap_difference(snap) >= 0)
             atomic_fetch_add(&busy_different, 1);
@@ -56,7 +72,9 @@ int main(void)
     uintptr_t last = 0;
     int same_place = 0, different = 0;
     unsigned least = SNAP_MAX;
-    plan(4);
+    plan(5);
+    if (!ms_table_reserve(MS_TABLE_NODES, 1))
+        bail("no memory");
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, stay_busy, &snaps[i]);
     for (int round = 0; round < ROUNDS; round++) {
@@ -65,6 +83,7 @@ int main(void)
             (void (*)(void (*)(void *), void *))dlsym(library, "plugin_call");
         for (int again = 0; again < 3; again++) {
             call(take, &snap);
+            call(take_id, NULL);
             different += snap_difference(&snap) >= 0;
             least = snap.ours_count < least ? snap.ours_count : least;
         }
@@ -84,5 +103,6 @@ int main(void)
        least);
     ok(atomic_load(&busy_walks) > 0, "other threads walked %u times meanwhile", atomic_load(&busy_walks));
     is_u64(atomic_load(&busy_different), 0, "... and found what libgcc does");
+    is_u64(atomic_load(&recalled_different), 0, "stacks taken with the help of the one before are the same");
     return done();
 }
