@@ -18,15 +18,6 @@
 /* Legacy stream: an event in it follows all work of blocking streams. */
 #define DEFAULT_STREAM ((CUstream)0x1)
 
-uint64_t ms_fence_tag(struct ms_heap *heap)
-{
-    struct ms_fence *fence = &heap->fence;
-    uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
-    if (atomic_load_explicit(&fence->freed, memory_order_relaxed) < open)
-        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);
-    return open;
-}
-
 bool ms_fence_pending(struct ms_heap *heap)
 {
     return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed) > ms_fence_done(heap);

@@ -17,18 +17,15 @@ _Atomic uint32_t ms_heap_count;
 struct ms_device ms_devices[MS_DEVICES];
 
 static struct ms_lock table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
-static MS_TLS struct ms_heap *last_heap;
+MS_TLS struct ms_heap *ms_last_heap;
 
-struct ms_heap *ms_heap_of(uint64_t context)
+struct ms_heap *ms_heap_find(uint64_t context)
 {
-    struct ms_heap *heap = last_heap;
-    if (MS_LIKELY(heap && atomic_load_explicit(&heap->context, memory_order_acquire) == context))
-        return context ? heap : NULL;
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     for (uint32_t i = 0; context && i < count; i++) {
-        heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
         if (atomic_load_explicit(&heap->context, memory_order_acquire) == context) {
-            last_heap = heap;
+            ms_last_heap = heap;
             return heap;
         }
     }
@@ -253,5 +250,5 @@ void ms_heap_reset(void)
     }
     atomic_store_explicit(&ms_heap_count, 0, memory_order_relaxed);
     memset(ms_devices, 0, sizeof(ms_devices));
-    last_heap = NULL;
+    ms_last_heap = NULL;
 }

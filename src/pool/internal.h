@@ -61,22 +61,24 @@ struct ms_slot {
     _Atomic uint32_t ticket;
 };
 
-/** Memory that lies together: free in a chunk, a span of slots, or one block. */
+/** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
+ * first cache line. */
 struct ms_run {
     struct ms_segment *segment;
     _Atomic uint64_t address, bytes; /* read without a lock; all else is steady while a block in it is live */
     uint64_t slot_bytes;             /* granted to a block */
     struct ms_slot *slots;           /* `only`, or an array of the tables */
-    uint32_t slot_count, used, order; /* order: of the array of slots */
-    uint64_t reciprocal;              /* of slot_bytes / 512, 32 bits of fraction */
-    uint8_t class_index;              /* MS_NO_CLASS: one block of exact size */
+    uint64_t reciprocal;             /* of slot_bytes / 512, 32 bits of fraction */
+    uint32_t slot_count;
+    uint8_t class_index; /* MS_NO_CLASS: one block of exact size */
     bool free;
     bool listed;                    /* a span with a free slot is in its class's list */
+    uint32_t used, order;           /* order: of the array of slots */
     struct ms_run *before, *after;  /* in the segment */
     struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
     struct ms_slot only;
     uint64_t map[16]; /* free slots of a span */
-};
+} MS_CACHELINE;
 
 enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
 
@@ -96,7 +98,7 @@ struct ms_segment {
     uint64_t born;       /* serial, for the order of walks */
     struct ms_segment *leaving_next;
     struct ms_segment *next, *previous; /* all of a heap, or the free records */
-};
+} MS_CACHELINE;
 
 /** Blocks of one size on their way through limbo. */
 struct ms_bag {
@@ -210,8 +212,6 @@ extern struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 extern _Atomic uint32_t ms_heap_count;
 
 /* pool.c */
-/** Fills `block_p` for a slot whose owner cannot change meanwhile. */
-void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *block_p);
 /** One line for the report. */
 void ms_pool_note(const char *line);
 
@@ -221,8 +221,16 @@ void ms_pool_note(const char *line);
 uint64_t ms_heap_left(const struct ms_heap *heap);
 enum { MS_LEFT_SHARE = 256 };
 void ms_heap_reset(void);
+extern MS_TLS struct ms_heap *ms_last_heap;
+struct ms_heap *ms_heap_find(uint64_t context);
 /** The heap of a context; NULL if it has none. */
-struct ms_heap *ms_heap_of(uint64_t context);
+static inline struct ms_heap *ms_heap_of(uint64_t context)
+{
+    struct ms_heap *heap = ms_last_heap;
+    if (MS_LIKELY(heap && context && atomic_load_explicit(&heap->context, memory_order_acquire) == context))
+        return heap;
+    return ms_heap_find(context);
+}
 /** ... made if need be, without anything in it: for what is told of a context before its first allocation. */
 struct ms_heap *ms_heap_known(uint64_t context);
 /** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
@@ -264,8 +272,21 @@ void ms_page_clear(uint64_t address, uint64_t bytes);
 void ms_page_reset(void);
 
 /* slab.c */
-uint32_t ms_slab_class(uint64_t bytes);
-uint64_t ms_slab_bytes(uint32_t class_index);
+static inline uint32_t ms_slab_class(uint64_t bytes)
+{
+    if (bytes <= 8 * MS_STEP_BYTES)
+        return bytes ? (uint32_t)((bytes - 1) / MS_STEP_BYTES) : 0;
+    uint32_t doubling =
+        63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
+    return 8 + (doubling - 12) * 8 + (uint32_t)((bytes - 1 - ((uint64_t)1 << doubling)) >> (doubling - 3));
+}
+static inline uint64_t ms_slab_bytes(uint32_t class_index)
+{
+    if (class_index < 8)
+        return (class_index + 1) * MS_STEP_BYTES;
+    uint32_t doubling = (class_index - 8) / 8 + 12;
+    return ((uint64_t)1 << doubling) + ((uint64_t)((class_index - 8) % 8 + 1) << (doubling - 3));
+}
 /** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock held.
  */
 uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count);
@@ -290,6 +311,9 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
+/** ... also one that is larger than a request should waste, by up to a half: where the alternative is to give
+ * it back and to ask for another. */
+struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
 /** ... this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_single_put(struct ms_heap *heap, struct ms_run *run);
@@ -317,10 +341,28 @@ void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMo
 void ms_segment_judge(struct ms_heap *heap, int status);
 
 /* lease.c */
+extern MS_TLS uint32_t ms_last_lease; /* index + 1 */
+struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
+struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m);
 /** A lease of the heap, locked. */
-struct ms_lease *ms_lease_lock(struct ms_heap *heap);
+static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
+{
+    struct ms_lease *lease = &heap->leases[ms_last_lease - 1];
+    if (MS_LIKELY(ms_last_lease && ms_trylock(&lease->lock)))
+        return lease;
+    return ms_lease_lock_another(heap);
+}
 /** Lease locked: a block that is ready, else NULL. */
-struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request);
+static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease,
+                                            const struct ms_request *request)
+{
+    struct ms_magazine *m = &lease->magazines[request->magazine];
+    if (m->bytes != request->granted)
+        return NULL;
+    if (MS_LIKELY(m->ready && m->ready->count))
+        return m->ready->items[--m->ready->count];
+    return ms_lease_exchange(heap, m);
+}
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request);
@@ -334,7 +376,12 @@ void ms_lease_flush(struct ms_heap *heap);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
-uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index);
+static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
+{
+    return class_index < MS_CLASSES
+               ? class_index
+               : MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
+}
 /** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
 uint64_t ms_lease_settle(struct ms_heap *heap);
 
@@ -351,7 +398,14 @@ bool ms_fence_poll(struct ms_heap *heap);
 /** Whether nothing is going on in the context: a fresh event over it is done at once. */
 bool ms_fence_quiet(struct ms_heap *heap);
 /** The epoch for a block that is freed now. */
-uint64_t ms_fence_tag(struct ms_heap *heap);
+static inline uint64_t ms_fence_tag(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
+    if (atomic_load_explicit(&fence->freed, memory_order_relaxed) < open)
+        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);
+    return open;
+}
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
 void ms_fence_forget(struct ms_heap *heap);
 /** Fence's lock held: an event of the context, and back again. May call the vendor. */
@@ -382,6 +436,8 @@ void ms_keep_at_sync(struct ms_heap *heap);
 uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
+/** How much should go back for that; heap's lock held. */
+uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor. */
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 

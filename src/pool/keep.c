@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "pool/internal.h"
 
-enum { VICTIMS = 64, SLACK_SHARE = 8 };
+enum { VICTIMS = 64, SLACK_SHARE = 8, CHURN_SHARE = 8, HABIT_SHARE = 64 };
 #define FORGET_NS   ((uint64_t)60 * 1000000000u)
 #define SLACK_BYTES (64 * MS_MIB)
 
@@ -127,38 +127,56 @@ uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes)
 
 static uint64_t live_bytes(const struct ms_heap *heap)
 {
-    uint64_t granted = 0;
+    uint64_t requested = 0;
     for (int i = 0; i < MS_LEASES; i++)
-        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-    return granted;
+        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
+    return requested;
 }
 
-/* An eighth of live memory, as much again for a program that is not large; and where giving back did not
- * last, an eighth of what was given back in vain, up to another eighth of live memory or half of
- * MEMSHIM_KEEP. */
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* An eighth of live memory, and as much again for a program that is not large. Where giving back did not
+ * last: a share of what was given back in vain, an eighth of it up to a sixteenth of live memory, or, if it
+ * goes on and on, a 64th up to half of MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
-    uint64_t share = live / SLACK_SHARE, most = share > heap->keep_bytes / 2 ? share : heap->keep_bytes / 2;
-    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed) / SLACK_SHARE;
-    return share + (share < SLACK_BYTES ? share : SLACK_BYTES) + (churned < most ? churned : most);
+    uint64_t share = live / SLACK_SHARE,
+             churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
+    uint64_t early = least_of(churned / CHURN_SHARE, share / 2),
+             late = least_of(churned / HABIT_SHARE, heap->keep_bytes / 2);
+    return share + least_of(share, SLACK_BYTES) + (early > late ? early : late);
+}
+
+/* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
+ * costs a program nothing that it did not have before, as long as no more is vacant than what is live and
+ * MEMSHIM_KEEP. Heap's lock held. */
+uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t live = live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
+             allowed = live + slack(heap, live);
+    if (allowed < heap->peak_reserved_bytes)
+        allowed = heap->peak_reserved_bytes;
+    uint64_t over = after > allowed ? after - allowed : 0, most = live + heap->keep_bytes;
+    if (heap->vacant_bytes > most && over < heap->vacant_bytes - most)
+        over = heap->vacant_bytes - most;
+    return over < heap->vacant_bytes ? over : heap->vacant_bytes;
 }
 
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t live = live_bytes(heap) + bytes;
     ms_lock(&heap->lock);
-    uint64_t after = heap->reserved_bytes + bytes, vacant = heap->vacant_bytes;
-    if (heap->trim_reserved_bytes && after <= heap->trim_reserved_bytes) {
+    if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
         /* What was given back at a synchronisation is wanted again: keep it the next time. */
         heap->keep_extra_bytes = heap->trim_reserved_bytes;
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
+    uint64_t over = ms_keep_over(heap, bytes);
     bool leaving = heap->leaving != NULL;
     ms_unlock(&heap->lock);
-    uint64_t allowed = live + slack(heap, live), over = after > allowed ? after - allowed : 0;
-    if (over > vacant)
-        over = vacant;
     if (over || leaving)
         atomic_fetch_add_explicit(&heap->churned_bytes, ms_keep_give_back(heap, over ? over : 1, false),
                                   memory_order_relaxed);

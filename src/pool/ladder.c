@@ -116,7 +116,11 @@ static struct ms_slot *grow(struct ms_heap *heap, const struct ms_request *reque
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
+    struct ms_slot *larger =
+        request->single && ms_keep_over(heap, wanted) ? ms_single_take_larger(heap, request->granted) : NULL;
     ms_unlock(&heap->lock);
+    if (larger)
+        return larger;
     ms_keep_before_growth(heap, wanted);
     struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
     if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
@@ -153,6 +157,18 @@ static void nap(uint64_t ns)
     errno = saved_errno;
 }
 
+/* A block that should be an allocation of the vendor's comes out of a chunk before the program hears that
+ * there is no memory, and out of what was preallocated. */
+static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (ms_policy->pack == MS_POOL_PACK_NONE || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
+        return NULL;
+    ms_lock(&heap->lock);
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    ms_unlock(&heap->lock);
+    return run ? &run->only : NULL;
+}
+
 /* The vendor has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
@@ -167,6 +183,8 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         if (give_back(heap, least_segment(request)) &&
             ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
              *status_p != CUDA_ERROR_OUT_OF_MEMORY))
+            return slot;
+        if (request->single && (slot = not_whole(heap, request)) != NULL)
             return slot;
         pending = pending && ms_fence_pending(heap);
         if ((!pending && !ms_keep_waits(heap)) || ms_clock_ns() >= deadline)
@@ -213,9 +231,11 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
     uint64_t reserved = heap->reserved_bytes, left = ms_heap_left(heap),
              wanted = wanted_segment(heap, request);
     ms_unlock(&heap->lock);
-    if (reserved + wanted > live + budget)
-        wanted = least_segment(request);
-    return reserved + wanted <= live + budget && left > 16 * budget ? wanted : 0;
+    if (reserved + least_segment(request) > live + budget || left <= 16 * budget)
+        return 0;
+    uint64_t most = (live + budget - reserved) / 2 / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    wanted = wanted < most ? wanted : most;
+    return wanted > least_segment(request) ? wanted : least_segment(request);
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)

@@ -11,32 +11,23 @@
 
 enum { SMALL_LIMIT = MS_BAG_ITEMS, LARGE_LIMIT = 16, RUN_LIMIT = 8, SINGLE_LIMIT = 4 };
 
-static MS_TLS uint32_t last_lease; /* index + 1 */
+MS_TLS uint32_t ms_last_lease;
 static _Atomic uint32_t next_lease;
 
-struct ms_lease *ms_lease_lock(struct ms_heap *heap)
+struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
 {
-    if (MS_UNLIKELY(!last_lease))
-        last_lease = atomic_fetch_add_explicit(&next_lease, 1, memory_order_relaxed) % MS_LEASES + 1;
-    struct ms_lease *lease = &heap->leases[last_lease - 1];
-    if (MS_LIKELY(ms_trylock(&lease->lock)))
-        return lease;
-    for (uint32_t i = 1; i < MS_LEASES; i++) {
-        uint32_t other = (last_lease - 1 + i) % MS_LEASES;
+    if (!ms_last_lease)
+        ms_last_lease = atomic_fetch_add_explicit(&next_lease, 1, memory_order_relaxed) % MS_LEASES + 1;
+    struct ms_lease *lease = &heap->leases[ms_last_lease - 1];
+    for (uint32_t i = 0; i < MS_LEASES; i++) {
+        uint32_t other = (ms_last_lease - 1 + i) % MS_LEASES;
         if (ms_trylock(&heap->leases[other].lock)) {
-            last_lease = other + 1;
+            ms_last_lease = other + 1;
             return &heap->leases[other];
         }
     }
     ms_lock(&lease->lock);
     return lease;
-}
-
-uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
-{
-    if (class_index < MS_CLASSES)
-        return class_index;
-    return MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
 }
 
 static uint32_t limit_of(uint64_t bytes)
@@ -56,14 +47,8 @@ static struct ms_slot *pop(struct ms_bag *bag)
     return bag && bag->count ? bag->items[--bag->count] : NULL;
 }
 
-struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease, const struct ms_request *request)
+struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m)
 {
-    struct ms_magazine *m = &lease->magazines[request->magazine];
-    if (m->bytes != request->granted)
-        return NULL;
-    struct ms_slot *slot = pop(m->ready);
-    if (MS_LIKELY(slot != NULL))
-        return slot;
     if (!m->freed || !m->freed->count || !retired(heap, m->freed))
         return NULL;
     struct ms_bag *bag = m->freed;

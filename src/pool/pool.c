@@ -45,7 +45,7 @@ static void tell_of_sickness(struct ms_heap *heap)
 }
 
 /* False if the vendor should answer as it stands. */
-static bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
+static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
     bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
@@ -74,7 +74,7 @@ static enum ms_pool_tier tier_of(const struct ms_run *run)
     return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
-void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *b)
+static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_run *run = slot->run;
     const struct ms_segment *segment = run->segment;
@@ -97,7 +97,7 @@ void ms_pool_describe(const struct ms_slot *slot, struct ms_pool_block *b)
 }
 
 /* Lease locked: the slot becomes a live block. */
-static void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
+static inline void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
 {
     if (MS_UNLIKELY(lease->serial == lease->serial_end)) {
         lease->serial = ms_table_serials(SERIALS);
@@ -127,7 +127,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     struct ms_lease *lease = ms_lease_lock(heap);
     bear(lease, slot, request->requested, hit);
-    ms_pool_describe(slot, block_p);
+    describe(slot, block_p);
     ms_unlock(&lease->lock);
     return MS_POOL_SERVED;
 }
@@ -149,7 +149,7 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
     enum ms_pool_verdict verdict = MS_POOL_SERVED;
     if (MS_LIKELY(slot != NULL)) {
         bear(lease, slot, bytes, true);
-        ms_pool_describe(slot, block_p);
+        describe(slot, block_p);
         ms_unlock(&lease->lock);
     } else {
         ms_unlock(&lease->lock);
@@ -166,14 +166,14 @@ void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
     atomic_store_explicit(&slot->ticket, ticket, memory_order_release);
 }
 
-static struct ms_segment *segment_of(uint64_t address)
+static inline struct ms_segment *segment_of(uint64_t address)
 {
     struct ms_segment *segment = ms_page_segment(address);
     return segment && address - segment->address < segment->bytes ? segment : NULL;
 }
 
 /* The slot that `address` lies in, whatever its state. */
-static struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
+static inline struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
 {
     struct ms_run *run = atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE
                              ? segment->first
@@ -196,7 +196,7 @@ static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t addre
     return slot;
 }
 
-static bool die(struct ms_slot *slot, uint64_t address)
+static inline bool die(struct ms_slot *slot, uint64_t address)
 {
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     return (stamp & MS_STATE_MASK) == MS_SLOT_LIVE && ms_slot_address(slot) == address &&
@@ -218,7 +218,7 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
             return MS_POOL_REFUSED;
         }
     }
-    ms_pool_describe(slot, block_p);
+    describe(slot, block_p);
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
@@ -321,7 +321,7 @@ bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
     struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
     bool found = slot && ms_slot_state(slot) == MS_SLOT_LIVE;
     if (found)
-        ms_pool_describe(slot, block_p);
+        describe(slot, block_p);
     ms_unlock(&heap->lock);
     if (found && ms_pins_any())
         block_p->pinned = ms_pins_of(block_p->address) > 0;

@@ -149,6 +149,8 @@ static void link_segment(struct ms_heap *heap, struct ms_segment *segment)
     heap->segments = segment;
     heap->segment_count++;
     heap->reserved_bytes += segment->bytes;
+    if (heap->peak_reserved_bytes < heap->reserved_bytes)
+        heap->peak_reserved_bytes = heap->reserved_bytes;
     ms_vacant_put(heap, segment);
 }
 

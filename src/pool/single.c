@@ -11,7 +11,7 @@
 
 /* A single may waste an eighth of what it serves, and a 64th of what the device has left: beyond that the
  * vendor is asked, and something vacant can be given back. */
-enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64 };
+enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64, ROOMY = 4 };
 /* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
  * left. A larger segment is waited for by its like. */
 #define CARVED_BYTES (32 * MS_MIB)
@@ -87,13 +87,22 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment)
     segment->captured |= ms_fence_captured(heap);
 }
 
-struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
+static struct ms_slot *take(struct ms_heap *heap, uint64_t bytes, uint64_t waste)
 {
     uint32_t at = first_of(heap, bytes);
-    uint64_t waste = least_of(bytes / WASTE_SHARE, ms_heap_left(heap) / WASTE_LEFT_SHARE);
     if (at == heap->vacant_count || heap->vacant[at]->bytes - bytes > waste)
         return NULL;
     return ms_single_open(heap, heap->vacant[at]);
+}
+
+struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
+{
+    return take(heap, bytes, least_of(bytes / WASTE_SHARE, ms_heap_left(heap) / WASTE_LEFT_SHARE));
+}
+
+struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes)
+{
+    return ms_heap_left(heap) > ROOMY * heap->reserved_bytes ? take(heap, bytes, bytes / 2) : NULL;
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)

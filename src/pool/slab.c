@@ -10,36 +10,16 @@
 
 #include "pool/internal.h"
 
-enum { STEPPED = 8, PER_DOUBLING = 8, MAP_BITS = 16 * 64, LARGE_SPAN_SLOTS = 32 };
-#define STEPPED_BYTES  (STEPPED * MS_STEP_BYTES)
+enum { MAP_BITS = 16 * 64, LARGE_SPAN_SLOTS = 32 };
 #define SPAN_MAX_BYTES MS_MIB
 
-uint32_t ms_slab_class(uint64_t bytes)
-{
-    if (bytes <= STEPPED_BYTES)
-        return bytes ? (uint32_t)((bytes - 1) / MS_STEP_BYTES) : 0;
-    uint32_t doubling =
-        63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
-    uint64_t step = (bytes - 1 - ((uint64_t)1 << doubling)) >> (doubling - 3);
-    return STEPPED + (doubling - 12) * PER_DOUBLING + (uint32_t)step;
-}
-
-uint64_t ms_slab_bytes(uint32_t class_index)
-{
-    if (class_index < STEPPED)
-        return (class_index + 1) * MS_STEP_BYTES;
-    uint32_t doubling = (class_index - STEPPED) / PER_DOUBLING + 12,
-             step = (class_index - STEPPED) % PER_DOUBLING;
-    return ((uint64_t)1 << doubling) + ((uint64_t)(step + 1) << (doubling - 3));
-}
-
 /* A multiple of the slot's size, at least a unit; twice the last one's number of slots, within bounds. */
-static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_index)
+static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_index, uint32_t fewest)
 {
     uint64_t bytes = ms_slab_bytes(class_index);
-    uint64_t fewest = (MS_UNIT_BYTES + bytes - 1) / bytes;
     uint64_t most = SPAN_MAX_BYTES / bytes;
-    uint64_t wanted = fewest << (heap->span_count[class_index] < 4 ? heap->span_count[class_index] / 2 : 4);
+    uint64_t wanted = (uint64_t)fewest
+                      << (heap->span_count[class_index] < 4 ? heap->span_count[class_index] / 2 : 4);
     if (most > MAP_BITS)
         most = MAP_BITS;
     if (wanted > LARGE_SPAN_SLOTS && wanted * bytes > 4 * MS_UNIT_BYTES)
@@ -73,8 +53,12 @@ static void unlist(struct ms_heap *heap, struct ms_run *span)
 static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
 {
     uint64_t slot_bytes = ms_slab_bytes(class_index);
-    uint32_t count = slots_of_next_span(heap, class_index);
-    struct ms_run *span = ms_run_take(heap, ms_round_up(count * slot_bytes, MS_STEP_BYTES), MS_STEP_BYTES);
+    uint32_t fewest = (uint32_t)((MS_UNIT_BYTES + slot_bytes - 1) / slot_bytes);
+    uint32_t count = slots_of_next_span(heap, class_index, fewest);
+    struct ms_run *span = ms_run_take(heap, count * slot_bytes, MS_STEP_BYTES);
+    if (!span && count > fewest)
+        span =
+            ms_run_take(heap, (count = fewest) * slot_bytes, MS_STEP_BYTES); /* what is left between others */
     if (!span)
         return NULL;
     struct ms_slot *slots = ms_table_array(count * sizeof(*slots), &span->order);

@@ -168,6 +168,27 @@ static void test_out_of_memory(void)
     is_int(errno, 77, "errno is kept");
 }
 
+/* Small blocks of one size until there is no memory, all freed, and again. */
+static void test_filling(void)
+{
+    static const uint64_t sizes[] = {700, 5000, 30000, 70000, 300000, 1500000};
+    static uint64_t a[200000];
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        fresh(64 * MIB);
+        fake_policy.oom_wait_ms = 0;
+        uint64_t first = 0, second = 0;
+        while ((a[first] = take(sizes[i])) != 0)
+            first++;
+        for (uint64_t k = 0; k < first; k++)
+            give(a[k]);
+        while (take(sizes[i]) != 0)
+            second++;
+        ok(first * sizes[i] > 43 * MIB && second >= first - first / 100,
+           "%" PRIu64 " blocks of %" PRIu64 " bytes fill the device, and the second time %" PRIu64, first,
+           sizes[i], second);
+    }
+}
+
 static void test_limit(void)
 {
     fresh(GIB);
@@ -192,8 +213,13 @@ static void test_preallocation(void)
     is_u64(figures().reserved_bytes, 256 * MIB, "the first allocation takes what is preallocated");
     uint64_t b = take(10 * MIB);
     is_u64(fake.calls[FAKE_ALLOC], 1, "and others are served from it");
+    fake.capacity = 256 * MIB;
+    struct ms_pool_block block;
+    uint64_t c = take(100 * MIB);
+    ok(c != 0 && ms_pool_find(c, &block) && !block.whole, "large ones too, when the driver has nothing left");
     give(a);
     give(b);
+    give(c);
     sync_context();
     ms_pool_trim(0, 0);
     is_u64(figures().reserved_bytes, 256 * MIB, "it is never given back");
@@ -449,6 +475,7 @@ int main(void)
     test_failing_calls(CUDA_ERROR_UNKNOWN, "unknown error");
     test_failing_calls(CUDA_ERROR_INVALID_VALUE, "invalid value");
     test_out_of_memory();
+    test_filling();
     test_limit();
     test_preallocation();
     test_keep();
