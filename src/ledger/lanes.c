@@ -79,16 +79,16 @@ MS_NOINLINE void ms_lane_lock_after_wait(struct ms_lane *lane)
     ms_lock(&lane->lock);
 }
 
-static void lock_lanes(unsigned account)
+static void lock_lanes(unsigned account, uint32_t lanes)
 {
-    for (uint32_t left = commons[account].open; left; left &= left - 1)
+    for (uint32_t left = lanes; left; left &= left - 1)
         ms_lock(&ms_lanes[__builtin_ctz(left)][account].lock);
 }
 
 void ms_lanes_lock(unsigned account)
 {
     ms_lock(&commons[account].lock);
-    lock_lanes(account);
+    lock_lanes(account, commons[account].open);
 }
 
 void ms_lanes_unlock(unsigned account)
@@ -130,9 +130,8 @@ struct ms_lane *ms_lanes_lock_with(struct ms_lane *lane)
         ms_lane_mine.lane = 0;
         lane = &ms_lanes[0][account];
     }
-    if (is_new)
-        commons[account].open |= UINT32_C(1) << number;
-    lock_lanes(account);
+    /* It is open when all are locked, and no sooner: until then the only lane sums up what is open by itself. */
+    lock_lanes(account, commons[account].open | (uint32_t)is_new << number);
     if (is_new)
         open_another(number, account);
     return lane;

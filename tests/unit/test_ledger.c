@@ -547,6 +547,42 @@ static void test_threads(void)
     is_u64(ms_blocks_dropped() + ms_sites_dropped(), 0, "nothing was dropped");
 }
 
+enum { OPENINGS = 300, RISES = 2000 };
+static atomic_bool rising;
+
+/* Lane 0, alone: each block is a new peak. */
+static void *rise(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < RISES; i++) {
+        take(1 << 20 | i << 9, 64, 1, 0);
+        if (i == RISES / 4)
+            rising = true;
+    }
+    return NULL;
+}
+
+/* A second lane is opened while the only one counts by itself, which must not look into it too early. */
+static void test_lane_opened(void)
+{
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < OPENINGS; i++) {
+        pthread_t thread;
+        start();
+        rising = false;
+        pthread_create(&thread, NULL, rise, NULL);
+        while (!rising)
+            ;
+        ms_lane_mine.lane = 1;
+        take(512, 64, 1, 0);
+        ms_lane_mine.lane = 0;
+        pthread_join(thread, NULL);
+        look();
+        wrong += device(0)->live_bytes != (RISES + 1) * 64 || device(0)->peak_live_bytes != (RISES + 1) * 64;
+    }
+    is_u64(wrong, 0, "a lane is opened while another makes peaks, %d times", OPENINGS);
+}
+
 int main(void)
 {
     plan(0);
@@ -563,6 +599,7 @@ int main(void)
     test_held_lock();
     test_growth();
     test_lanes();
+    test_lane_opened();
     start();
     is_int(errno, 44, "errno is left alone");
     test_threads();
