@@ -29,6 +29,8 @@ static const struct kit_part parts[] = {
     {"vmm", conform_vmm},
     {"ipc", conform_ipc},
     {".importer", conform_importer},
+    {"share", conform_share},
+    {".sharer", conform_sharer},
     {"context", conform_context},
     {"reset", conform_reset},
     {"illegal", conform_illegal},

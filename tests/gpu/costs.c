@@ -15,7 +15,7 @@
 
 #define KERNEL_NS 200000ULL
 #define BACKLOG   8
-#define MOST_MS   2000
+#define MOST_MS   1000
 
 static atomic_bool over;
 static CUcontext context;

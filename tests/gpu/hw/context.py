@@ -58,15 +58,16 @@ class Context:
                 return os.path.join(place, name)
         return None
 
-    def environment(self, more=None):
-        """Nothing of memshim's or the simulator's but what is asked for, and the libraries of this kind of run."""
+    def environment(self, more=None, own=True):
+        """Nothing of memshim's or the simulator's but what is asked for, and the libraries of this kind of run. Programs that are
+        not of the pack bring their own libraries: the toolkit's would come before them."""
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("MEMSHIM_", "MEMSIM_")) and k not in ("LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF",
                                                                           "PYTORCH_NO_CUDA_MEMORY_CACHING")}
         path = [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
         if self.dry_run:
             path = [os.path.join(self.pack, "sim")]
-        else:
+        elif own:
             runtime = self.find_library("libcudart.so.13")
             if runtime and os.path.dirname(runtime) not in path:
                 path.append(os.path.dirname(runtime))
@@ -107,7 +108,7 @@ class Context:
         left = self.until - time.monotonic()
         if left <= 0:
             raise Failed(f"the stage took more than {self.seconds} seconds")
-        with subprocess.Popen(command, env=self.environment(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        with subprocess.Popen(command, env=self.environment(env, command[0].startswith(self.pack)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True) as child:
             try:
                 out, complaint = child.communicate(timeout=left)

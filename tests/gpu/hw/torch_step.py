@@ -8,7 +8,7 @@ import time
 import torch
 
 LAYERS, WIDTH, HEADS, LENGTH, BATCH, WORDS = 8, 1024, 16, 512, 8, 32000
-WARM, STEPS, MOST_SECONDS = 5, 40, 45.0
+WARM, STEPS, MOST_SECONDS = 5, 40, 25.0
 
 
 class Model(torch.nn.Module):
