@@ -75,9 +75,9 @@ class Context:
         env["MEMSHIM_DIR"] = self.scratch.name
         return {**env, **(more or {})}
 
-    def preload(self, mode, report=None):
-        """What the environment needs for memshim."""
-        return {"LD_PRELOAD": os.path.join(self.pack, "lib", "libmemshim.so"), "MEMSHIM_MODE": mode,
+    def preload(self, variables, report=None):
+        """What the environment needs for memshim with these variables."""
+        return {"LD_PRELOAD": os.path.join(self.pack, "lib", "libmemshim.so"), **variables,
                 "MEMSHIM_REPORT": os.path.join(self.scratch.name, report) if report else "none"}
 
     def report_figures(self, name):

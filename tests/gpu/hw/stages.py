@@ -11,8 +11,15 @@ import sys
 import compare
 from context import Failed, Skip
 
-# What memshim is asked to do, beside running natively. The pool's mode goes here.
-MODES = ("track",)
+# What memshim is asked to do, beside running natively: a name and the variables that ask for it.
+MODES = {
+    "track": {"MEMSHIM_MODE": "track"},
+}
+
+
+def words(mode):
+    """A mode's variables, for people."""
+    return " ".join(f"{name}={value}" for name, value in MODES[mode].items())
 
 
 def parsed(text, word, keys):
@@ -67,10 +74,10 @@ def conformance_under(mode):
 
     def run(context):
         native = context.run([context.program("conformance")], fails_ok=True)
-        env = context.preload(mode)
+        env = context.preload(MODES[mode])
         text = context.run([context.program("conformance")], env=env, keep=f"conformance-{mode}.txt", fails_ok=True)
         rows = judged(context, native, text, mode)
-        context.note(f"{len(compare.values(text))} lines; left is native, right is MEMSHIM_MODE={mode}")
+        context.note(f"{len(compare.values(text))} lines; left is native, right is memshim with {words(mode)}")
         return rows
 
     return run
@@ -101,7 +108,7 @@ def costs_followed(context):
     native = {(row["call"], row["bytes"]): row["median_ns"] for row in cost_rows(context, "idle")}
     rows = []
     for mode in MODES:
-        for row in cost_rows(context, "idle", context.preload(mode)):
+        for row in cost_rows(context, "idle", context.preload(MODES[mode])):
             before = native.get((row["call"], row["bytes"]), 0)
             rows.append({"call": row["call"], "bytes": row["bytes"], "mode": mode, "native_ns": before,
                          "ns": row["median_ns"], "ratio": round(row["median_ns"] / before, 2) if before else None})
@@ -116,7 +123,7 @@ def taking_turns(context, command, env, unit, rounds=2):
     for _ in range(1 if context.dry_run else rounds):
         for name, more in variants:
             if more is None:
-                more = context.preload(name, report=f"{name}.json")
+                more = context.preload(MODES[name], report=f"{name}.json")
             text = context.run(command, env={**env, **more})
             try:
                 taken[name].append(json.loads(text.strip().splitlines()[-1]))
@@ -169,7 +176,7 @@ STAGES = [
     ("facts", "The open questions", facts),
     ("facts-static", "The open questions, static runtime", facts_static),
     ("conformance", "Conformance, natively", conformance),
-    *((f"conformance-{m}", f"Conformance under MEMSHIM_MODE={m}", conformance_under(m)) for m in MODES),
+    *((f"conformance-{m}", f"Conformance with {words(m)}", conformance_under(m)) for m in MODES),
     ("costs-idle", "What calls cost, idle device", costs("idle")),
     ("costs-busy", "What calls cost, busy device", costs("busy")),
     ("costs-followed", "What calls cost under memshim", costs_followed),
