@@ -32,6 +32,17 @@ setup() {
     [[ $err == *"signal 9 (Killed)"* ]]
 }
 
+@test "what others left where ledgers lie is passed over in silence" {
+    mkdir ledgers
+    printf 'MSLEDGER of another version' >ledgers/memshim-1-1.ledger
+    touch -d '1 hour ago' ledgers/memshim-1-1.ledger
+    sleep 0.3
+    MEMSHIM_DIR=$PWD/ledgers try run -- true
+    [ "$status" -eq 0 ]
+    [[ $err != *memshim-1-1* ]]
+    [ -e ledgers/memshim-1-1.ledger ]
+}
+
 @test "127 for what is not there, 126 for what cannot be run, naming it" {
     try run -- ./missing
     refused 127 "./missing" "No such file"
