@@ -68,6 +68,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         watch->context = args->key;
         if (!watch->context)
             ms_gpu_current(gpu, &watch->context);
+        ms_serve_refresh(); /* what is in limbo now will not be afterwards */
         if (watch->context)
             watch->mark = ms_pool_sync_begin(watch->context);
         break;

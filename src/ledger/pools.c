@@ -138,6 +138,13 @@ void ms_ledger_map_begin(void)
     ms_unlock(&lock);
 }
 
+/* Neighbours of one use are one piece, unless they are blocks. */
+static bool continues(const struct ms_piece_record *last, const struct ms_piece_record *piece)
+{
+    return last->state == piece->state && piece->state != MS_PIECE_LIVE && !piece->requested &&
+           !last->requested && last->offset + last->bytes == piece->offset;
+}
+
 void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece)
 {
     ms_lock(&lock);
@@ -147,7 +154,10 @@ void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct m
     struct ms_segment_row *row = filling ? segment_row(filling - 1) : NULL;
     if (row) {
         row->record.pinned = segment->pinned;
-        if (row->pieces < PIECES_OF_SEGMENT_MAX && next < PIECES_MAX && ms_table_reserve(MS_TABLE_PIECES, next + 1)) {
+        row->record.tier = segment->tier; /* what was told of it at first was its size alone */
+        if (row->pieces && continues(&MS_ROWS(PIECES, struct ms_piece_record)[next - 1], piece)) {
+            MS_ROWS(PIECES, struct ms_piece_record)[next - 1].bytes += piece->bytes;
+        } else if (row->pieces < PIECES_OF_SEGMENT_MAX && next < PIECES_MAX && ms_table_reserve(MS_TABLE_PIECES, next + 1)) {
             MS_ROWS(PIECES, struct ms_piece_record)[next] = *piece;
             ms_table_publish(MS_TABLE_PIECES, next + 1);
             if (row->pieces++ == 0)

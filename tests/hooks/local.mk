@@ -75,6 +75,12 @@ tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 
+# What each policy of the pool changes.
+check_PROGRAMS += tests/hooks/policies
+tests_hooks_policies_SOURCES = tests/hooks/policies.c
+tests_hooks_policies_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_policies_LDADD = libcudart.so.13 libcuda.so.1
+
 # A runtime that comes and goes.
 check_PROGRAMS += tests/hooks/reloader
 tests_hooks_reloader_SOURCES = tests/hooks/reloader.c
@@ -91,6 +97,6 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
 ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
-	tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh
+	tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)
