@@ -74,9 +74,9 @@ END
     try frag pool.json
     absent grep "$(printf '\033')" out.txt
     need_terminal
-    TERM=xterm script -qec "$TEST_BIN frag pool.json" /dev/null >colour.txt
+    env -u NO_COLOR TERM=xterm script -qec "'$TEST_BIN' frag pool.json" /dev/null >colour.txt
     grep -q "$(printf '\033')" colour.txt
-    NO_COLOR=1 TERM=xterm script -qec "$TEST_BIN frag pool.json" /dev/null >plain.txt
+    NO_COLOR=1 TERM=xterm script -qec "'$TEST_BIN' frag pool.json" /dev/null >plain.txt
     absent grep "$(printf '\033')" plain.txt
 }
 
