@@ -63,9 +63,9 @@ report "which is a trim" 'r["pools"][0]["trims"] >= 1 and r["devices"][0]["reser
 
 # MEMSHIM_SINGLE_MIN
 with -- one
-report "4 MiB are carved from a chunk" "$tier[4 << 20] == 'run'"
+report "4 MiB are carved from a chunk" "${tier}[4 << 20] == 'run'"
 with MEMSHIM_SINGLE_MIN=2M -- one
-report "MEMSHIM_SINGLE_MIN=2M makes it an allocation of its own" "$tier[4 << 20] == 'single' and $tier[4096] != 'single'"
+report "MEMSHIM_SINGLE_MIN=2M makes it an allocation of its own" "${tier}[4 << 20] == 'single' and ${tier}[4096] != 'single'"
 
 # MEMSHIM_PACK
 with MEMSHIM_PACK=small -- layout
@@ -113,9 +113,9 @@ prints "MEMSHIM_POISON=both" "same [01] alloc 1 free 0"
 
 # MEMSHIM_IPC
 with MEMSHIM_IPC=emulate -- one
-report "MEMSHIM_IPC=emulate packs" "$tier[4 << 20] == 'run'"
+report "MEMSHIM_IPC=emulate packs" "${tier}[4 << 20] == 'run'"
 with MEMSHIM_IPC=native -- one
-report "MEMSHIM_IPC=native: each block is an allocation of the vendor's" "$tier[4 << 20] == 'single' and $tier[4096] in ('single', 'followed')"
+report "MEMSHIM_IPC=native: each block is an allocation of the vendor's" "${tier}[4 << 20] == 'single' and ${tier}[4096] in ('single', 'followed')"
 
 # Where nothing is served.
 with CUDA_INJECTION64_PATH=/nowhere/tool.so -- one
