@@ -86,6 +86,12 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     return object;
 }
 
+/* The report was written before them, and does not say which blocks they were. */
+static json_int_t late_frees(const struct ms_report *report)
+{
+    return ms_report_int(json_object_get(report->root, "coverage"), "late_frees");
+}
+
 static void print_json(FILE *out, const char *path, const struct ms_report *report, json_t **leaks,
                        size_t count)
 {
@@ -98,7 +104,8 @@ static void print_json(FILE *out, const char *path, const struct ms_report *repo
             bytes = ms_report_sum(bytes, ms_report_int(leaks[i], "bytes"));
         json_array_append_new(rows, leak_json(report, leaks[i]));
     }
-    ms_cli_print_json(out, json_pack("{s:s, s:I, s:o}", "file", path, "leaked_bytes", bytes, "leaks", rows));
+    ms_cli_print_json(out, json_pack("{s:s, s:I, s:I, s:o}", "file", path, "leaked_bytes", bytes,
+                                     "late_frees", late_frees(report), "leaks", rows));
 }
 
 static void print_leak(FILE *out, const struct ms_report *report, const json_t *leak)
@@ -146,6 +153,11 @@ static void print_text(FILE *out, const struct ms_report *report, json_t **leaks
     if (suppressed)
         fprintf(out, "; %s more suppressed", ms_text_size(suppressed).text);
     fputc('\n', out);
+    if (late_frees(report))
+        fprintf(out,
+                "%" JSON_INTEGER_FORMAT
+                " block%s freed after the report was written, and counted here all the same\n",
+                late_frees(report), late_frees(report) == 1 ? " was" : "s were");
     for (i = 0; i < count; i++)
         print_leak(out, report, leaks[i]);
 }

@@ -13,6 +13,14 @@ tests_ledger_fakefs_so_SOURCES = tests/ledger/fakefs.c
 tests_ledger_fakefs_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_ledger_fakefs_so_LDFLAGS = -shared
 
-ms_ledger_tests = tests/ledger/kills.py tests/ledger/ends.py tests/ledger/trace.py tests/ledger/places.sh
+check_PROGRAMS += tests/ledger/liblate.so tests/ledger/late_user
+tests_ledger_liblate_so_SOURCES = tests/ledger/late.c
+tests_ledger_liblate_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_ledger_liblate_so_LDFLAGS = -shared
+tests_ledger_liblate_so_LDADD = libcuda.so.1
+tests_ledger_late_user_SOURCES = tests/ledger/late_user.c
+tests_ledger_late_user_LDADD = tests/ledger/liblate.so libcuda.so.1
+
+ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/ends.py tests/ledger/trace.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
