@@ -1,0 +1,210 @@
+/* test_lanes.c - what threads count apart adds up to what one thread would have counted: blocks in lanes, and calls. */
+#include "config.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "ledger/check.h"
+#include "ledger/lanes.h"
+#include "ledger/snapshot.h"
+#include "tests/tap.h"
+
+static const struct ms_api_info apis[] = {{"alloc", "test"}, {"free", "test"}, {"pin", "test"}};
+static struct ms_snapshot snapshot;
+
+static struct ms_block make_block(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
+{
+    return (struct ms_block){.key = key,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .context = 1,
+                             .stack = stack,
+                             .device = (int16_t)device};
+}
+
+static const struct ms_site *site_of(ms_stack_id stack)
+{
+    static const struct ms_site none;
+    for (uint32_t i = 0; i < snapshot.site_count; i++) {
+        if (snapshot.sites[i].site.stack == stack)
+            return &snapshot.sites[i].site;
+    }
+    return &none;
+}
+
+static const struct ms_amount *device(int index)
+{
+    return &snapshot.devices[index].account.device;
+}
+
+static void look(void)
+{
+    ms_snapshot_release(&snapshot);
+    if (ms_snapshot_take(&snapshot, 1000) != 0)
+        bail("no memory for a snapshot");
+}
+
+static void start(void)
+{
+    ms_store_reset();
+    ms_ledger_reset();
+    ms_ledger_init(apis, 3);
+}
+
+enum { LANE_SITES = 12, LANE_BLOCKS = 300, LANE_STEPS = 30000 };
+
+/* What the ledger must say, kept without lanes. */
+static struct {
+    uint64_t held[LANE_BLOCKS], live, peak, peaks;
+    unsigned site[LANE_BLOCKS];
+    uint32_t ticket[LANE_BLOCKS];
+    uint64_t site_live[LANE_SITES], site_at_peak[LANE_SITES], site_total[LANE_SITES];
+    uint64_t stretch[64];
+} book;
+
+static void book_in(unsigned i, unsigned stretch)
+{
+    book.live += book.held[i];
+    book.site_live[book.site[i]] += book.held[i];
+    if (book.live > book.stretch[stretch])
+        book.stretch[stretch] = book.live;
+    if (book.live > book.peak) {
+        book.peak = book.live;
+        memcpy(book.site_at_peak, book.site_live, sizeof book.site_live);
+    }
+}
+
+static void book_out(unsigned i)
+{
+    book.live -= book.held[i];
+    book.site_live[book.site[i]] -= book.held[i];
+}
+
+/* One block comes or goes, in the lane that a thread of that number might be in. */
+static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
+{
+    uint64_t key = 0x10000 + (uint64_t)i * 512;
+    struct ms_block block;
+    if (!book.held[i]) {
+        book.held[i] = 1 + roll % 5000;
+        book.site[i] = roll % LANE_SITES;
+        block = make_block(key, book.held[i], 1 + book.site[i], 0);
+        book.ticket[i] = roll & 64 ? ms_ledger_serve(&block) : 0;
+        if (!book.ticket[i])
+            ms_ledger_alloc(&block);
+        book.site_total[book.site[i]] += book.held[i];
+        book_in(i, stretch);
+        return;
+    }
+    book_out(i);
+    if (book.ticket[i] ? !ms_ledger_unserve(book.ticket[i], key, NULL)
+                       : !ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
+        bail("a block is lost");
+    if (!book.ticket[i] && roll % 5 == 0) {
+        ms_ledger_free_abort(&block);
+        book_in(i, stretch);
+    } else {
+        book.held[i] = 0;
+    }
+}
+
+/* In one thread, that pretends to be many. */
+static void test_lanes(void)
+{
+    unsigned seed = 12345, wrong = 0;
+    start();
+    memset(&book, 0, sizeof book);
+    for (unsigned i = 0; i < LANE_STEPS; i++) {
+        unsigned stretch = i / (LANE_STEPS / 60);
+        seed = seed * 1103515245 + 12345;
+        ms_events_freeze(((uint64_t)stretch << 20) + 5);
+        if (i % (LANE_STEPS / 60) == 0)
+            book.stretch[stretch] = book.live;
+        ms_lane_mine.lane = (uint8_t)((seed >> 20) % (i < LANE_STEPS / 10 ? 1 : 5) * 3);
+        step_in_lane((seed >> 8) % LANE_BLOCKS, seed >> 10, stretch);
+        if (i % 1000 == 0)
+            wrong += (unsigned)ms_ledger_check();
+    }
+    ms_lane_mine.lane = 0;
+    look();
+    is_u64(wrong, 0, "all sums add up over several lanes");
+    is_u64(device(0)->live_bytes, book.live, "what is live is what all lanes hold");
+    is_u64(device(0)->peak_live_bytes, book.peak, "the peak is that of all together");
+    is_u64(snapshot.site_count, LANE_SITES, "a site is one, in however many lanes");
+    for (unsigned i = 0; i < LANE_SITES; i++) {
+        const struct ms_site *site = site_of(1 + i);
+        wrong += site->live_bytes != book.site_live[i] || site->at_peak_bytes != book.site_at_peak[i] ||
+                 site->total_bytes != book.site_total[i] || site->max_bytes < site->at_peak_bytes ||
+                 site->max_bytes > book.peak;
+    }
+    is_u64(wrong, 0, "sites hold what they held, and held it at the peak");
+    for (unsigned i = 0; i < 60; i++)
+        wrong += snapshot.devices[0].timeline[i] != book.stretch[i];
+    is_u64(wrong, 0, "the timeline has the most of each stretch");
+    for (uint64_t i = 0; i < snapshot.block_count; i++)
+        wrong += snapshot.blocks[i].site >= LANE_SITES ||
+                 snapshot.sites[snapshot.blocks[i].site].site.stack != snapshot.blocks[i].stack;
+    is_u64(wrong, 0, "blocks name their sites");
+    struct ms_oom oom;
+    uint64_t lost, most = 0;
+    ms_ledger_oom(0, 0, 1, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});
+    for (unsigned i = 0; i < LANE_SITES; i++)
+        most = book.site_live[i] > most ? book.site_live[i] : most;
+    ok(ms_events_oom(0, &oom, &lost) && oom.live_bytes == book.live && oom.top_bytes[0] == most &&
+           ms_snapshot_place(&snapshot, oom.top_sites[0]) < LANE_SITES,
+       "an out-of-memory error sees all lanes");
+    ms_events_freeze(0);
+}
+
+static void *call_once(void *arg)
+{
+    ms_ledger_call(1, true, false, (uint64_t)(uintptr_t)arg);
+    return NULL;
+}
+
+static pthread_barrier_t all_here;
+
+static void *call_and_stay(void *arg)
+{
+    call_once(arg);
+    pthread_barrier_wait(&all_here);
+    for (int i = 0; i < 1000; i++)
+        call_once(arg);
+    return NULL;
+}
+
+/* More threads than there are sets of counts: one after the other, and at once. */
+static void test_counts(void)
+{
+    enum { AT_ONCE = 90, IN_TURN = 300 };
+    pthread_t threads[AT_ONCE];
+    struct ms_counts counts;
+    start();
+    for (int i = 0; i < IN_TURN; i++) {
+        pthread_create(&threads[0], NULL, call_once, (void *)3);
+        pthread_join(threads[0], NULL);
+    }
+    uint64_t rows = ms_table_rows(MS_TABLE_COUNTS);
+    ok(ms_counts_sum(1, &counts) && counts.calls == IN_TURN && counts.bytes == IN_TURN * 3,
+       "threads that ended are counted");
+    ok(rows <= MS_TABLE_COUNTS_ROWS / MS_TABLE_APIS_ROWS * 3, "and leave their counts to others");
+    pthread_barrier_init(&all_here, NULL, AT_ONCE);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_create(&threads[i], NULL, call_and_stay, (void *)5);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_join(threads[i], NULL);
+    ok(ms_counts_sum(1, &counts) && counts.calls == IN_TURN + AT_ONCE * 1001u &&
+           counts.bytes == IN_TURN * 3 + AT_ONCE * 1001u * 5,
+       "more threads than can count by themselves miss none");
+    ok(!ms_counts_sum(3, &counts), "there are no more functions than were named");
+}
+
+int main(void)
+{
+    plan(0);
+    ms_options_load(NULL, NULL, NULL);
+    test_lanes();
+    test_counts();
+    return done();
+}
