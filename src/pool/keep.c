@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "pool/internal.h"
 
-enum { VICTIMS = 64, SLACK_SHARE = 8, CHURN_SHARE = 8, HABIT_SHARE = 64 };
+enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
 #define FORGET_NS   ((uint64_t)60 * 1000000000u)
 #define SLACK_BYTES (64 * MS_MIB)
 
@@ -138,8 +138,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* An eighth of live memory, and as much again for a program that is not large. Where giving back did not
- * last: a share of what was given back in vain, an eighth of it up to a sixteenth of live memory, or, if it
+/* A twelfth of live memory, and as much again for a program that is not large. Where giving back did not
+ * last: a share of what was given back in vain, an eighth of it up to a 24th of live memory, or, if it
  * goes on and on, a 64th up to half of MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {

@@ -116,8 +116,10 @@ static struct ms_slot *grow(struct ms_heap *heap, const struct ms_request *reque
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
-    struct ms_slot *larger =
-        request->single && ms_keep_over(heap, wanted) ? ms_single_take_larger(heap, request->granted) : NULL;
+    struct ms_slot *larger = request->single && (ms_keep_over(heap, wanted) ||
+                                                 heap->reserved_bytes + wanted > heap->peak_reserved_bytes)
+                                 ? ms_single_take_larger(heap, request->granted)
+                                 : NULL;
     ms_unlock(&heap->lock);
     if (larger)
         return larger;
