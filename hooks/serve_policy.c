@@ -208,6 +208,10 @@ void ms_serve_finish(void)
 
     if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
         return;
+    /* The end of a process in a signal handler that interrupted memshim: this very thread may hold the pool's locks. What the record has of
+     * the pool is then some milliseconds old. */
+    if (ms_thread.depth > 1 || !ms_ledger_map_begin())
+        return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         if (!ms_ledger_device_known(device))
             continue;
@@ -215,7 +219,6 @@ void ms_serve_finish(void)
         if (figures.vendor_allocs || figures.served_allocs)
             tell_figures(device, &figures);
     }
-    ms_ledger_map_begin();
     ms_pool_walk(tell_piece, NULL);
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",

@@ -173,13 +173,6 @@ static int read_device(const struct ms_report *report, const json_t *json, struc
         if (segment->largest_gap > device->largest_free)
             device->largest_free = segment->largest_gap;
     }
-    /* What one request could get, where the pool has said so: slots of a slab lie beside each other and are not one piece. */
-    json_array_foreach (ms_report_array(report->root, "pools"), i, row) {
-        json_int_t largest = ms_report_int(row, "largest_free_bytes");
-
-        if (ms_report_int(row, "device") == device->index && !device->unknown && largest > 0 && largest < device->largest_free)
-            device->largest_free = largest;
-    }
     if (device->segment_count)
         qsort(device->segments, device->segment_count, sizeof(*device->segments), by_stranded);
     return find_holders(device);

@@ -126,9 +126,10 @@ void ms_ledger_segment_removed(uint64_t address)
     ms_unlock(&lock);
 }
 
-void ms_ledger_map_begin(void)
+bool ms_ledger_map_begin(void)
 {
-    ms_lock(&lock);
+    if (!ms_lock_within(&lock, 1000))
+        return false;
     ms_table_publish(MS_TABLE_PIECES, 0);
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_SEGMENTS); i++) {
         struct ms_segment_row *row = segment_row((uint32_t)i);
@@ -136,6 +137,7 @@ void ms_ledger_map_begin(void)
     }
     filling = 0;
     ms_unlock(&lock);
+    return true;
 }
 
 /* Neighbours of one use are one piece, unless they are blocks. */

@@ -60,8 +60,9 @@ void ms_ledger_pool(int device, const struct ms_pool_record *record);
 void ms_ledger_segment_added(const struct ms_segment_record *segment);
 void ms_ledger_segment_removed(uint64_t address);
 
-/** The map of the segments, anew: before the report is written. Pieces of one segment come together, in the order of their offsets. */
-void ms_ledger_map_begin(void);
+/** The map of the segments, anew: before the report is written. False if this very thread may hold the lock, below a signal handler:
+ * then nothing of the pool can be told any more. Pieces of one segment come together, in the order of their offsets. */
+bool ms_ledger_map_begin(void);
 void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
 
 #endif
