@@ -39,13 +39,10 @@ struct ms_segment *ms_page_segment(uint64_t address)
     return atomic_load_explicit(&leaf[page & ((1 << LEAF_BITS) - 1)], memory_order_acquire);
 }
 
-static void fill(uint64_t address, uint64_t bytes, struct ms_segment *segment)
+static entry *entry_of(uint64_t page)
 {
-    for (uint64_t page = address >> PAGE_BITS; page <= (address + bytes - 1) >> PAGE_BITS; page++) {
-        entry *leaf = leaf_of(page, false);
-        if (leaf)
-            atomic_store_explicit(&leaf[page & ((1 << LEAF_BITS) - 1)], segment, memory_order_release);
-    }
+    entry *leaf = leaf_of(page, false);
+    return leaf ? &leaf[page & ((1 << LEAF_BITS) - 1)] : NULL;
 }
 
 bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment)
@@ -58,13 +55,19 @@ bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment)
         if (!leaf_of(page, true))
             return false;
     }
-    fill(address, bytes, segment);
+    for (uint64_t page = address >> PAGE_BITS; page <= (address + bytes - 1) >> PAGE_BITS; page++)
+        atomic_store_explicit(entry_of(page), segment, memory_order_release);
     return true;
 }
 
-void ms_page_clear(uint64_t address, uint64_t bytes)
+void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment)
 {
-    fill(address, bytes, NULL);
+    for (uint64_t page = address >> PAGE_BITS; page <= (address + bytes - 1) >> PAGE_BITS; page++) {
+        entry *at = entry_of(page);
+        struct ms_segment *expected = segment;
+        if (at)
+            atomic_compare_exchange_strong(at, &expected, NULL);
+    }
 }
 
 void ms_page_reset(void)

@@ -199,7 +199,7 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
         segment->next->previous = segment->previous;
     heap->segment_count--;
     heap->reserved_bytes -= segment->bytes;
-    ms_page_clear(segment->address, segment->bytes);
+    ms_page_clear(segment->address, segment->bytes, segment);
 }
 
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
@@ -275,7 +275,7 @@ struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)
 {
     struct ms_segment *all = heap->segments;
     for (struct ms_segment *segment = all; segment; segment = segment->next) {
-        ms_page_clear(segment->address, segment->bytes);
+        ms_page_clear(segment->address, segment->bytes, segment);
         ms_pins_forget(segment->address, segment->bytes);
         forget_runs(segment);
     }

@@ -468,6 +468,24 @@ static void test_events(void)
     }
 }
 
+/* The driver hands the addresses of a context that has ended to another before the pool hears of the end. */
+static void test_addresses_of_the_dead(void)
+{
+    fresh(64 * MIB);
+    struct fake_context *first = context, *second = fake_context(0);
+    uint64_t dead = take(40 * MIB);
+    ms_pool_context_ending((uintptr_t)first);
+    fake_kill(first);
+    context = second;
+    fake_set_current(second);
+    uint64_t living = take(40 * MIB);
+    is_u64(living, dead, "the dead: another context gets the address");
+    ms_pool_context_ended((uintptr_t)first, true);
+    ok(ms_pool_owns(living), "the end of the one does not take it from the other");
+    is_int(give(living), 0, "and it can be freed");
+    sound("addresses of the dead");
+}
+
 int main(void)
 {
     plan(0);
@@ -486,6 +504,7 @@ int main(void)
     test_strict();
     test_streams();
     test_two_contexts();
+    test_addresses_of_the_dead();
     test_fork();
     test_passed();
     test_events();
