@@ -98,11 +98,27 @@ static void refuse(const struct request *request, struct ms_call *outer, uint64_
     ms_ledger_oom(outer ? outer->row : (uint16_t)request->row, device, request->bytes, stack, &view);
 }
 
-/* Under MEMSHIM_FREE=strict a capture forbids what it forbids natively: there the driver decides. */
+/* Whether the driver would refuse a call just now, whatever is asked for: without a context or with a dead one, after an error that
+ * stays, in a host function, in a capture that forbids it. It is asked to free nothing. */
+static bool is_refused(const struct ms_gpu *gpu, int *status_p)
+{
+    *status_p = gpu->mem_free ? (int)gpu->mem_free(MS_NOWHERE) : CUDA_SUCCESS;
+    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool is_strict(void)
+{
+    return ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
+}
+
+/* Under MEMSHIM_FREE=strict what the driver forbids just now stays forbidden: then it is the driver that answers. */
 static bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, int *device_p)
 {
+    int status;
+
     *device_p = ms_gpu_current(gpu, context_p);
-    return *context_p && *device_p >= 0 && ms_serve_context(gpu, *context_p, *device_p);
+    return *context_p && *device_p >= 0 && ms_serve_context(gpu, *context_p, *device_p) &&
+           !(MS_UNLIKELY(is_strict()) && is_refused(gpu, &status));
 }
 
 static bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context, int device, uint64_t *out,
@@ -196,31 +212,21 @@ static int free_served(struct ms_pool_block *block)
     return status;
 }
 
-/* Whether the vendor would refuse this call whatever the address: without a context or with a dead one, in a host function, in a capture
- * that forbids it. It is asked to free nothing. */
-static bool is_refused(const struct ms_target *target, int *status_p)
-{
-    *status_p = (int)((CUresult(*)(CUdeviceptr))target->real)(MS_NOWHERE);
-    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
-}
-
-/* Where the vendor might refuse: the runtime has seen to it that there is a context, and only `strict` minds captures. */
+/* Where the driver might refuse: the runtime has seen to it that there is a context, and only `strict` minds captures and host
+ * functions. */
 static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer)
 {
-    bool strict = ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
     uint64_t context;
-    int device;
 
-    if (outer && !strict)
-        return false;
-    device = ms_gpu_current(target->gpu, &context);
-    return !context || device < 0 || (strict && ms_serve_captures(context) > 0);
+    if (is_strict() || ms_serve_any_down())
+        return true;
+    return !outer && (ms_gpu_current(target->gpu, &context) < 0 || !context);
 }
 
 static bool free_begin(const struct ms_target *target, const struct ms_call *outer, uint64_t address,
                        struct ms_pool_block *block_p, int *status_p, enum ms_pool_verdict *verdict_p)
 {
-    if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target, status_p))
+    if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target->gpu, status_p))
         *verdict_p = MS_POOL_REFUSED;
     else
         *verdict_p = ms_pool_free_begin(address, block_p, status_p);

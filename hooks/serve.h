@@ -40,6 +40,8 @@ void ms_serve_context_ending(uint64_t context);
 void ms_serve_context_ended(uint64_t context, bool dead);
 /** A call in this context returned `status`: after an error that stays, it is not served any more. */
 void ms_serve_status(uint64_t context, int status);
+/** Whether that has ever happened: the driver is asked then before a block is freed. */
+bool ms_serve_any_down(void);
 /** Captures that are open in the context. */
 int ms_serve_captures(uint64_t context);
 void ms_serve_capture(uint64_t context, int change);
@@ -49,6 +51,9 @@ void ms_serve_contexts_reset(void);
 
 /** What the pool and the driver know about a lack of `bytes` on the device. */
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes);
+
+/** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it is worth asking again. */
+bool ms_serve_make_room(const struct ms_call *call);
 
 /* serve.c: what the wrappers ask. */
 

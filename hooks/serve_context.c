@@ -29,6 +29,7 @@ static struct context {
     _Atomic uint64_t pitch;
 } contexts[CONTEXTS];
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
+static atomic_bool any_down; /* a context has shown an error that stays, some time */
 
 static unsigned slot_of(uint64_t handle)
 {
@@ -271,8 +272,14 @@ void ms_serve_status(uint64_t handle, int status)
         return;
     if (atomic_compare_exchange_strong(&c->state, &served, REFUSED)) {
         ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays", status);
+        atomic_store_explicit(&any_down, true, memory_order_relaxed);
         ms_pool_stand_down(handle, "its context shows an error that stays");
     }
+}
+
+bool ms_serve_any_down(void)
+{
+    return atomic_load_explicit(&any_down, memory_order_relaxed);
 }
 
 int ms_serve_captures(uint64_t handle)

@@ -54,3 +54,24 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
     view.cause = cause_of(&figures, ms_ledger_live(device), total, free_bytes, bytes);
     return view;
 }
+
+/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first. */
+bool ms_serve_make_room(const struct ms_call *call)
+{
+    const struct ms_row_info *row = ms_rows[call->row];
+    struct ms_section section;
+    uint64_t context, given;
+    int device;
+
+    if (row->api != MS_API_CUDA_DRIVER || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        return false;
+    if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_PITCH && row->class != MS_CLASS_HANDLE_CREATE)
+        return false;
+    if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED || call->args.kind == MS_KIND_IMPORTED)
+        return false; /* nothing of the device's */
+    ms_section_enter(&section);
+    device = row->class == MS_CLASS_HANDLE_CREATE ? call->args.device : ms_gpu_current(call->gpu, &context);
+    given = device >= 0 ? ms_pool_trim(device, 0) : 0;
+    ms_section_leave(&section);
+    return given > 0;
+}

@@ -95,6 +95,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        if (MS_UNLIKELY((int)ms_status_ == CUDA_ERROR_OUT_OF_MEMORY) && ms_serve_make_room(&ms_call_))          \
+            ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \
     }
