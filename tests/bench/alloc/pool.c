@@ -68,7 +68,7 @@ static unsigned threads;
 static atomic_bool stop;
 static _Atomic int phase;
 static unsigned long long quota; /* pairs of each thread, 0: until it is stopped */
-static pthread_barrier_t gate;
+static pthread_barrier_t gate, all_threads;
 static struct worker workers[BENCH_THREADS_MAX];
 
 static void *take(size_t bytes)
@@ -213,6 +213,7 @@ static void miss(struct worker *worker)
         blocks[i] = take(MISS_BYTES);
         ns[i] = bench_now() - begun - bench_clock_cost();
     }
+    pthread_barrier_wait(&all_threads); /* or one thread would take what another has freed already */
     for (unsigned i = 0; i < count; i++) {
         double begun = bench_now();
         allocator->free(blocks[i], MISS_BYTES, 0);
@@ -368,6 +369,7 @@ static void start_threads(void)
     static struct ring rings[BENCH_THREADS_MAX / 2];
 
     pthread_barrier_init(&gate, NULL, threads + 1);
+    pthread_barrier_init(&all_threads, NULL, threads);
     for (unsigned i = 0; i < threads; i++) {
         workers[i].index = i;
         workers[i].ring = chosen->round == round_cross ? &rings[i / 2] : NULL;
