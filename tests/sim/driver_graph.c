@@ -90,7 +90,8 @@ static void every_kind(void)
     must(cuGraphDestroy(child)); /* the node has a copy */
     answers(cuGraphAddEventRecordNode(&nodes[6], graph, &nodes[5], 1, event), CUDA_SUCCESS);
     nodes[7] = host_node(graph, &nodes[6], 1, 5);
-    answers(cuGraphAddEmptyNode(&copied, graph, &nodes[7], 2), CUDA_ERROR_INVALID_VALUE);
+    CUgraphNode twice[] = {nodes[7], nodes[7]};
+    answers(cuGraphAddEmptyNode(&copied, graph, twice, 2), CUDA_ERROR_INVALID_VALUE);
     answers(cuGraphNodeGetType(nodes[5], &type), CUDA_SUCCESS);
     is_int(type, CU_GRAPH_NODE_TYPE_GRAPH, "a node knows its type");
     answers(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);

@@ -25,9 +25,13 @@ struct CUgreenCtx_st {
     CUdevResource resource;
 };
 
+/* Descriptors have no end in the vendor's interface: all of them are kept. */
 struct CUdevResourceDesc_st {
+    struct CUdevResourceDesc_st *next;
     CUdevResource resource;
 };
+
+static struct CUdevResourceDesc_st *_Atomic descs;
 
 static const char magic[8] = "memsim";
 
@@ -130,7 +134,6 @@ SIM_API(cuDevSmResourceSplitByCount)
     return CUDA_SUCCESS;
 }
 
-/* Descriptors have no end in the vendor's interface; neither here. */
 SIM_API(cuDevResourceGenerateDesc)(CUdevResourceDesc *desc_p, CUdevResource *resources, unsigned count)
 {
     SIM_ENTER(cuDevResourceGenerateDesc);
@@ -150,6 +153,9 @@ SIM_API(cuDevResourceGenerateDesc)(CUdevResourceDesc *desc_p, CUdevResource *res
     if (!desc)
         return CUDA_ERROR_OUT_OF_MEMORY;
     fill(&desc->resource, total, SM_LEAST, first.device, first.split);
+    desc->next = atomic_load(&descs);
+    while (!atomic_compare_exchange_weak(&descs, &desc->next, desc))
+        ;
     *desc_p = desc;
     return CUDA_SUCCESS;
 }
