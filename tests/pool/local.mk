@@ -27,3 +27,5 @@ tests_pool_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_pool_replay_SOURCES = tests/pool/replay.c
 tests_pool_replay_LDADD = tests/pool/libmspool.a
 tests_pool_replay_LDFLAGS = $(AM_LDFLAGS) -pthread
+dist_check_SCRIPTS += tests/pool/replay.sh
+TESTS += tests/pool/replay.sh
