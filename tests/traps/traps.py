@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Every trap prints the same natively and under memshim, or differs as docs/differences.md permits.
+
+The table in docs/differences.md names each trap that may print something else, and the variables that take the difference
+back: such a trap must differ, and must not under those variables and MEMSHIM_FREE=strict. Every other trap must print the
+same under the defaults and under MEMSHIM_FREE=strict. TEST_TRAPS=PATTERN runs the traps whose name matches.
+"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+TOP = os.environ["top_srcdir"]
+sys.path.insert(0, os.path.join(TOP, "tests", "hooks"))
+from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "traps", "traps")
+ROW = re.compile(r"^\| `([a-z0-9-]+)` \|[^|]*\|[^|]*\| (.*) \|$")
+
+
+def environment(words):
+    return dict(word.split("=", 1) for word in words)
+
+
+def listed():
+    """What docs/differences.md permits: {trap: {variable: value}}."""
+    found = {}
+    with open(os.path.join(TOP, "docs", "differences.md"), encoding="utf-8") as file:
+        for line in file:
+            row = ROW.match(line.rstrip())
+            if row:
+                found[row.group(1)] = environment(re.findall(r"`(MEMSHIM_[A-Z_]+=[^`]+)`", row.group(2)))
+    return found
+
+
+def run(trap, words, **more):
+    """What a trap prints, line by line; with a variable of memshim's, under memshim."""
+    env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **environment(words))
+    if more:
+        env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT="none", MEMSHIM_LOG="none", **more)
+    try:
+        done = subprocess.run([PROGRAM, trap], env=env, text=True, capture_output=True, timeout=60, check=False, cwd=TMP)
+    except subprocess.TimeoutExpired as late:
+        return ["still running after 60 seconds", str(late.stdout)]
+    return done.stdout.splitlines() + done.stderr.splitlines() + ["exit %d" % done.returncode]
+
+
+def runs(trap, words, taken_back):
+    """What it prints natively, under the defaults, and under strict and what takes a difference back."""
+    strict = dict({"MEMSHIM_FREE": "strict"}, **taken_back)
+    return run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict))
+
+
+def differences(one, other):
+    longest = max(len(one), len(other))
+    one, other = (lines + [""] * (longest - len(lines)) for lines in (one, other))
+    return ["natively: %s; under memshim: %s" % (a, b) for a, b in zip(one, other) if a != b]
+
+
+def look(trap, permitted, native, default, strict):
+    if any(line.startswith("skip: ") for line in native):
+        reason = next(line for line in native if line.startswith("skip: "))[6:]
+        skip(trap, reason)
+        skip("%s under strict" % trap, reason)
+        return
+    if trap in permitted:
+        fact(native != default, "%s: differs, as docs/differences.md says" % trap, ["it does not differ"])
+        names = " ".join("%s=%s" % pair for pair in permitted[trap].items()) or "MEMSHIM_FREE=strict"
+        fact(native == strict, "%s: the same under %s" % (trap, names), differences(native, strict))
+    else:
+        fact(native == default, trap, differences(native, default))
+        fact(native == strict, "%s under strict" % trap, differences(native, strict))
+
+
+traps = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
+                                                 text=True, capture_output=True, check=True).stdout.splitlines()]
+chosen = [t for t in traps if re.search(os.environ.get("TEST_TRAPS", ""), t[0])]
+permitted = listed()
+plan(2 * len(chosen) + 2)
+names = [t[0] for t in traps]
+fact(len(set(names)) == len(names) > 40, "%d traps have names of their own" % len(names))
+fact(set(permitted) <= set(names) and permitted, "every difference that is listed has a trap",
+     ["no trap %s" % name for name in sorted(set(permitted) - set(names))])
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    jobs = [pool.submit(runs, name, words, permitted.get(name, {})) for name, *words in chosen]
+    for (name, *_), job in zip(chosen, jobs):
+        look(name, permitted, *job.result())
