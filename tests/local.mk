@@ -35,6 +35,7 @@ include tests/ipc/local.mk
 include tests/bench/local.mk
 include tests/gpu/local.mk
 include tests/traps/local.mk
+include tests/hazards/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest

@@ -1,0 +1,92 @@
+/*
+ * hazards.h - what the parts of the stress program share.
+ *
+ * Workers allocate, write, check and free device memory on streams of every kind, with work that is late on
+ * purpose. Every block has a tag of its own, which late work writes into it and late copies read out of it: a
+ * block that is handed to somebody else while such work is pending shows it, as the wrong tag in a block or
+ * in a copy. Nothing here knows of memshim, and every program that it plays is one that the vendor's rules
+ * allow.
+ */
+#ifndef MS_TESTS_HAZARDS_H
+#define MS_TESTS_HAZARDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/abi/cuda_driver.h"
+#include "gpu/abi/cuda_driver_fn.h"
+#include "gpu/abi/cuda_runtime.h"
+#include "gpu/abi/cuda_runtime_fn.h"
+
+#define MAX_DEVICES 8
+#define WORDS       64  /* written and looked at, at either end of a block */
+#define SLOTS       96  /* blocks that a worker holds at most */
+#define PHASE       800 /* operations of a worker */
+#define LATES       64  /* late copies of a worker that are under way at most */
+
+enum stream_kind { LEGACY, BLOCKING, NONBLOCKING, NONBLOCKING_TOO, PER_THREAD, STREAMS };
+
+struct settings {
+    uint64_t operations; /* of all workers: allocations and frees */
+    uint64_t seed;
+    int workers, devices;
+    bool cross; /* frees while another device is current do not wait first: more than the vendor promises */
+    bool ends;  /* contexts and devices end while others go on */
+    bool stop;  /* at the first thing that is wrong */
+};
+extern struct settings settings;
+
+struct block {
+    uint64_t address;
+    size_t bytes;
+    uint32_t tag;
+    int device;
+    enum stream_kind stream; /* where its work is; other streams wait by event before they touch it */
+};
+
+struct late {
+    struct worker *worker;
+    uint32_t *copy; /* WORDS words of pinned memory */
+    uint32_t tag, words;
+    size_t bytes;
+    atomic_bool busy;
+};
+
+struct worker {
+    uint64_t random;
+    int index, device; /* current */
+    uint64_t operations, checks, lates_seen, contexts, resets;
+    uint32_t next_tag;
+    struct block slots[SLOTS];
+    struct late lates[LATES];
+    uint32_t *seen; /* WORDS words of pinned memory */
+    cudaStream_t streams[MAX_DEVICES][STREAMS];
+    cudaEvent_t events[MAX_DEVICES];
+};
+
+extern atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks;
+extern atomic_bool stopping;
+
+/* work.c */
+uint32_t pick(struct worker *worker, uint32_t below);
+bool worked(int status, const char *what);
+void use_device(struct worker *worker, int device);
+enum stream_kind pick_stream(struct worker *worker);
+cudaStream_t stream_of(struct worker *worker, int device, enum stream_kind kind);
+void delay(struct worker *worker, cudaStream_t stream, uint32_t most_us);
+void write_tag(const struct block *block, cudaStream_t stream);
+void check_block(struct worker *worker, const struct block *block);
+void queue_late_copy(struct worker *worker, const struct block *block, cudaStream_t stream);
+void move_to_stream(struct worker *worker, struct block *block, enum stream_kind kind);
+uint32_t slots_used(const struct worker *worker);
+size_t pick_size(struct worker *worker);
+bool prepare_worker(struct worker *worker);
+void end_worker(struct worker *worker);
+
+/* ends.c */
+void context_comes_and_goes(struct worker *worker);
+void device_is_reset(struct worker *worker, int device);
+
+#endif

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Late work on freed blocks never shows in anybody's memory; and it does, at once, when the fence is switched off.
+
+hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run under
+memshim, 40,000 without; TEST_SEED the seed. `TEST_HAZARDS=10000000 TEST_TIMEOUT=3600 scripts/test hazards` is a full run.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
+COUNT = int(os.environ.get("TEST_HAZARDS", "40000"))
+SEED = os.environ.get("TEST_SEED", "1")
+THREADS = "16" if "thread" in os.environ["TEST_SANITIZE"] else "4"
+TOLD = re.compile(r"operations (\d+), blocks checked (\d+), late copies checked (\d+), contexts (\d+), resets (\d+), seconds ([0-9.]+)")
+
+
+def run(count, devices, words="", sim=None, shim=None, workers=THREADS):
+    """(exit status, what was printed, the operations that were done)."""
+    env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], HAZARDS=words, MEMSIM_DEVICES=str(devices + 1), **(sim or {}))
+    if shim is not None:
+        env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT=os.path.join(TMP, "report.json"), **dict({"MEMSHIM_MODE": "pool"}, **shim))
+    timeout = max(60, count // 5000) + 60
+    try:
+        done = subprocess.run([PROGRAM, str(count), workers, SEED, str(devices)], env=env, text=True, capture_output=True,
+                              timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as late:
+        return 124, ["still running after %d seconds" % timeout, str(late.stdout)], 0
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
+    told = next((TOLD.match(line) for line in lines if TOLD.match(line)), None)
+    return done.returncode, lines, int(told.group(1)) if told else 0
+
+
+def clean(name, count, *arguments, **more):
+    status, lines, operations = run(count, *arguments, **more)
+    fact(status == 0 and operations >= count, "%s: %s" % (name, lines[-2] if len(lines) > 1 else "nothing was printed"),
+         ["exit status %d" % status] + lines)
+
+
+def reports_add_up():
+    """What the last report says of reserved memory at the end and at its peak."""
+    with open(os.path.join(TMP, "report.json"), encoding="utf-8") as file:
+        report = json.load(file)
+    wrong = []
+    for device in report["devices"]:
+        for total, parts in (("reserved_bytes", "reserved_parts"), ("peak_reserved_bytes", "peak_parts")):
+            if device.get(total, 0) != sum(device.get(parts, {}).values()):
+                wrong.append("device %d: %s is %d, its parts %s" % (device["index"], total, device[total], device[parts]))
+        if device["live_bytes"]:
+            wrong.append("device %d: %d bytes are live" % (device["index"], device["live_bytes"]))
+    return report, wrong
+
+
+def caught(name, shim):
+    """The same program must find something wrong."""
+    status, lines, operations = run(2000000, 1, words="stop", shim=shim)
+    fact(status == 1 and any("# a " in line for line in lines), "%s: caught after %d operations, %s" % (name, operations, lines[-1]),
+         ["exit status %d" % status] + lines)
+    for line in lines[:2]:
+        print("# %s" % line)
+
+
+plan(9)
+clean("natively", 12000, 2, "ends")
+clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
+clean("one device", COUNT, 1, shim={})
+found, problems = reports_add_up()
+fact(not problems, "the report's figures add up, and nothing is live", problems)
+clean("two devices, contexts and resets", COUNT, 2, "cross ends", shim={}, sim={"MEMSIM_SEED": SEED})
+clean("nothing is kept", COUNT // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
+clean("little memory", COUNT // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
+clean("frees that wait", 12000, 2, "ends", shim={"MEMSHIM_FREE": "strict"})
+if "thread" in os.environ["TEST_SANITIZE"]:
+    skip("without the fence", "the races that this makes are not looked for")
+else:
+    caught("without the fence", {"MEMSHIM_FREE": "immediate"})
