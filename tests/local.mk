@@ -36,6 +36,7 @@ include tests/bench/local.mk
 include tests/gpu/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
+include tests/nohang/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Every program that holds the device and ends natively ends under memshim, whatever is configured, and gets the same answers.
+
+Each is run with everything that can hold a stream under the defaults, and with every configuration below. What it prints
+are facts that do not depend on who had how much memory left.
+"""
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, fact, plan, preload, skip  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "nohang", "nohang")
+KINDS = ("kernel", "value", "function")
+LIMIT = 60  # seconds: what takes longer is taken to hang
+# MEMSHIM_LIMIT answers out-of-memory earlier than the device, so its facts are another program's.
+CONFIGURATIONS = ({"MEMSHIM_FREE": "strict"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_PREALLOC": "8M"}, {"MEMSHIM_POISON": "both"},
+                  {"MEMSHIM_PACK": "none"}, {"MEMSHIM_PACK": "all", "MEMSHIM_SINGLE_MIN": "2M"}, {"MEMSHIM_MEMINFO": "real"},
+                  {"MEMSHIM_LIMIT": "80M"}, {"MEMSHIM_MODE": "track"})
+# Fills of everything take long on the simulator.
+FEW = {"MEMSHIM_POISON": ("other-waits", "freed-before-small", "capture-open", "free-and-release", "free-waits-for-another-thread")}
+
+
+def run(name, words, kind, more):
+    env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **dict(word.split("=", 1) for word in words))
+    if more is not None:
+        env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT="none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="300", **more)
+    try:
+        done = subprocess.run([PROGRAM, name, kind], env=env, text=True, capture_output=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired as late:
+        return ["it hangs", "it had printed: %s" % (late.stdout or b"").decode()]
+    return done.stdout.splitlines() + done.stderr.splitlines() + ["exit %d" % done.returncode]
+
+
+def configurations(name):
+    """Those that this program is run with."""
+    return [more for more in CONFIGURATIONS if all(name in FEW.get(variable, (name,)) for variable in more)]
+
+
+def ends(output):
+    return output and output[0] != "it hangs"
+
+
+def look(name, what, native, output, compares):
+    """It ends natively, or the test is wrong."""
+    if any(line.startswith("skip: ") for line in native):
+        skip("%s, %s" % (name, what), next(line for line in native if line.startswith("skip: "))[6:])
+        return
+    passed = ends(native) and ends(output) and (native == output or not compares)
+    fact(passed, "%s, %s" % (name, what), ["natively: %s" % native, "under memshim: %s" % output])
+
+
+programs = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
+                                                    text=True, capture_output=True, check=True).stdout.splitlines()]
+plan(sum(len(KINDS) + len(configurations(name)) for name, *_ in programs))
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    native = {(name, kind): pool.submit(run, name, words, kind, None) for name, *words in programs for kind in KINDS}
+    jobs = []
+    for index, (name, *words) in enumerate(programs):
+        for kind in KINDS:
+            jobs.append((name, kind, {}, pool.submit(run, name, words, kind, {"MEMSHIM_MODE": "pool"})))
+        for turn, more in enumerate(configurations(name)):
+            kind = KINDS[(index + turn) % len(KINDS)]
+            jobs.append((name, kind, more, pool.submit(run, name, words, kind, dict({"MEMSHIM_MODE": "pool"}, **more))))
+    for name, kind, more, job in jobs:
+        said = " ".join("%s=%s" % pair for pair in more.items())
+        look(name, "%s%s" % (kind, said and ", " + said), native[name, kind].result(), job.result(), "MEMSHIM_LIMIT" not in more)
