@@ -37,6 +37,7 @@ include tests/gpu/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
 include tests/nohang/local.mk
+include tests/faults/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest
