@@ -5,13 +5,16 @@
  * context is lost stands the heap down. */
 #include "config.h"
 
+#include <sched.h>
+
 #include "base/clock.h"
 #include "pool/internal.h"
 
 /* The new average is an eighth of the new price and the rest of the old one. */
 enum { PRICE_SHARE = 8 };
-/* How long one asynchronous free is looked at before the vendor is asked for memory again. */
-#define RETURN_NS ((uint64_t)1000000u)
+/* How long one asynchronous free is looked at before the vendor is asked for memory again: it waits for
+ * nothing of the program's, but somebody has to get round to it. */
+#define RETURN_NS ((uint64_t)100000000u)
 
 void ms_segment_judge(struct ms_heap *heap, int status)
 {
@@ -220,7 +223,7 @@ static bool free_async(struct ms_heap *heap, uint64_t address, CUevent event)
     atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
     if (gpu->event_record(event, heap->returns) == CUDA_SUCCESS) {
         while (gpu->event_query(event) == CUDA_ERROR_NOT_READY && ms_clock_ns() < deadline)
-            ;
+            sched_yield();
     }
     return true;
 }
