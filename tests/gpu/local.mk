@@ -51,6 +51,6 @@ MOSTLYCLEANFILES += tests/gpu/launch tests/gpu/facts_static tests/gpu/routes_sta
 
 dist_check_SCRIPTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
 TESTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
-EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py \
+EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/attacks.py tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py \
 	tests/gpu/hw/facts_page.py tests/gpu/hw/nccl_loop.py tests/gpu/hw/pack.py tests/gpu/hw/results.py \
 	tests/gpu/hw/stages.py tests/gpu/hw/torch_step.py scripts/hardware

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 
+import attacks
 import compare
 from context import Failed, Skip
 
@@ -177,6 +178,7 @@ STAGES = [
     ("facts-static", "The open questions, static runtime", facts_static),
     ("conformance", "Conformance, natively", conformance),
     *((f"conformance-{m}", f"Conformance with {words(m)}", conformance_under(m)) for m in MODES),
+    *attacks.STAGES,
     ("costs-idle", "What calls cost, idle device", costs("idle")),
     ("costs-busy", "What calls cost, busy device", costs("busy")),
     ("costs-followed", "What calls cost under memshim", costs_followed),
