@@ -6,7 +6,9 @@
  *   export N AT           -> status, handle     open N HANDLE FLAGS       close N AT          same N M
  *   range N AT            -> status, where the range begins from the pointer, its size        ranges N: by attributes
  *   id N M                -> whether their BUFFER_IDs are equal           device N
- *   new C / use C / end C -> contexts; 0 is the primary one               later N MS BYTES VALUE: as set, but by work that takes so long
+ *   new C DEVICE / use C / end C -> contexts; 0 is the primary one of device 0
+ *   old N HANDLE FLAGS    as open, by the function of before CUDA 11
+ *   later N MS BYTES VALUE: as set, but by work that takes so long
  *   capture MODE          begins one                endcapture            -> status
  *   churn TIMES BYTES     alloc, export, free, so often                   reopen TIMES HANDLE: open, close, so often
  *   load FILE             -> dlopen                                       die: by a signal; fork: a child that exits at once
@@ -52,6 +54,18 @@ static int fill(CUdeviceptr at, size_t count, int value)
     return status ? status : (int)cuCtxSynchronize();
 }
 
+/* The first of them that is not `value`; `count` if all are. */
+static size_t first_other(size_t count, int value)
+{
+    size_t i = 0;
+
+    if (bytes[0] == (unsigned char)value && memcmp(bytes, bytes + 1, count - 1) == 0)
+        return count;
+    while (i < count && bytes[i] == (unsigned char)value)
+        i++;
+    return i;
+}
+
 /* "status first", where first is the offset of the first byte that differs, or -1. */
 static void check(CUdeviceptr at, size_t count, int value)
 {
@@ -62,11 +76,10 @@ static void check(CUdeviceptr at, size_t count, int value)
             printf("%d -1\n", status);
             return;
         }
-        for (size_t i = 0; i < part; i++) {
-            if (bytes[i] != (unsigned char)value) {
-                printf("0 %zu\n", done + i);
-                return;
-            }
+        size_t first = first_other(part, value);
+        if (first < part) {
+            printf("0 %zu\n", done + first);
+            return;
         }
         done += part;
     }
@@ -101,6 +114,13 @@ static void ids(CUdeviceptr a, CUdeviceptr b)
 
     status += (int)cuPointerGetAttribute(&y, CU_POINTER_ATTRIBUTE_BUFFER_ID, b);
     printf("%d %d\n", status, x == y);
+}
+
+static void device_of(CUdeviceptr pointer)
+{
+    int device = -1, status = (int)cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+
+    printf("%d %d\n", status, device);
 }
 
 static void churn(unsigned times, size_t size)
@@ -139,12 +159,12 @@ static void delay(void *data)
     nanosleep(&pause, NULL);
 }
 
-static void do_context(const char *verb, unsigned c)
+static void do_context(const char *verb, unsigned c, int device)
 {
     int status = -1;
 
     if (strcmp(verb, "new") == 0)
-        status = (int)cuCtxCreate_v2(&contexts[c], 0, 0);
+        status = (int)cuCtxCreate_v2(&contexts[c], 0, device);
     else if (strcmp(verb, "use") == 0)
         status = (int)cuCtxSetCurrent(contexts[c]);
     else if (strcmp(verb, "end") == 0)
@@ -193,6 +213,8 @@ static void do_handles(const char *verb, unsigned n, long long at, const char *h
         printf("%d %s\n", status, text);
     } else if (strcmp(verb, "open") == 0) {
         printf("%d\n", (int)cuIpcOpenMemHandle_v2(p, from_hex(hex), (unsigned)at));
+    } else if (strcmp(verb, "old") == 0) {
+        printf("%d\n", (int)cuIpcOpenMemHandle(p, from_hex(hex), (unsigned)at));
     } else {
         printf("%d\n", (int)cuIpcCloseMemHandle(*p + (CUdeviceptr)at));
     }
@@ -219,6 +241,8 @@ static void do_memory(const char *verb, unsigned n, long long a, long long b, in
         ranges(*p);
     else if (strcmp(verb, "same") == 0)
         printf("%d\n", *p == pointers[(unsigned)a % NAMES]);
+    else if (strcmp(verb, "device") == 0)
+        device_of(*p);
     else if (strcmp(verb, "id") == 0)
         ids(*p, pointers[(unsigned)a % NAMES]);
     else
@@ -234,16 +258,17 @@ static int obey(char *line)
     int value = 0;
 
     sscanf(line, "%31s %u %lld %lld %d", verb, &n, &a, &b, &value);
-    if (strcmp(verb, "open") == 0)
+    if (strcmp(verb, "open") == 0 || strcmp(verb, "old") == 0)
         sscanf(line, "%*s %*u %1023s %lld", hex, &a);
     else if (strcmp(verb, "reopen") == 0 || strcmp(verb, "load") == 0)
         sscanf(line, strcmp(verb, "load") == 0 ? "%*s %1023s" : "%*s %*u %1023s", hex);
     if (strcmp(verb, "die") == 0)
         raise(SIGKILL);
-    if (strcmp(verb, "export") == 0 || strcmp(verb, "open") == 0 || strcmp(verb, "close") == 0)
+    if (strcmp(verb, "export") == 0 || strcmp(verb, "open") == 0 || strcmp(verb, "old") == 0 ||
+        strcmp(verb, "close") == 0)
         do_handles(verb, n % NAMES, a, hex);
     else if (strcmp(verb, "new") == 0 || strcmp(verb, "use") == 0 || strcmp(verb, "end") == 0)
-        do_context(verb, n % NAMES);
+        do_context(verb, n % NAMES, (int)a);
     else if (strcmp(verb, "churn") == 0)
         churn(n, (size_t)a);
     else if (strcmp(verb, "reopen") == 0)

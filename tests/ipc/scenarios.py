@@ -71,10 +71,22 @@ def refusals(make, size):
 def contexts(make, size):
     a, b = make(), make()
     handle, other = export(a, 1, size, 42), export(a, 2, size, 43)
-    said = [b("new", 1), b("open", 1, handle, LAZY), b("use", 0), b("open", 2, handle, LAZY), b("same", 1, 2)]
+    said = [b("new", 1, 0), b("open", 1, handle, LAZY), b("use", 0), b("open", 2, handle, LAZY), b("same", 1, 2)]
     said += [b("sum", 1, 0, size, 42), b("sum", 2, 0, size, 42), b("end", 1), b("sum", 2, 0, size, 42), b("range", 2, 1)]
     said += [b("open", 3, handle, LAZY), b("same", 2, 3), b("open", 4, other, LAZY), b("sum", 4, 0, size, 43)]
     said += [b("close", 2, 0), b("close", 3, 0), b("close", 4, 0), b("close", 4, 0)]
+    a.end(), b.end()
+    return said
+
+
+def devices(make, size):
+    """The block lies on another device than the importer's context; the older function opens it as well."""
+    a, b = make(MEMSIM_DEVICES="2"), make(MEMSIM_DEVICES="2")
+    said = [a("new", 1, 1)]
+    handle = export(a, 1, size, 42)
+    said += [b("open", 1, handle, LAZY), b("device", 1), b("sum", 1, 0, size, 42), b("old", 2, handle, LAZY), b("same", 1, 2)]
+    said += [b("new", 1, 1), b("open", 3, handle, LAZY), b("device", 3), b("set", 3, 0, size, 43), b("close", 3, 0)]
+    said += [a("sum", 1, 0, size, 43), b("use", 0), b("close", 1, 0), b("close", 2, 0)]
     a.end(), b.end()
     return said
 
@@ -141,12 +153,12 @@ def many(make, size):
     return said
 
 
-SAME = {"sharing": share, "several blocks": several, "refusals": refusals, "contexts": contexts, "a close that waits": waiting, "captures": capturing,
+SAME = {"sharing": share, "several blocks": several, "refusals": refusals, "contexts": contexts, "devices": devices, "a close that waits": waiting, "captures": capturing,
         "freed while open": freed_while_open, "an exporter that ends": ended, "forks": forked, "many rounds": many}
 
 
-def native():
-    return Agent(shim=False)
+def native(**more):
+    return Agent(shim=False, **more)
 
 
 def same(title, play, size):
@@ -185,7 +197,7 @@ def stale():
     handles = {a("alloc", n, size) == 0 and a("export", n, 0)[1] for n in range(2, 40)}
     fact(len(handles) == 38 and handle not in handles, "blocks that come after have tokens of their own")
     fact(b("open", 1, handle, LAZY) == INVALID, "and do not bring the old one back")
-    a("new", 1), a("alloc", 41, size)
+    a("new", 1, 0), a("alloc", 41, size)
     handle = a("export", 41, 0)[1]
     before = b("open", 2, handle, LAZY)
     a("end", 1)
