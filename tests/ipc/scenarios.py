@@ -15,6 +15,8 @@ from agents import BUILD, LAZY, TMP, Agent  # noqa: E402
 from hooklib import fact, plan  # noqa: E402
 
 SIZES = {"packed": 5000, "run": 3 << 20, "single": 20 << 20}
+if os.environ["TEST_SANITIZE"]:
+    del SIZES["run"]  # which differs from the smaller one in the pool alone; hundreds of processes take minutes there
 TOKEN = "f56d73686970639d"
 INVALID = 1
 
