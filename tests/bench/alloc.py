@@ -11,8 +11,9 @@ KEYS = {
     "pool": ["allocator", "case", "threads", "p50_ns", "p99_ns", "pairs_per_s", "cpu_ns_per_pair", "events_per_1000_frees", "device_syncs",
              "vendor_calls", "counted_pairs"],
     "replay": ["allocator", "trace", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live", "least_capacity_bytes",
-               "least_capacity_over_live", "vendor_calls", "vendor_calls_tight", "device_syncs", "ns_per_event"],
-    "random": ["allocator", "max_mib", "operations", "ns_per_op", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live",
+               "least_capacity_over_live", "vendor_calls", "vendor_calls_tight", "device_syncs", "ns_per_event",
+               "cpu_ns_per_event"],
+    "random": ["allocator", "max_mib", "operations", "ns_per_op", "cpu_ns_per_op", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live",
                "vendor_calls", "failures"],
 }
 FACTS = []

@@ -219,6 +219,7 @@ def replay_row(tool, options, trace, name, live):
         "vendor_calls_tight": tight and int(tight["vendor_calls"]),
         "device_syncs": roomy and int(roomy["syncs"]),
         "ns_per_event": uncounted and rounded(uncounted["ns_per_event"]),
+        "cpu_ns_per_event": uncounted and rounded(uncounted["cpu_ns_per_event"]),
     }
 
 
@@ -231,7 +232,7 @@ def model_rows(options, trace, name):
         rows.append({"allocator": "model-" + kind, "trace": name, "live_peak_bytes": int(figures[0]) << 20,
                      "reserved_peak_bytes": int(reserved) << 20, "reserved_over_live": float(ratio), "least_capacity_bytes": None,
                      "least_capacity_over_live": None, "vendor_calls": int(calls), "vendor_calls_tight": None,
-                     "device_syncs": None, "ns_per_event": None})
+                     "device_syncs": None, "ns_per_event": None, "cpu_ns_per_event": None})
     return rows
 
 
@@ -275,6 +276,7 @@ def random_row(tool, options, limit, operations):
         "max_mib": limit,
         "operations": operations,
         "ns_per_op": rounded(median(figures["ns_per_op"] for figures in taken)),
+        "cpu_ns_per_op": rounded(median(figures["cpu_ns_per_op"] for figures in taken)),
         "live_peak_bytes": counted and int(counted["live_peak_bytes"]),
         "reserved_peak_bytes": counted and int(counted["reserved_peak_bytes"]),
         "reserved_over_live": counted and rounded(counted["reserved_peak_bytes"] / counted["live_peak_bytes"], 4),

@@ -42,6 +42,8 @@ uint64_t bench_random(struct bench_random *random);
 /** Nanoseconds on a clock whose reading costs bench_clock_cost(). */
 double bench_now(void);
 double bench_clock_cost(void);
+/** Nanoseconds of processor time of the whole process. */
+double bench_cpu(void);
 void bench_clock_start(void);
 
 /** Samples of which the median and the 99th of a hundred are wanted. */

@@ -325,27 +325,19 @@ static double quantile(double part, bool alone)
     return bench_quantile(&all[0], part) + bench_quantile(&all[1], part);
 }
 
-static double cpu_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static void measure(long milliseconds)
 {
-    double ns, cpu_before = cpu_ns();
+    double ns, cpu_before = bench_cpu();
 
     if (chosen->round) {
         conduct(WARM, milliseconds / 4 + 1);
         conduct(LATENCY, milliseconds);
-        cpu_before = cpu_ns();
+        cpu_before = bench_cpu();
         ns = conduct(THROUGHPUT, milliseconds);
     } else {
         ns = conduct(LATENCY, 0);
     }
-    double cpu = cpu_ns() - cpu_before;
+    double cpu = bench_cpu() - cpu_before;
     unsigned long long pairs = all_pairs();
     printf("p50_ns %.1f\np99_ns %.1f\npairs_per_s %.0f\ncpu_ns_per_pair %.1f\n", quantile(0.5, false),
            quantile(0.99, true), (double)pairs / ns * 1e9, cpu / (double)pairs);

@@ -3,7 +3,7 @@
  *
  * Usage: replay TRACE. Prints completed (0 if an allocation failed: nothing was replayed beyond it), events,
  * live_peak_bytes, reserved_peak_bytes, vendor_calls and syncs (0 unless calls are counted), and
- * ns_per_event.
+ * ns_per_event and cpu_ns_per_event.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,15 +127,15 @@ int bench_replay(const struct bench_allocator *allocator, int argc, char **argv)
     }
     read_trace(&trace, argv[0]);
     struct bench_counts before = bench_count();
-    double begun = bench_now();
+    double begun = bench_now(), cpu_begun = bench_cpu();
     size_t done = replay(allocator, &trace);
-    double ns = bench_now() - begun;
+    double ns = bench_now() - begun, cpu_ns = bench_cpu() - cpu_begun;
     struct bench_counts after = bench_count();
     printf("completed %d\nevents %zu\nlive_peak_bytes %zu\nreserved_peak_bytes %lld\nvendor_calls "
            "%lld\nsyncs %lld\n"
-           "ns_per_event %.1f\n",
+           "ns_per_event %.1f\ncpu_ns_per_event %.1f\n",
            done == trace.count, trace.count, trace.live_peak, after.peak_bytes,
            after.vendor_calls - before.vendor_calls, after.syncs - before.syncs,
-           ns / (double)(trace.count + !trace.count));
+           ns / (double)(trace.count + !trace.count), cpu_ns / (double)(trace.count + !trace.count));
     return 0;
 }
