@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/options_value.h"
 
-enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64 };
+enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40 };
 
 /* Index of `text` in the list "a|b|c", or -1. */
 static int word_index(const char *words, const char *text)
@@ -119,51 +119,104 @@ static const char *skip_bracket(const char *text)
     return *text ? text : text - 1;
 }
 
-/* How often the C library's compiler writes out what stands before the operator at *text_p, which is moved to
- * its last byte. */
-static uint64_t repetitions(const char **text_p)
+/* A piece of an expression, as the C library's compiler writes it out: how many parts it has, how many
+ * operators in it make something optional, and whether it matches nothing at all. */
+struct piece {
+    uint64_t size, options;
+    bool may_be_empty;
+};
+
+/* A group: what came before its latest piece in this branch, that piece, and whether another branch may be
+ * empty. */
+struct group {
+    struct piece before, last;
+    bool has_empty_branch;
+};
+
+static struct piece add_pieces(const struct piece *a, const struct piece *b)
 {
-    const char *text = *text_p;
-    uint64_t low = 0, high = 0;
-    if (*text++ == '+')
-        return 2;
-    if ((isdigit((unsigned char)*text) && !read_digits(&text, &low)) ||
-        (*text == ',' && isdigit((unsigned char)*++text) && !read_digits(&text, &high)))
-        return REGEX_SIZE_MAX + 1;
-    if (*text == '}')
-        *text_p = text;
-    high = high > low ? high : low;
-    return high < REGEX_SIZE_MAX ? high + 1 : REGEX_SIZE_MAX + 1;
+    return (struct piece){a->size + b->size, a->options + b->options, a->may_be_empty && b->may_be_empty};
 }
 
-/* Repetitions of repetitions multiply when they are compiled: a line of text could take all memory of the
- * host. What cannot be compiled at all is not noticed here. */
+/* "+" and braces write out what stands before them, "*" and what has no upper end make a loop of it. *text_p
+ * is moved to the last byte of the operator. Returns whether that is a loop over what may be empty. */
+static bool repeat(const char **text_p, struct piece *piece)
+{
+    const char *text = *text_p;
+    bool was_empty = piece->may_be_empty, is_open = *text == '*' || *text == '+';
+    uint64_t low = *text == '+', high = 0, copies = 1 + low;
+    if (*text == '{') {
+        text++;
+        if (isdigit((unsigned char)*text) && !read_digits(&text, &low))
+            low = REGEX_SIZE_MAX;
+        if (*text == ',' && isdigit((unsigned char)*++text)) {
+            if (!read_digits(&text, &high))
+                high = REGEX_SIZE_MAX;
+        } else {
+            is_open = *text == '}' && text[-1] == ',';
+        }
+        if (*text == '}')
+            *text_p = text;
+        high = high > low ? high : low;
+        copies = high < REGEX_SIZE_MAX ? high + 1 : REGEX_SIZE_MAX + 1;
+    }
+    piece->size = (piece->size + 1) * copies;
+    piece->options = (piece->options + 1) * copies;
+    piece->may_be_empty |= low == 0;
+    return is_open && was_empty;
+}
+
+static void begin_branch(struct group *group)
+{
+    struct piece branch = add_pieces(&group->before, &group->last);
+    group->has_empty_branch |= branch.may_be_empty;
+    group->before = (struct piece){branch.size, branch.options, true};
+    group->last = (struct piece){1, 0, true};
+}
+
+static void end_group(struct group *outer, const struct group *inner)
+{
+    struct piece branch = add_pieces(&inner->before, &inner->last);
+    outer->before = add_pieces(&outer->before, &outer->last);
+    outer->last =
+        (struct piece){branch.size + 1, branch.options, branch.may_be_empty || inner->has_empty_branch};
+}
+
+/* A line of text could take all memory of the host, or all its time: repetitions of repetitions multiply when
+ * they are compiled, and each optional part doubles the ways through an expression in which a loop may go
+ * round without matching anything. What cannot be compiled at all is not noticed here. */
 static bool regex_is_small(const char *text)
 {
-    uint64_t outer[REGEX_DEPTH_MAX], whole = 0, last = 0; /* outside this group, in it, its last part */
+    const struct group empty = {.before = {0, 0, true}, .last = {0, 0, true}};
+    struct group groups[REGEX_DEPTH_MAX + 1] = {empty};
+    uint64_t size = 0, options = 0; /* of the groups that are open */
+    bool has_empty_loop = false;
     unsigned depth = 0;
-    for (; *text && whole + last <= REGEX_SIZE_MAX; text++) {
+    for (; *text && size <= REGEX_SIZE_MAX; text++) {
+        struct group *group = &groups[depth];
         if (*text == '(') {
             if (depth == REGEX_DEPTH_MAX)
                 return false;
-            outer[depth++] = whole + last;
-            whole = last = 0;
+            groups[++depth] = empty;
         } else if (*text == ')' && depth) {
-            last += whole + 1;
-            whole = outer[--depth];
-        } else if (*text == '+' || *text == '{') {
-            last = (last + 1) * repetitions(&text);
-        } else if (*text == '*' || *text == '?') {
-            last++;
+            end_group(&groups[--depth], group);
+        } else if (*text == '|') {
+            begin_branch(group);
+        } else if (strchr("+{*?", *text)) {
+            has_empty_loop |= repeat(&text, &group->last);
         } else {
-            whole += last;
-            last = 1;
+            group->before = add_pieces(&group->before, &group->last);
+            group->last = (struct piece){1, 0, *text == '^' || *text == '$'};
             text = *text == '[' ? skip_bracket(text) : text + (*text == '\\' && text[1]);
         }
+        size = options = 0;
+        for (unsigned i = 0; i <= depth; i++) {
+            struct piece all = add_pieces(&groups[i].before, &groups[i].last);
+            size += all.size;
+            options += all.options;
+        }
     }
-    while (depth)
-        whole += outer[--depth];
-    return whole + last <= REGEX_SIZE_MAX;
+    return size <= REGEX_SIZE_MAX && (!has_empty_loop || options <= REGEX_OPTIONS_MAX);
 }
 
 static bool regex_compiles(const char *text)

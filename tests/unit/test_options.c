@@ -85,14 +85,25 @@ static void test_bad_values(void)
     bad("MEMSHIM_EXCLUDE=((a{1,20}b){20}){,20}", MS_OPT_EXCLUDE, "too large");
     bad("MEMSHIM_EXCLUDE=a+++++++++++++", MS_OPT_EXCLUDE, "too large");
     bad("MEMSHIM_EXCLUDE=a{9999999999999999999999}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=x??????*??{1,99}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=((a?b?)*c?)?{1,20}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=(((x?|y|)+)?){1,20}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=(((x{0,1}){1,}){,1}){1,20}", MS_OPT_EXCLUDE, "too large");
 }
 
 /* Repetitions beside each other do not multiply, and in a bracket nothing repeats. */
 static void test_regexes(void)
 {
-    static const char *const expressions[] = {
-        "/a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "(/[^/]+){1,9}", "[+{99}{99}+++++++++++++(]",    "[]({99]{9}",
-        "[[:alpha:]+({999]{9}",          "\\({9}\\+++",   "^(/usr)?/bin/(python3?|bash)$"};
+    static const char *const expressions[] = {"/a+b+c+d+e+f+g+h+i+j+k+l+m+n+",
+                                              "(/[^/]+){1,9}",
+                                              "[+{99}{99}+++++++++++++(]",
+                                              "[]({99]{9}",
+                                              "[[:alpha:]+({999]{9}",
+                                              "\\({9}\\+++",
+                                              "^(/usr)?/bin/(python3?|bash)$",
+                                              "(a?b?)*(c?d?)+",
+                                              "(.*/)?x{0,99}",
+                                              "(a?b|c){1,99}"};
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char variable[128];
         snprintf(variable, sizeof variable, "MEMSHIM_INCLUDE=%s", expressions[i]);
