@@ -61,23 +61,23 @@ struct ms_slot {
     _Atomic uint32_t ticket;
 };
 
-/** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
- * first cache line. */
+/** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free of a block that is a run of its own touch
+ * the first cache line alone. */
 struct ms_run {
     struct ms_segment *segment;
-    _Atomic uint64_t address, bytes; /* read without a lock; all else is steady while a block in it is live */
-    uint64_t slot_bytes;             /* granted to a block */
-    struct ms_slot *slots;           /* `only`, or an array of the tables */
-    uint64_t reciprocal;             /* of slot_bytes / 512, 32 bits of fraction */
-    uint32_t slot_count;
-    uint8_t class_index; /* MS_NO_CLASS: one block of exact size */
+    _Atomic uint64_t address; /* with `steps` read without a lock; all else is steady while a block in it is live */
+    _Atomic uint32_t steps;   /* of 512 bytes */
+    uint8_t class_index;      /* MS_NO_CLASS: one block of exact size */
     bool free;
-    bool listed;                    /* a span with a free slot is in its class's list */
-    uint32_t used, order;           /* order: of the array of slots */
-    struct ms_run *before, *after;  /* in the segment */
-    struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
+    bool listed;         /* a span with a free slot is in its class's list */
+    uint64_t slot_bytes; /* granted to a block */
     struct ms_slot only;
-    uint64_t map[16]; /* free slots of a span */
+    struct ms_slot *slots; /* `only`, or an array of the tables */
+    uint64_t reciprocal;   /* of slot_bytes / 512, 32 bits of fraction */
+    uint32_t slot_count, used, order; /* order: of the array of slots */
+    struct ms_run *before, *after;    /* in the segment */
+    struct ms_run *next, *previous;   /* in the list of a bin, or of spans of the class that have room */
+    uint64_t map[16];                 /* free slots of a span */
 } MS_CACHELINE;
 
 enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
@@ -488,13 +488,13 @@ static inline uint64_t ms_run_address(const struct ms_run *run)
 
 static inline uint64_t ms_run_bytes(const struct ms_run *run)
 {
-    return atomic_load_explicit(&run->bytes, memory_order_relaxed);
+    return (uint64_t)atomic_load_explicit(&run->steps, memory_order_relaxed) * MS_STEP_BYTES;
 }
 
 static inline void ms_run_set(struct ms_run *run, uint64_t address, uint64_t bytes)
 {
     atomic_store_explicit(&run->address, address, memory_order_relaxed);
-    atomic_store_explicit(&run->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&run->steps, (uint32_t)(bytes / MS_STEP_BYTES), memory_order_relaxed);
 }
 
 static inline uint64_t ms_slot_address(const struct ms_slot *slot)

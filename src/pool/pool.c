@@ -11,7 +11,7 @@
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
 
-enum { SERIALS = 1 << 16, ADDRESS_BITS = 47 };
+enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
 /* Freed while captures are open, of a device's memory, before a free waits. */
 #define CAPTURED_SHARE 16

@@ -442,7 +442,8 @@ static void test_passed(void)
     fresh(GIB);
     is_int(status_of(0), -1, "nothing is asked for: the driver answers");
     is_int(status_of(UINT64_MAX), -1, "more than there can be: the driver answers");
-    is_int(status_of((uint64_t)1 << 46), CUDA_ERROR_OUT_OF_MEMORY, "more than there is: out of memory");
+    is_int(status_of((uint64_t)1 << 40), -1, "from a terabyte on as well");
+    is_int(status_of((uint64_t)1 << 39), CUDA_ERROR_OUT_OF_MEMORY, "more than there is: out of memory");
     is_int(give(12345), -1, "an address of nobody's: the driver answers");
     fake_policy.export_whole = true;
     is_int(status_of(100), -1, "where all could be exported, small blocks are the driver's");
