@@ -23,11 +23,11 @@ struct sums {
             return line;                                                                                     \
     } while (0)
 
-static const char *check_slots(const struct ms_run *run, struct sums *sums)
+static const char *check_slots(struct ms_run *run, struct sums *sums)
 {
     uint32_t used = 0;
-    for (uint32_t i = 0; i < run->slot_count; i++) {
-        const struct ms_slot *slot = &run->slots[i];
+    for (uint32_t i = 0; i < ms_run_slot_count(run); i++) {
+        const struct ms_slot *slot = ms_run_slot(run, i);
         enum ms_slot_state state = ms_slot_state(slot);
         bool marked = run->class_index != MS_NO_CLASS && run->map[i / 64] >> i % 64 & 1;
         MUST(slot->run == run && slot->index == i, "a slot does not know its run");
@@ -38,10 +38,10 @@ static const char *check_slots(const struct ms_run *run, struct sums *sums)
         sums->pinned += state == MS_SLOT_PINNED ? run->slot_bytes : 0;
         sums->bagged += state == MS_SLOT_READY || state == MS_SLOT_LIMBO;
     }
-    MUST(used == run->used, "a span miscounts its slots");
-    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->slot_count),
+    MUST(run->class_index == MS_NO_CLASS || used == run->span.used, "a span miscounts its slots");
+    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->span.slot_count),
          "a span with room is not listed, or one without is");
-    MUST(run->slot_count * run->slot_bytes <= ms_run_bytes(run), "slots are longer than their span");
+    MUST(ms_run_slot_count(run) * run->slot_bytes <= ms_run_bytes(run), "slots are longer than their span");
     return NULL;
 }
 
@@ -49,7 +49,7 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
 {
     uint64_t at = segment->address, free_bytes = 0;
     const struct ms_run *before = NULL;
-    for (const struct ms_run *run = segment->first; run; before = run, run = run->after) {
+    for (struct ms_run *run = segment->first; run; before = run, run = run->after) {
         MUST(run->segment == segment && run->before == before, "runs of a chunk are not linked both ways");
         MUST(ms_run_address(run) == at && ms_run_bytes(run) > 0, "runs of a chunk leave a gap or overlap");
         MUST(!before || !before->free || !run->free, "two free runs are neighbours");
@@ -84,7 +84,7 @@ static const char *check_segment(struct ms_heap *heap, const struct ms_segment *
     if (use == MS_SEGMENT_CHUNK)
         return check_chunk(segment, sums);
     if (use == MS_SEGMENT_SINGLE) {
-        MUST(segment->first && segment->first->slot_count == 1 &&
+        MUST(segment->first && segment->first->class_index == MS_NO_CLASS &&
                  ms_run_bytes(segment->first) == segment->bytes,
              "a single is not one block");
         return check_slots(segment->first, sums);

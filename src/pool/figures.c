@@ -40,9 +40,9 @@ static uint64_t unused_bytes(struct ms_heap *heap)
     uint64_t unused = 0;
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
         bool used = false;
-        for (const struct ms_run *run = segment->first; run && !used; run = run->after) {
-            for (uint32_t i = 0; !run->free && i < run->slot_count && !used; i++) {
-                enum ms_slot_state state = ms_slot_state(&run->slots[i]);
+        for (struct ms_run *run = segment->first; run && !used; run = run->after) {
+            for (uint32_t i = 0; !run->free && i < ms_run_slot_count(run) && !used; i++) {
+                enum ms_slot_state state = ms_slot_state(ms_run_slot(run, i));
                 used = state != MS_SLOT_FREE && state != MS_SLOT_READY;
             }
         }

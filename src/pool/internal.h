@@ -61,23 +61,29 @@ struct ms_slot {
     _Atomic uint32_t ticket;
 };
 
-/** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free of a block that is a run of its own touch
- * the first cache line alone. */
+/** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
+ * first cache line alone. */
 struct ms_run {
     struct ms_segment *segment;
-    _Atomic uint64_t address; /* with `steps` read without a lock; all else is steady while a block in it is live */
-    _Atomic uint32_t steps;   /* of 512 bytes */
-    uint8_t class_index;      /* MS_NO_CLASS: one block of exact size */
+    _Atomic uint64_t
+        address; /* with `steps` read without a lock; all else is steady while a block in it is live */
+    _Atomic uint32_t steps; /* of 512 bytes */
+    uint8_t class_index;    /* MS_NO_CLASS: one block of exact size */
     bool free;
     bool listed;         /* a span with a free slot is in its class's list */
     uint64_t slot_bytes; /* granted to a block */
-    struct ms_slot only;
-    struct ms_slot *slots; /* `only`, or an array of the tables */
-    uint64_t reciprocal;   /* of slot_bytes / 512, 32 bits of fraction */
-    uint32_t slot_count, used, order; /* order: of the array of slots */
-    struct ms_run *before, *after;    /* in the segment */
-    struct ms_run *next, *previous;   /* in the list of a bin, or of spans of the class that have room */
-    uint64_t map[16];                 /* free slots of a span */
+    union {
+        struct ms_slot only; /* of a block of exact size */
+        struct {             /* of a span */
+            struct ms_slot
+                *slots; /* an array of the tables: its low bits read as a stamp are no live block's */
+            uint64_t reciprocal;              /* of slot_bytes / 512, 32 bits of fraction */
+            uint32_t slot_count, used, order; /* order: of the array of slots */
+        } span;
+    };
+    struct ms_run *before, *after;  /* in the segment */
+    struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
+    uint64_t map[16];               /* free slots of a span */
 } MS_CACHELINE;
 
 enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
@@ -268,7 +274,8 @@ void ms_table_reset(void);
 struct ms_segment *ms_page_segment(uint64_t address);
 /** False if the system has no memory for it; then nothing changed. */
 bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
-/** Where the entries are still this segment's: when a context has ended, another may have its addresses already. */
+/** Where the entries are still this segment's: when a context has ended, another may have its addresses
+ * already. */
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 void ms_page_reset(void);
 
@@ -495,6 +502,26 @@ static inline void ms_run_set(struct ms_run *run, uint64_t address, uint64_t byt
 {
     atomic_store_explicit(&run->address, address, memory_order_relaxed);
     atomic_store_explicit(&run->steps, (uint32_t)(bytes / MS_STEP_BYTES), memory_order_relaxed);
+}
+
+static inline uint32_t ms_run_slot_count(const struct ms_run *run)
+{
+    return run->class_index == MS_NO_CLASS ? 1 : run->span.slot_count;
+}
+
+static inline struct ms_slot *ms_run_slot(struct ms_run *run, uint32_t index)
+{
+    return run->class_index == MS_NO_CLASS ? &run->only : &run->span.slots[index];
+}
+
+/** A run becomes one block, for whoever took it. */
+static inline void ms_run_make_block(struct ms_run *run)
+{
+    run->class_index = MS_NO_CLASS;
+    run->slot_bytes = ms_run_bytes(run);
+    run->only.run = run;
+    run->only.index = 0;
+    atomic_store_explicit(&run->only.stamp, MS_SLOT_READY, memory_order_relaxed);
 }
 
 static inline uint64_t ms_slot_address(const struct ms_slot *slot)

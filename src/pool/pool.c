@@ -182,8 +182,8 @@ static inline struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t
         return NULL;
     if (run->class_index == MS_NO_CLASS)
         return &run->only;
-    uint64_t index = ((address - ms_run_address(run)) / MS_STEP_BYTES * run->reciprocal) >> 32;
-    return index < run->slot_count ? &run->slots[index] : NULL;
+    uint64_t index = ((address - ms_run_address(run)) / MS_STEP_BYTES * run->span.reciprocal) >> 32;
+    return index < run->span.slot_count ? &run->span.slots[index] : NULL;
 }
 
 /* Where records may be changing: with the heap's lock. */

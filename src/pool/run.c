@@ -204,13 +204,7 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     }
     if (ms_run_bytes(run) > bytes && (rest = cut(run, bytes)) != NULL)
         bin_add(heap, rest);
-    run->slots = &run->only;
-    run->only.run = run;
-    run->only.index = 0;
-    run->slot_bytes = ms_run_bytes(run);
-    run->slot_count = 1;
-    run->used = 1;
-    run->class_index = MS_NO_CLASS;
+    ms_run_make_block(run);
     units_set(run);
     return run;
 }

@@ -265,8 +265,8 @@ static void forget_runs(struct ms_segment *segment)
 {
     for (struct ms_run *run = segment->first, *after; run; run = after) {
         after = run->after;
-        if (run->slots != &run->only && run->slot_count > 0 && !run->free)
-            ms_table_drop_array(run->slots, run->order);
+        if (!run->free && run->class_index != MS_NO_CLASS)
+            ms_table_drop_array(run->span.slots, run->span.order);
         ms_table_drop_run(run);
     }
     void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);

@@ -113,13 +113,7 @@ struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
     ms_vacant_remove(heap, segment);
     run->segment = segment;
     ms_run_set(run, segment->address, segment->bytes);
-    run->slots = &run->only;
-    run->only.run = run;
-    run->only.index = 0;
-    run->slot_bytes = segment->bytes;
-    run->slot_count = 1;
-    run->used = 1;
-    run->class_index = MS_NO_CLASS;
+    ms_run_make_block(run);
     segment->first = run;
     atomic_store_explicit(&segment->use, MS_SEGMENT_SINGLE, memory_order_release);
     return &run->only;

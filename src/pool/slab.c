@@ -54,24 +54,26 @@ static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
 {
     uint64_t slot_bytes = ms_slab_bytes(class_index);
     uint32_t fewest = (uint32_t)((MS_UNIT_BYTES + slot_bytes - 1) / slot_bytes);
-    uint32_t count = slots_of_next_span(heap, class_index, fewest);
+    uint32_t count = slots_of_next_span(heap, class_index, fewest), order;
     struct ms_run *span = ms_run_take(heap, count * slot_bytes, MS_STEP_BYTES);
     if (!span && count > fewest)
         span =
             ms_run_take(heap, (count = fewest) * slot_bytes, MS_STEP_BYTES); /* what is left between others */
     if (!span)
         return NULL;
-    struct ms_slot *slots = ms_table_array(count * sizeof(*slots), &span->order);
+    struct ms_slot *slots = ms_table_array(count * sizeof(*slots), &order);
     if (!slots) {
         ms_run_put(heap, span);
         return NULL;
     }
-    span->slots = slots;
+    span->span.slots = slots;
+    span->span.order = order;
     span->slot_bytes = slot_bytes;
-    span->slot_count = count;
+    span->span.slot_count = count;
     span->class_index = (uint8_t)class_index;
-    span->reciprocal = (((uint64_t)1 << 32) + slot_bytes / MS_STEP_BYTES - 1) / (slot_bytes / MS_STEP_BYTES);
-    span->used = 0;
+    span->span.reciprocal =
+        (((uint64_t)1 << 32) + slot_bytes / MS_STEP_BYTES - 1) / (slot_bytes / MS_STEP_BYTES);
+    span->span.used = 0;
     memset(span->map, 0, sizeof(span->map));
     for (uint32_t i = 0; i < count; i++) {
         slots[i].run = span;
@@ -93,12 +95,12 @@ uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot
         while (span->map[word] && taken < count) {
             uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(span->map[word]);
             span->map[word] &= span->map[word] - 1;
-            items[taken++] = &span->slots[i];
-            ms_slot_set(&span->slots[i], MS_SLOT_READY);
+            items[taken++] = &span->span.slots[i];
+            ms_slot_set(&span->span.slots[i], MS_SLOT_READY);
         }
     }
-    span->used += taken;
-    if (span->used == span->slot_count)
+    span->span.used += taken;
+    if (span->span.used == span->span.slot_count)
         unlist(heap, span);
     return taken;
 }
@@ -108,14 +110,13 @@ void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot)
     struct ms_run *span = slot->run;
     ms_slot_set(slot, MS_SLOT_FREE);
     span->map[slot->index / 64] |= (uint64_t)1 << slot->index % 64;
-    span->used--;
+    span->span.used--;
     if (!span->listed)
         list(heap, span);
-    if (span->used)
+    if (span->span.used)
         return;
     unlist(heap, span);
     heap->span_count[span->class_index]--;
-    ms_table_drop_array(span->slots, span->order);
-    span->slots = &span->only;
+    ms_table_drop_array(span->span.slots, span->span.order);
     ms_run_put(heap, span);
 }

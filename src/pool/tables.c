@@ -39,7 +39,7 @@ struct ms_run *ms_table_run(void)
     if (run) {
         run->before = run->after = run->next = run->previous = NULL;
         run->free = run->listed = false;
-        run->slot_count = run->used = 0;
+        run->class_index = MS_NO_CLASS;
     }
     return run;
 }

@@ -23,7 +23,7 @@ static enum ms_pool_state state_of(enum ms_slot_state state)
     }
 }
 
-static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell_func tell, void *arg)
+static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func tell, void *arg)
 {
     uint64_t begin = ms_run_address(run) - piece->segment->address;
     if (run->free) {
@@ -32,8 +32,8 @@ static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell
         tell(arg, piece);
         return;
     }
-    for (uint32_t i = 0; i < run->slot_count; i++) {
-        const struct ms_slot *slot = &run->slots[i];
+    for (uint32_t i = 0; i < ms_run_slot_count(run); i++) {
+        const struct ms_slot *slot = ms_run_slot(run, i);
         piece->offset = begin + i * run->slot_bytes;
         piece->bytes = run->slot_bytes;
         piece->state = state_of(ms_slot_state(slot));
@@ -43,7 +43,7 @@ static void walk_run(const struct ms_run *run, struct ms_pool_piece *piece, tell
         tell(arg, piece);
     }
     /* What a span has behind its last slot. */
-    uint64_t told = run->slot_count * run->slot_bytes;
+    uint64_t told = ms_run_slot_count(run) * run->slot_bytes;
     if (told < ms_run_bytes(run)) {
         *piece = (struct ms_pool_piece){.segment = piece->segment,
                                         .offset = begin + told,
@@ -66,7 +66,7 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
     struct ms_pool_piece piece = {.segment = &about, .bytes = segment->bytes, .state = MS_STATE_FREE};
     if (!segment->first)
         tell(arg, &piece);
-    for (const struct ms_run *run = segment->first; run; run = run->after)
+    for (struct ms_run *run = segment->first; run; run = run->after)
         walk_run(run, &piece, tell, arg);
 }
 
