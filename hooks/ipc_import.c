@@ -270,6 +270,15 @@ static struct import *at_locked(uint64_t address, struct mapping ***link_p)
     return NULL;
 }
 
+/* Whether an address lies in an allocation that is open here for its blocks. */
+static bool is_mapped_locked(uint64_t address)
+{
+    for (const struct mapping *m = mappings; m; m = m->next)
+        if (address - m->base < m->bytes)
+            return true;
+    return false;
+}
+
 /* Taken off before the vendor hears of it, put back if it refuses: an address may come back at once. */
 static void uncount_locked(struct import *import, struct mapping **link, struct import *call)
 {
@@ -310,8 +319,14 @@ void ms_ipc_close_begin(struct ms_call *call)
     record = import ? take_import_locked() : NULL;
     if (record)
         uncount_locked(import, link, record);
+    /* A block that is not open, in an allocation that is: the vendor would close that, under the blocks that are. */
+    bool stray = !import && is_mapped_locked(call->args.key);
     ms_unlock(&lock);
     call->ipc = record;
+    if (stray) {
+        call->answered = true;
+        call->status = CUDA_ERROR_INVALID_VALUE;
+    }
     if (!record)
         return;
     call->answered = !record->by_vendor;

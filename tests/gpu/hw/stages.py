@@ -15,6 +15,8 @@ from context import Failed, Skip
 # What memshim is asked to do, beside running natively: a name and the variables that ask for it.
 MODES = {
     "track": {"MEMSHIM_MODE": "track"},
+    "pool": {"MEMSHIM_MODE": "pool"},
+    "strict": {"MEMSHIM_MODE": "pool", "MEMSHIM_FREE": "strict"},
 }
 
 
