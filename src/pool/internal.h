@@ -457,7 +457,8 @@ void ms_figures_bury(struct ms_heap *heap);
 void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);
 
 /* poison.c: no lock held. */
-void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
+/** False if the fill is still to come: the block may not be handed out. */
+bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 
 /* pins.c */

@@ -2,10 +2,10 @@
  *
  * Fills of either kind run in a stream of their own that no other waits for. A block that is handed out is
  * filled first, and the call waits for the fill, for a second at most: a kernel that holds the whole device
- * could keep it from running. A block that is freed is filled after everything that was issued before the
- * free, by one event and one wait on the device for each, and before its epoch is retired; while a capture is
- * open there is no such event and no fill. It is a mode for debugging: each allocation waits for the device
- * and each free costs two calls of the vendor's. */
+ * could keep it from running, and then the block stays with the pool. A block that is freed is filled after
+ * everything that was issued before the free, by one event and one wait on the device for each, and before
+ * its epoch is retired; while a capture is open there is no such event and no fill. It is a mode for
+ * debugging: each allocation waits for the device and each free costs two calls of the vendor's. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -39,7 +39,7 @@ static bool fill_now(struct ms_heap *heap, CUevent event, uint64_t address, uint
     return true;
 }
 
-void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
+bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
     CUstreamCaptureMode mode;
     bool pushed = ms_segment_enter(heap, &mode), filled = true;
@@ -54,8 +54,8 @@ void ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     }
     ms_segment_leave(heap, pushed, mode);
     if (!filled)
-        ms_pool_note(
-            "pool: a poison fill was not done after a second; the block was handed out all the same");
+        ms_pool_note("pool: a poison fill was not done after a second; the driver served the request");
+    return filled;
 }
 
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)

@@ -132,6 +132,26 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     return MS_POOL_SERVED;
 }
 
+/* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. */
+static bool retire(const struct ms_pool_block *block)
+{
+    struct ms_heap *heap = block->own_heap;
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    bool alive = atomic_load_explicit(&heap->life, memory_order_acquire) == block->own_life;
+    if (MS_LIKELY(alive)) {
+        ms_count(&lease->requested, -block->requested);
+        ms_count(&lease->granted, -block->granted);
+        ms_count(&lease->frees, 1);
+        if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
+            ms_slot_set(slot, MS_SLOT_PINNED);
+        else
+            ms_lease_put(heap, lease, slot);
+    }
+    ms_unlock(&lease->lock);
+    return alive;
+}
+
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p)
 {
@@ -155,8 +175,14 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
         ms_unlock(&lease->lock);
         verdict = alloc_slowly(heap, &request, block_p, status_p);
     }
-    if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED))
-        ms_poison_alloc(heap, block_p->address, block_p->granted);
+    if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED) &&
+        !ms_poison_alloc(heap, block_p->address, block_p->granted)) {
+        /* The fill is still to come: the block is nobody's before a fence has seen it, and the vendor
+         * answers. */
+        ms_slot_set((struct ms_slot *)(uintptr_t)block_p->own_item, MS_SLOT_DYING);
+        retire(block_p);
+        verdict = MS_POOL_PASSED;
+    }
     return verdict;
 }
 
@@ -284,24 +310,12 @@ static bool must_wait(struct ms_heap *heap, uint64_t bytes)
 int ms_pool_free_end(const struct ms_pool_block *block)
 {
     struct ms_heap *heap = block->own_heap;
-    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     int status = CUDA_SUCCESS;
     bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
     if (MS_UNLIKELY(ms_policy->poison_free && serving))
         ms_poison_free(heap, block->address, block->granted);
-    struct ms_lease *lease = ms_lease_lock(heap);
-    if (MS_UNLIKELY(atomic_load_explicit(&heap->life, memory_order_acquire) != block->own_life)) {
-        ms_unlock(&lease->lock);
-        return status; /* its context died meanwhile, and all its memory */
-    }
-    ms_count(&lease->requested, -block->requested);
-    ms_count(&lease->granted, -block->granted);
-    ms_count(&lease->frees, 1);
-    if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
-        ms_slot_set(slot, MS_SLOT_PINNED);
-    else
-        ms_lease_put(heap, lease, slot);
-    ms_unlock(&lease->lock);
+    if (MS_UNLIKELY(!retire(block)))
+        return status;
     if (MS_UNLIKELY(block->granted > MS_MIB && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
         ms_fence_weigh(heap, block->granted);
     if (MS_UNLIKELY(serving && must_wait(heap, block->granted))) {

@@ -280,6 +280,20 @@ static void overrun(void)
     say("last %d", cudaGetLastError());
 }
 
+/* A device that is slow to fill memory: nothing but the program writes to the program's block. */
+static void slow_fills(void)
+{
+    unsigned char *host = malloc(5000);
+    void *p = take(5000);
+
+    memset(host, 0x5c, 5000);
+    say("copy %d", cudaMemcpy(p, host, 5000, cudaMemcpyHostToDevice));
+    pause_ms(600);
+    say("%d bytes differ", differing(p, 5000, 0x5c));
+    say("free %d", cudaFree(p));
+    free(host);
+}
+
 const struct trap traps_misc[] = {
     {"managed-left-alone", managed, NULL},
     {"host-memory-left-alone", host_memory, NULL},
@@ -289,6 +303,7 @@ const struct trap traps_misc[] = {
     {"sticky-error", sticky_error, "MEMSIM_FAIL=kernel@1=719"},
     {"error-at-a-free", error_at_a_free, "MEMSIM_FAIL=kernel@1=719"},
     {"peers", peers, "MEMSIM_DEVICES=2"},
+    {"slow-fills", slow_fills, "MEMSIM_COST=memset=1300000000"},
     {"use-after-free", use_after_free, NULL},
     {"overrun", overrun, NULL},
     {NULL, NULL, NULL},

@@ -281,17 +281,18 @@ static void free_from_context(void)
 static void free_waits(void)
 {
     cudaStream_t streams[KINDS];
-    struct gate gate;
+    struct gate gates[KINDS];
     void *p = take(4096);
 
     for (int i = 0; i < KINDS; i++)
         streams[i] = make_stream(i);
     for (int i = 0; i < KINDS; i++)
-        gate_close(&gate, LONGER_MS, streams[i]);
+        gate_close(&gates[i], LONGER_MS, streams[i]);
     say("free %d", cudaFree(p));
     for (int i = 0; i < KINDS; i++)
         say("%s: %s", kind_names[i], cudaStreamQuery(streams[i]) ? "busy" : "ready");
-    gate_open(&gate);
+    for (int i = 0; i < KINDS; i++)
+        gate_open(&gates[i]);
     say("device %d", cudaDeviceSynchronize());
 }
 

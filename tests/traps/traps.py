@@ -74,16 +74,23 @@ def look(trap, permitted, native, default, strict):
         fact(native == strict, "%s under strict" % trap, differences(native, strict))
 
 
+# Traps that are also run with memory filled before it is handed out and after it is freed.
+POISONED = ("slow-fills", "no-overlap", "reuse-after-nonblocking-stream", "reuse-and-late-reads", "capture-survives-relaxed")
+
 traps = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
                                                  text=True, capture_output=True, check=True).stdout.splitlines()]
 chosen = [t for t in traps if re.search(os.environ.get("TEST_TRAPS", ""), t[0])]
 permitted = listed()
-plan(2 * len(chosen) + 2)
+plan(2 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
 names = [t[0] for t in traps]
 fact(len(set(names)) == len(names) > 40, "%d traps have names of their own" % len(names))
 fact(set(permitted) <= set(names) and permitted, "every difference that is listed has a trap",
      ["no trap %s" % name for name in sorted(set(permitted) - set(names))])
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     jobs = [pool.submit(runs, name, words, permitted.get(name, {})) for name, *words in chosen]
+    poisoned = [(name, pool.submit(run, name, words), pool.submit(run, name, words, MEMSHIM_MODE="pool", MEMSHIM_POISON="both"))
+                for name, *words in chosen if name in POISONED]
     for (name, *_), job in zip(chosen, jobs):
         look(name, permitted, *job.result())
+    for name, native, other in poisoned:
+        fact(native.result() == other.result(), "%s with MEMSHIM_POISON=both" % name, differences(native.result(), other.result()))
