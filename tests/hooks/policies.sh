@@ -7,13 +7,13 @@ program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
 with() {
-    set_variables=
-    while [ "$1" != -- ]; do
-        set_variables="$set_variables $1"
-        shift
-    done
-    # shellcheck disable=SC2086
-    shimmed env $set_variables "$program" "$2" >"$TEST_TMP/said" 2>"$TEST_TMP/err"
+    (
+        while [ "$1" != -- ]; do
+            export "${1?}"
+            shift
+        done
+        shimmed "$program" "$2"
+    ) >"$TEST_TMP/said" 2>"$TEST_TMP/err"
     status=$?
 }
 prints() { # NAME LINE: exit status 0, and that line
