@@ -32,7 +32,7 @@ struct trap {
 
 /* One table per group, ended by a row without a name. */
 extern const struct trap traps_order[], traps_free[], traps_identity[], traps_capture[], traps_figures[],
-    traps_life[], traps_misc[];
+    traps_life[], traps_misc[], traps_share[];
 
 /** One line of what is seen. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
