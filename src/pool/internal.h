@@ -319,8 +319,8 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
-/** ... also one that is larger than a request should waste, by up to a half: where the alternative is to give
- * it back and to ask for another. */
+/** ... also one that is larger than a request should waste, by up to a half, or by any size where giving back
+ * has become a habit: where the alternative is to give it back and to ask for another. */
 struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
 /** ... this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);

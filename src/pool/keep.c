@@ -140,13 +140,14 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 
 /* A twelfth of live memory, and as much again for a program that is not large. Where giving back did not
  * last: a share of what was given back in vain, an eighth of it up to a 24th of live memory, or, if it
- * goes on and on, a 64th up to half of MEMSHIM_KEEP. */
+ * goes on and on, a 64th up to half of live memory or of MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
     uint64_t share = live / SLACK_SHARE,
              churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
     uint64_t early = least_of(churned / CHURN_SHARE, share / 2),
-             late = least_of(churned / HABIT_SHARE, heap->keep_bytes / 2);
+             late =
+                 least_of(churned / HABIT_SHARE, live > heap->keep_bytes ? live / 2 : heap->keep_bytes / 2);
     return share + least_of(share, SLACK_BYTES) + (early > late ? early : late);
 }
 

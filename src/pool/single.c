@@ -11,7 +11,7 @@
 
 /* A single may waste an eighth of what it serves, and a 64th of what the device has left: beyond that the
  * vendor is asked, and something vacant can be given back. */
-enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64, ROOMY = 4 };
+enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
 /* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
  * left. A larger segment is waited for by its like. */
 #define CARVED_BYTES (32 * MS_MIB)
@@ -102,7 +102,10 @@ struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 
 struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes)
 {
-    return ms_heap_left(heap) > ROOMY * heap->reserved_bytes ? take(heap, bytes, bytes / 2) : NULL;
+    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
+    if (ms_heap_left(heap) <= ROOMY * heap->reserved_bytes)
+        return NULL;
+    return take(heap, bytes, churned / HABIT > heap->reserved_bytes ? UINT64_MAX : bytes / 2);
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
