@@ -9,7 +9,7 @@ tests_unit_libmsreport_a_SOURCES = $(REPORT_WRITER_SOURCES)
 tests_unit_libmsreport_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_exports tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_log \
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
+	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
@@ -17,6 +17,8 @@ tests_unit_test_arena_SOURCES = tests/unit/test_arena.c tests/tap.h
 tests_unit_test_arena_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_exports_SOURCES = tests/unit/test_exports.c tests/tap.h
 tests_unit_test_exports_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_pools_SOURCES = tests/unit/test_pools.c tests/tap.h
+tests_unit_test_pools_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/tap.h
 tests_unit_test_lanes_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_LDFLAGS = $(AM_LDFLAGS) -pthread
