@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define STILL_MS 700
+#define STILL_MS 400
 #define SOON_MS  5000
 #define BYTES    (256 * KIT_KIB)
 

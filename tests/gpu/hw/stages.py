@@ -76,7 +76,11 @@ def conformance_under(mode):
     """The suite under memshim, against the suite natively on this machine."""
 
     def run(context):
-        native = context.run([context.program("conformance")], fails_ok=True)
+        # On the simulator the stage before has shown that natively it is the golden output.
+        if context.dry_run:
+            native = context.read("conformance.golden")
+        else:
+            native = context.run([context.program("conformance")], fails_ok=True)
         env = context.preload(MODES[mode])
         text = context.run([context.program("conformance")], env=env, keep=f"conformance-{mode}.txt", fails_ok=True)
         rows = judged(context, native, text, mode)
