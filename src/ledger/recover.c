@@ -283,6 +283,7 @@ static void count_blocks(void)
         struct ms_block block;
         if (atomic_load(&slot->state) % MS_SLOT_STATES != MS_SLOT_LIVE)
             continue;
+        clamp(&slot->requested, slot->bytes);
         ms_slot_read(slot, &block);
         if (!is_sound(slot, &block)) {
             atomic_store(&slot->state, MS_SLOT_FREE);

@@ -216,6 +216,7 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_SITES, offsetof(struct ms_site, at_peak_bytes), 0},
         {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, peaks), 12345},
         {MS_TABLE_BLOCKS, offsetof(struct ms_slot, bytes), INT64_MAX / 2},
+        {MS_TABLE_BLOCKS, offsetof(struct ms_slot, requested), 1 << 20},
     };
     size_t size = 1 + CHANGE_BYTES + sizeof damages->value;
 
