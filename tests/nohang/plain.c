@@ -206,7 +206,7 @@ static void fork_while_held(void)
 static void exit_while_held(void)
 {
     cudaStream_t held = new_stream();
-    struct hold hold;
+    static struct hold hold; /* the host function looks at it until the process is gone, and main is not */
 
     hold_prepare(&hold);
     take(3000);
