@@ -355,9 +355,9 @@ struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m);
 /** A lease of the heap, locked. */
 static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
 {
-    struct ms_lease *lease = &heap->leases[ms_last_lease - 1];
-    if (MS_LIKELY(ms_last_lease && ms_trylock(&lease->lock)))
-        return lease;
+    uint32_t last = ms_last_lease;
+    if (MS_LIKELY(last && ms_trylock(&heap->leases[last - 1].lock)))
+        return &heap->leases[last - 1];
     return ms_lease_lock_another(heap);
 }
 /** Lease locked: a block that is ready, else NULL. */
