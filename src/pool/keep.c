@@ -1,9 +1,10 @@
 /* keep.c - how much of what is vacant stays ours.
  *
  * The vendor's own free may wait for the device, so memory goes back only when a fresh fence over the context
- * is done at once, or where the program has just waited for the context itself; otherwise it stays. What a
- * graph may know, and what MEMSHIM_PREALLOC asked for, stays always. No lock is held where the vendor is
- * called.
+ * is done at once, or where the program has just waited for the context itself; otherwise it stays. Even then
+ * it goes back in a stream of our own where the driver can do that: other threads may start work meanwhile
+ * that only the program ends. What a graph may know, and what MEMSHIM_PREALLOC asked for, stays always. No
+ * lock is held where the vendor is called.
  *
  * At a synchronisation of the program's what is vacant beyond live memory and MEMSHIM_KEEP goes back. A
  * training loop's valley would make that a habit: when memory that was given back is asked for again, the

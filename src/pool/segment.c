@@ -205,14 +205,6 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
-void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
-{
-    tell(heap, segment, false);
-    vendor_free(heap, segment->address);
-    refund(heap, segment->bytes);
-    ms_table_drop_segment(segment);
-}
-
 /* Whether the vendor took it back, or will. */
 static bool free_async(struct ms_heap *heap, uint64_t address, CUevent event)
 {
@@ -228,26 +220,44 @@ static bool free_async(struct ms_heap *heap, uint64_t address, CUevent event)
     return true;
 }
 
-bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
+/* The vendor's own free waits for whatever is under way when it gets there; a free in a stream of ours, in
+ * which there is nothing else, does not, though somebody starts work this very moment that only the program
+ * ends. */
+static bool free_in_stream(struct ms_heap *heap, uint64_t address)
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
     bool done = false;
-    if (gpu->mem_free_async && gpu->stream_create && gpu->event_record) {
-        bool pushed = ms_segment_enter(heap, &mode);
+    if (!gpu->mem_free_async || !gpu->stream_create || !gpu->event_record)
+        return false;
+    bool pushed = ms_segment_enter(heap, &mode);
+    ms_lock(&heap->fence.lock);
+    if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        heap->returns = NULL;
+    CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
+    ms_unlock(&heap->fence.lock);
+    if (event) {
+        done = free_async(heap, address, event);
         ms_lock(&heap->fence.lock);
-        if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-            heap->returns = NULL;
-        CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
+        ms_fence_drop_event(heap, event);
         ms_unlock(&heap->fence.lock);
-        if (event) {
-            done = free_async(heap, segment->address, event);
-            ms_lock(&heap->fence.lock);
-            ms_fence_drop_event(heap, event);
-            ms_unlock(&heap->fence.lock);
-        }
-        ms_segment_leave(heap, pushed, mode);
     }
+    ms_segment_leave(heap, pushed, mode);
+    return done;
+}
+
+void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
+{
+    tell(heap, segment, false);
+    if (!free_in_stream(heap, segment->address))
+        vendor_free(heap, segment->address);
+    refund(heap, segment->bytes);
+    ms_table_drop_segment(segment);
+}
+
+bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
+{
+    bool done = free_in_stream(heap, segment->address);
     if (done) {
         tell(heap, segment, false);
         refund(heap, segment->bytes);
