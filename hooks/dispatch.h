@@ -71,13 +71,26 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
     call->left = NULL;
 }
 
+/* Whether the wrapper that made `call` still stands on the stack: its return address lies there. Who calls from the place that it was
+ * unwound to has overwritten it. Elsewhere return addresses may be signed. */
+static inline bool ms_call_stands(const struct ms_call *call)
+{
+#ifdef __x86_64__
+    return ((const void *const *)call->frame)[1] == call->caller;
+#else
+    (void)call;
+    return true;
+#endif
+}
+
 /** The outermost call of this thread that is going on below the stack frame `frame`, or NULL. What a thread leaves behind that is
  * cancelled or unwound out of the vendor's function is none: it lies where the stack has ended, or was overwritten since. */
 static inline struct ms_call *ms_call_around(const void *frame)
 {
     struct ms_call *outer = ms_thread.outermost;
 
-    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != MS_CALL_IS_OPEN)
+    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != MS_CALL_IS_OPEN ||
+        !ms_call_stands(outer))
         return NULL;
     return outer;
 }

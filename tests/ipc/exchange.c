@@ -111,7 +111,7 @@ static void visit(unsigned owner, unsigned buffer, unsigned round)
     char *p = (char *)opened + shared->sent[owner][buffer].offset;
     must(cuMemGetAddressRange_v2(&base, &size, (CUdeviceptr)p + bytes / 2));
     /* What is an allocation of the vendor's may have been a larger block before. */
-    if (base != (CUdeviceptr)p || size < bytes || size - bytes > (bytes < 16 * MIB ? 0 : bytes / 8 + 2 * MIB))
+    if (base != (CUdeviceptr)p || size < bytes || (bytes < 16 * MIB && size != bytes))
         wrong("the range of an opened buffer", (long)((CUdeviceptr)p - base), (long)size);
     check(p, bytes, value_of(owner, buffer, round), "another's buffer", buffer);
     pthread_barrier_wait(&shared->barrier); /* everybody has read this one */
