@@ -56,29 +56,50 @@ static bool look(uint64_t address, struct own *own_p, bool *found_p)
     return true;
 }
 
+/* A question about an address, while it is put to the vendor. */
+struct question {
+    struct ms_section section;
+    struct own own;
+    bool found;
+    CUdeviceptr asked; /* the vendor is asked about this: the address, or what is nobody's */
+};
+
+/* False if the address is not ours: then the vendor answers as it stands. Else end_question() follows. */
+static bool begin_question(struct question *question, uint64_t address)
+{
+    if (!may_answer())
+        return false;
+    ms_section_enter(&question->section);
+    if (look(address, &question->own, &question->found)) {
+        question->asked = question->found ? address : MS_NOWHERE;
+        return true;
+    }
+    ms_section_leave(&question->section);
+    return false;
+}
+
+static bool end_question(struct question *question)
+{
+    ms_section_leave(&question->section);
+    return true;
+}
+
 typedef CUresult (*range_func_t)(CUdeviceptr *, size_t *, CUdeviceptr);
 
 bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
-    struct ms_section section;
-    struct own own;
+    struct question question;
     CUdeviceptr base;
     size_t bytes;
-    bool ours, found;
 
-    if (!may_answer())
+    if (!begin_question(&question, args->key))
         return false;
-    ms_section_enter(&section);
-    ours = look(args->key, &own, &found);
-    if (ours) {
-        *status_p = (int)((range_func_t)target->real)(&base, &bytes, found ? args->key : MS_NOWHERE);
-        if (*status_p == 0 && args->out)
-            *(CUdeviceptr *)(uintptr_t)args->out = own.address;
-        if (*status_p == 0 && args->pitch)
-            *(size_t *)(uintptr_t)args->pitch = own.bytes;
-    }
-    ms_section_leave(&section);
-    return ours;
+    *status_p = (int)((range_func_t)target->real)(&base, &bytes, question.asked);
+    if (*status_p == 0 && args->out)
+        *(CUdeviceptr *)(uintptr_t)args->out = question.own.address;
+    if (*status_p == 0 && args->pitch)
+        *(size_t *)(uintptr_t)args->pitch = question.own.bytes;
+    return end_question(&question);
 }
 
 /* What is the block's own replaces what the vendor said. */
@@ -109,21 +130,14 @@ typedef CUresult (*attribute_func_t)(void *, CUpointer_attribute, CUdeviceptr);
 bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     void *data = (void *)(uintptr_t)args->out;
-    struct ms_section section;
-    struct own own;
-    bool ours, found;
+    struct question question;
 
-    if (!may_answer())
+    if (!begin_question(&question, args->key))
         return false;
-    ms_section_enter(&section);
-    ours = look(args->key, &own, &found);
-    if (ours) {
-        *status_p = (int)((attribute_func_t)target->real)(data, (CUpointer_attribute)args->flags, found ? args->key : MS_NOWHERE);
-        if (*status_p == 0 && found)
-            put_own(&own, (int)args->flags, data);
-    }
-    ms_section_leave(&section);
-    return ours;
+    *status_p = (int)((attribute_func_t)target->real)(data, (CUpointer_attribute)args->flags, question.asked);
+    if (*status_p == 0 && question.found)
+        put_own(&question.own, (int)args->flags, data);
+    return end_question(&question);
 }
 
 typedef CUresult (*attributes_func_t)(unsigned int, CUpointer_attribute *, void **, CUdeviceptr);
@@ -132,22 +146,15 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
 {
     CUpointer_attribute *attributes = (CUpointer_attribute *)(uintptr_t)args->given;
     void **data = (void **)(uintptr_t)args->out;
-    struct ms_section section;
-    struct own own;
-    bool ours, found;
+    struct question question;
 
-    if (!may_answer())
+    if (!begin_question(&question, args->key))
         return false;
-    ms_section_enter(&section);
-    ours = look(args->key, &own, &found);
-    if (ours) {
-        *status_p = (int)((attributes_func_t)target->real)((unsigned int)args->bytes, attributes, data,
-                                                            found ? args->key : MS_NOWHERE);
-        for (unsigned i = 0; i < args->bytes && *status_p == 0 && found; i++)
-            put_own(&own, (int)attributes[i], data[i]);
-    }
-    ms_section_leave(&section);
-    return ours;
+    *status_p =
+        (int)((attributes_func_t)target->real)((unsigned int)args->bytes, attributes, data, question.asked);
+    for (unsigned i = 0; i < args->bytes && *status_p == 0 && question.found; i++)
+        put_own(&question.own, (int)attributes[i], data[i]);
+    return end_question(&question);
 }
 
 typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUdeviceptr);
@@ -155,22 +162,14 @@ typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUde
 /* The vendor sets it for the whole segment, which costs the neighbours time and nothing else. */
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
-    struct ms_section section;
-    struct own own;
-    bool ours, found;
+    struct question question;
 
-    if (!may_answer())
+    if (!begin_question(&question, args->key))
         return false;
-    ms_section_enter(&section);
-    ours = look(args->key, &own, &found);
-    if (ours) {
-        *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags,
-                                                               found ? args->key : MS_NOWHERE);
-        if (*status_p == 0 && found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-            ms_memops_set(own.id, *(const unsigned int *)args->out != 0);
-    }
-    ms_section_leave(&section);
-    return ours;
+    *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags, question.asked);
+    if (*status_p == 0 && question.found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+        ms_memops_set(question.own.id, *(const unsigned int *)args->out != 0);
+    return end_question(&question);
 }
 
 typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
