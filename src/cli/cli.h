@@ -62,6 +62,14 @@ int ms_cli_parse_status(int parsed);
 /** The verb's usage and options, on `out`. */
 void ms_cli_print_help(FILE *out, const struct ms_verb *verb);
 
+/** What most verbs that print take: --json, --force and --output. */
+struct ms_cli_printing {
+    bool json, force;
+    const char *output; /* NULL: standard output */
+};
+/** Whether the option with this id is one of them; then it is taken. */
+bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *value);
+
 /** "memshim VERB: text" on stderr, one line. */
 void ms_cli_error(const char *format, ...) MS_PRINTF(1, 2);
 /** "memshim: text" on stderr, one line: something to know that is no error. */

@@ -7,28 +7,17 @@
 #include "cli/load.h"
 
 struct frag_options {
-    bool json, force;
+    struct ms_cli_printing printing;
     long top;
-    const char *output;
 };
 
 static int take(void *arg, int id, const char *value)
 {
     struct frag_options *options = arg;
 
-    switch (id) {
-    case 'j':
-        options->json = true;
+    if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
-    case 'f':
-        options->force = true;
-        return 0;
-    case 'o':
-        options->output = value;
-        return 0;
-    default:
-        return ms_cli_number("--top", value, 0, 1000000, &options->top);
-    }
+    return ms_cli_number("--top", value, 0, 1000000, &options->top);
 }
 
 static json_t *segment_json(const struct ms_frag_segment *segment)
@@ -104,8 +93,8 @@ static int print(const char *path, const struct frag_options *options)
         ms_report_close(&report);
         return MS_EXIT_USAGE;
     }
-    out = ms_cli_open_output(options->output, options->force);
-    if (out && options->json)
+    out = ms_cli_open_output(options->printing.output, options->printing.force);
+    if (out && options->printing.json)
         print_json(out, path, &report, &frag, (size_t)options->top);
     else if (out)
         ms_frag_print(out, &report, &frag, (size_t)options->top);

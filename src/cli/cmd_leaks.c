@@ -11,28 +11,17 @@
 #include "report/text.h"
 
 struct leaks_options {
-    bool json, force;
+    struct ms_cli_printing printing;
     uint64_t min_bytes;
-    const char *output;
 };
 
 static int take(void *arg, int id, const char *value)
 {
     struct leaks_options *options = arg;
 
-    switch (id) {
-    case 'j':
-        options->json = true;
+    if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
-    case 'f':
-        options->force = true;
-        return 0;
-    case 'o':
-        options->output = value;
-        return 0;
-    default:
-        return ms_cli_size("--min-bytes", value, &options->min_bytes);
-    }
+    return ms_cli_size("--min-bytes", value, &options->min_bytes);
 }
 
 static int compare_leaks(const void *a, const void *b)
@@ -171,13 +160,13 @@ static int print(const char *path, const struct leaks_options *options)
 
     if (ms_cli_load(path, &report) < 0)
         return MS_EXIT_USAGE;
-    out = ms_cli_open_output(options->output, options->force);
+    out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (!out) {
         ms_report_close(&report);
         return MS_EXIT_USAGE;
     }
     leaks = select_leaks(&report, options, &count);
-    if (options->json)
+    if (options->printing.json)
         print_json(out, path, &report, leaks, count);
     else
         print_text(out, &report, leaks, count);

@@ -12,8 +12,7 @@
 #include "cli/ledgers.h"
 
 struct recover_options {
-    const char *output;
-    bool force;
+    struct ms_cli_printing printing;
     char **paths; /* of the ledgers */
     size_t count;
     int status;
@@ -23,11 +22,7 @@ static int take(void *arg, int id, const char *value)
 {
     struct recover_options *options = arg;
 
-    if (id == 'f')
-        options->force = true;
-    else
-        options->output = value;
-    return 0;
+    return ms_cli_take_printing(&options->printing, id, value) ? 0 : -1;
 }
 
 static void collect(void *arg, const char *path)
@@ -85,14 +80,14 @@ static int recover(const char *path, const struct recover_options *options)
 {
     struct ms_cli_ledger ledger;
     char *beside = NULL;
-    const char *output = options->output;
+    const char *output = options->printing.output;
     int status;
 
     if (ms_ledgers_open(path, &ledger) < 0)
         return MS_EXIT_USAGE;
     if (!output && asprintf(&beside, "%s.json", path) > 0)
         output = beside;
-    status = output ? ms_ledgers_write(&ledger, output, options->force) : MS_EXIT_FAILED;
+    status = output ? ms_ledgers_write(&ledger, output, options->printing.force) : MS_EXIT_FAILED;
     if (status == MS_EXIT_OK) {
         ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
                     strcmp(output, "-") ? output : "standard output");
@@ -121,7 +116,7 @@ int ms_cmd_recover(int argc, char **argv)
     }
     ms_options_load(environ, NULL, NULL);
     status = find(argv[first], &options);
-    if (status == MS_EXIT_OK && options.output && options.count > 1) {
+    if (status == MS_EXIT_OK && options.printing.output && options.count > 1) {
         ms_cli_error("%zu ledgers do not go into one file; name one of them, or leave out -o", options.count);
         status = MS_EXIT_USAGE;
     } else {

@@ -9,28 +9,17 @@
 #include "cli/load.h"
 
 struct summary_options {
-    bool json, force;
+    struct ms_cli_printing printing;
     long top;
-    const char *output;
 };
 
 static int take(void *arg, int id, const char *value)
 {
     struct summary_options *options = arg;
 
-    switch (id) {
-    case 'j':
-        options->json = true;
+    if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
-    case 'f':
-        options->force = true;
-        return 0;
-    case 'o':
-        options->output = value;
-        return 0;
-    default:
-        return ms_cli_number("--top", value, 0, 1000000, &options->top);
-    }
+    return ms_cli_number("--top", value, 0, 1000000, &options->top);
 }
 
 static json_t *top_sites_json(const struct ms_report *report, size_t top)
@@ -99,14 +88,14 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
 static int print(char **paths, int count, const struct summary_options *options)
 {
     struct ms_report *reports = calloc((size_t)count, sizeof(*reports));
-    json_t *rows = options->json ? json_array() : NULL;
+    json_t *rows = options->printing.json ? json_array() : NULL;
     int i, loaded = 0, status = MS_EXIT_USAGE;
     FILE *out = NULL;
 
     while (reports && loaded < count && ms_cli_load(paths[loaded], &reports[loaded]) == 0)
         loaded++;
     if (reports && loaded == count)
-        out = ms_cli_open_output(options->output, options->force);
+        out = ms_cli_open_output(options->printing.output, options->printing.force);
     for (i = 0; out && i < count; i++) {
         if (rows)
             json_array_append_new(rows, summary_json(paths[i], &reports[i], (size_t)options->top));

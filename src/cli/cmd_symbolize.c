@@ -12,8 +12,7 @@
 #include "report/symbols.h"
 
 struct symbolize_options {
-    bool force;
-    const char *output;
+    struct ms_cli_printing printing;
     struct ms_symbol_places places;
     char sysroot[PATH_MAX], debug_path[PATH_MAX];
 };
@@ -39,18 +38,11 @@ static int take(void *arg, int id, const char *value)
 {
     struct symbolize_options *options = arg;
 
-    switch (id) {
-    case 'f':
-        options->force = true;
+    if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
-    case 'o':
-        options->output = value;
-        return 0;
-    case 's':
+    if (id == 's')
         return take_directory("--sysroot", value, options->sysroot, &options->places.sysroot);
-    default:
-        return take_directory("--debug-path", value, options->debug_path, &options->places.debug_path);
-    }
+    return take_directory("--debug-path", value, options->debug_path, &options->places.debug_path);
 }
 
 static void note_module(void *arg, const char *line)
@@ -66,18 +58,18 @@ static int write_report(const char *path, const struct symbolize_options *option
 {
     FILE *out;
 
-    if (!options->output && strcmp(path, "-")) {
-        if (!options->force) {
+    if (!options->printing.output && strcmp(path, "-")) {
+        if (!options->printing.force) {
             ms_cli_error("%s would be replaced; give -f for that, or -o FILE", path);
             return MS_EXIT_USAGE;
         }
         return ms_outcome_store(path, report) < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
     }
-    out = ms_cli_open_output(options->output, options->force);
+    out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (!out)
         return MS_EXIT_USAGE;
     if (ms_outcome_dump(out, report) < 0) {
-        ms_cli_error("cannot write %s: %s", options->output ? options->output : "the output",
+        ms_cli_error("cannot write %s: %s", options->printing.output ? options->printing.output : "the output",
                      strerror(errno));
         ms_cli_discard_output(out);
         return MS_EXIT_USAGE;

@@ -37,6 +37,23 @@ static FILE *open_temporary(const char *path, bool force)
     return file;
 }
 
+bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *value)
+{
+    switch (id) {
+    case 'j':
+        printing->json = true;
+        return true;
+    case 'f':
+        printing->force = true;
+        return true;
+    case 'o':
+        printing->output = value;
+        return true;
+    default:
+        return false;
+    }
+}
+
 FILE *ms_cli_open_output(const char *path, bool force)
 {
     struct stat st;
