@@ -17,6 +17,18 @@ struct sim_device *sim_device(CUdevice ordinal)
     return ordinal >= 0 && (unsigned)ordinal < sim_config.devices ? &sim_devices[ordinal] : NULL;
 }
 
+long long sim_device_count(const char *name)
+{
+    bool peak = !strcmp(name, "peak_bytes");
+
+    if (!peak && strcmp(name, "used_bytes") != 0)
+        return -1;
+    sim_memory_read_lock();
+    size_t bytes = peak ? sim_devices[0].peak_bytes : sim_devices[0].used_bytes;
+    sim_memory_unlock();
+    return (long long)bytes;
+}
+
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 #define X(name, value) [CU_DEVICE_ATTRIBUTE_##name] = value,
 #include "attributes.def"

@@ -1,6 +1,6 @@
 # src/sim/cuda: the simulated driver. Room by room; what they offer each other is in sim.h.
-sim_PROGRAMS += libcuda.so.1
-libcuda_so_1_SOURCES = \
+# The rooms: with fault.c, lookup.c and stubs.c they are the driver; as libsimcuda.a, with front.c, other vendors' libraries stand on them.
+sim_cuda_rooms = \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
 	src/gpu/abi/cuda_graph.h src/gpu/abi/cuda_graph_fn.h \
@@ -11,6 +11,7 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/body.c \
 	src/sim/cuda/capture.c \
 	src/sim/cuda/captureapi.c \
+	src/sim/cuda/clock.c \
 	src/sim/cuda/code.h \
 	src/sim/cuda/config.c \
 	src/sim/cuda/context.c \
@@ -22,8 +23,6 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/event.c \
 	src/sim/cuda/event.h \
 	src/sim/cuda/eventwait.c \
-	src/sim/cuda/exports.def \
-	src/sim/cuda/fault.c \
 	src/sim/cuda/function.c \
 	src/sim/cuda/graph.c \
 	src/sim/cuda/graph.h \
@@ -46,8 +45,6 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/ipcevent.c \
 	src/sim/cuda/launch.c \
 	src/sim/cuda/library.c \
-	src/sim/cuda/lookup.c \
-	src/sim/cuda/lookup.def \
 	src/sim/cuda/managed.c \
 	src/sim/cuda/memop.c \
 	src/sim/cuda/memory.c \
@@ -68,18 +65,27 @@ libcuda_so_1_SOURCES = \
 	src/sim/cuda/primary.c \
 	src/sim/cuda/queue.c \
 	src/sim/cuda/range.c \
+	src/sim/cuda/rules.c \
+	src/sim/cuda/rules.h \
 	src/sim/cuda/sim.h \
 	src/sim/cuda/status.c \
 	src/sim/cuda/status.def \
 	src/sim/cuda/stream.c \
-	src/sim/cuda/stubs.c \
 	src/sim/cuda/thread.c \
 	src/sim/cuda/userobj.c \
 	src/sim/cuda/vmm.c \
 	src/sim/cuda/vmm.h \
 	src/sim/cuda/vmmmap.c \
 	src/sim/cuda/vmmshare.c
+
+sim_PROGRAMS += libcuda.so.1
+libcuda_so_1_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/fault.c src/sim/cuda/lookup.c \
+	src/sim/cuda/lookup.def src/sim/cuda/stubs.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
 libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)
 EXTRA_DIST += scripts/gen-lookup
+
+noinst_LIBRARIES += libsimcuda.a
+libsimcuda_a_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/front.c src/sim/cuda/front.h
+libsimcuda_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread

@@ -38,7 +38,7 @@ enum sim_fn {
     SIM_FN_COUNT
 };
 
-/* --- config.c, fault.c: what MEMSIM_* asks for
+/* --- config.c, fault.c, clock.c: what MEMSIM_* asks for
  * ---------------------------------------------------------------- */
 
 struct sim_config {
@@ -69,7 +69,6 @@ void sim_fault_read(void);
 uint64_t sim_fault_cost(enum sim_fn fn);
 CUresult sim_fault_work(enum sim_fn fn);
 bool sim_fault_asked(enum sim_fn fn);
-int sim_fault_find(const char *name, size_t length);
 CUresult sim_unsupported(enum sim_fn fn);
 long long memsim_count(const char *name); /* exported */
 void sim_spend(uint64_t ns);
@@ -221,6 +220,8 @@ extern struct sim_device sim_devices[SIM_MAX_DEVICES];
 
 /** The device of an ordinal, NULL if there is none. */
 struct sim_device *sim_device(CUdevice ordinal);
+/** Of the first device's capacity, by the names "used_bytes" and "peak_bytes"; -1 for any other name. */
+long long sim_device_count(const char *name);
 
 /* --- context.c, thread.c
  * --------------------------------------------------------------------------------------- */
