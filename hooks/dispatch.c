@@ -12,8 +12,6 @@
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 
-#define OUT_OF_MEMORY 2 /* of CUresult and cudaError_t alike */
-
 /* Primary contexts by device, learned when they are retained: reset and release name the device only. */
 static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];
 
@@ -133,7 +131,7 @@ static void after_alloc(struct ms_call *call, int status)
 {
     uint64_t key, context;
 
-    if (status == OUT_OF_MEMORY) {
+    if (ms_is_no_memory(ms_rows[call->row]->api, status)) {
         note_oom(call);
         return;
     }
@@ -161,7 +159,7 @@ static void after_handle_create(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_handle_created(call);
-    else if (status == OUT_OF_MEMORY)
+    else if (ms_is_no_memory(ms_rows[call->row]->api, status))
         note_oom(call);
 }
 
@@ -285,12 +283,12 @@ static const struct {
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
 };
 
-/* Driver frames that record, as opposed to those that look up. A driver function called from inside one is the
- * vendor's own business; lookups are answered wherever they come from. */
+/* Frames that record, as opposed to those that name and those that look up. A function called from inside one is the
+ * vendor's own business, whichever interface's it is; lookups are answered wherever they come from. */
 static bool is_recording_class(uint16_t row)
 {
     uint8_t class = ms_rows[row]->class;
-    return ms_rows[row]->api == MS_API_CUDA_DRIVER && class != MS_CLASS_LOOKUP;
+    return ms_families[ms_rows[row]->api].vendor != NULL && class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT;
 }
 
 /* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of the outermost

@@ -9,7 +9,7 @@
  *   5. Outputs of a failed call are the vendor's business: they are neither read nor written.
  *   6. A hook entered while the thread already runs our code passes straight through (base/guard.h).
  *
- * A hook is a row of a .def file. The rows expand into an enumerator here, and in cuda_driver.c and cuda_runtime.c into one body per
+ * A hook is a row of a .def file. The rows expand into an enumerator here, and in the .c file of the same name into one body per
  * function, one exported symbol, and MS_SLOTS wrappers. A wrapper belongs to a slot, and a slot holds one real function: so two
  * runtimes in one process, and variants that only a lookup can reach, each keep their own. */
 #ifndef MS_HOOKS_HOOK_H
@@ -26,8 +26,7 @@ enum ms_row {
 #define MS_HOOK(result, symbol, ...) MS_ROW_##symbol,
 #define MS_HOOK0(result, symbol, ...) MS_ROW_##symbol,
 #define MS_PASS(symbol, class, reason)
-#include "hooks/cuda_driver.def"
-#include "hooks/cuda_runtime.def"
+#include "hooks/rows.def"
 #undef MS_HOOK
 #undef MS_HOOK0
 #undef MS_PASS
@@ -80,7 +79,13 @@ enum ms_class {
 
 enum ms_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
 
-enum ms_api { MS_API_CUDA_DRIVER, MS_API_CUDA_RUNTIME, MS_API_COUNT };
+/** The interfaces, see families.def. */
+enum ms_api {
+#define MS_FAMILY_ROW(api, ...) MS_API_##api,
+#include "hooks/families.def"
+#undef MS_FAMILY_ROW
+    MS_API_COUNT
+};
 
 /* The version nodes of the CUDA runtime, each the SONAME of its library. A function of the runtime is exported once at each, and
  * once for references without a version: so a call reaches the runtime that it was linked with, whatever its return address says
@@ -114,6 +119,22 @@ struct ms_row_info {
 };
 
 extern const struct ms_row_info *const ms_rows[MS_ROW_COUNT];
+
+struct ms_gpu_vendor;
+struct ms_family {
+    const char *tag;        /* "cuda_driver" */
+    const char *anchors[2]; /* an object that defines both is a library of the interface */
+    /* Whose devices and memory its functions are about: blocks are recorded and served there. NULL: where its functions end in
+     * another's, and only name what that records. */
+    const struct ms_gpu_vendor *vendor;
+    int no_memory[2];       /* the statuses that say so */
+};
+extern const struct ms_family ms_families[MS_API_COUNT];
+
+static inline bool ms_is_no_memory(unsigned api, int status)
+{
+    return status != 0 && (status == ms_families[api].no_memory[0] || status == ms_families[api].no_memory[1]);
+}
 
 struct ms_gpu;
 

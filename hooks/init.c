@@ -98,10 +98,8 @@ static struct ms_api_info api_infos[MS_ROW_COUNT];
 
 static void start_ledger(void)
 {
-    static const char *const families[MS_API_COUNT] = {"cuda_driver", "cuda_runtime"};
-
     for (unsigned row = 0; row < MS_ROW_COUNT; row++)
-        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = families[ms_rows[row]->api]};
+        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = ms_families[ms_rows[row]->api].tag};
     ms_ledger_init(api_infos, MS_ROW_COUNT);
 }
 
@@ -188,7 +186,7 @@ bool ms_init_active_slowly(void)
 
 void ms_init_note_next(int row)
 {
-    if (ms_rows[row]->api == MS_API_CUDA_DRIVER)
+    if (ms_families[ms_rows[row]->api].vendor)
         atomic_fetch_add_explicit(&next_asked, 1, memory_order_relaxed);
 }
 

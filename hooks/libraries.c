@@ -15,12 +15,6 @@
 #define LIBRARIES_MAX 16
 #define MAP_SLOTS 4096 /* power of two, well over LIBRARIES_MAX times the rows that are usual */
 
-/* An object belongs to an interface if it defines both anchors; a shim that forwards a few functions does not. */
-static const char *const anchors[MS_API_COUNT][2] = {
-    [MS_API_CUDA_DRIVER] = {"cuInit", "cuDriverGetVersion"},
-    [MS_API_CUDA_RUNTIME] = {"cudaRuntimeGetVersion", "cudaDriverGetVersion"},
-};
-
 struct ms_lock ms_resolve_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
 static struct ms_library libraries[LIBRARIES_MAX];
@@ -111,8 +105,8 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
     if (is_new) {
         *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash,
                                          .soname = elf->soname ? ms_hash_text(elf->soname) : 0, .api = (uint8_t)api};
-        if (api == MS_API_CUDA_DRIVER)
-            ms_gpu_bind(&library->gpu, find_in_elf, elf);
+        if (ms_families[api].vendor)
+            ms_gpu_bind(&library->gpu, ms_families[api].vendor, find_in_elf, elf);
     }
     library->gone = false;
     library->present = true;
@@ -124,7 +118,7 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
 
 bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api)
 {
-    return ms_elf_symbol(elf, anchors[api][0]) && ms_elf_symbol(elf, anchors[api][1]);
+    return ms_elf_symbol(elf, ms_families[api].anchors[0]) && ms_elf_symbol(elf, ms_families[api].anchors[1]);
 }
 
 static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -183,6 +177,7 @@ unsigned ms_library_count_locked(enum ms_api api)
 
 struct at_search {
     uintptr_t address;
+    enum ms_api api;
     const struct ms_library *found;
 };
 
@@ -194,15 +189,15 @@ static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
     if (!ms_elf_holds(info, search->address))
         return 0;
     for (unsigned i = 0; i < library_count; i++) {
-        if (libraries[i].present && libraries[i].bias == info->dlpi_addr)
+        if (libraries[i].present && libraries[i].api == search->api && libraries[i].bias == info->dlpi_addr)
             search->found = &libraries[i];
     }
     return 1;
 }
 
-const struct ms_library *ms_library_at_locked(uintptr_t address)
+const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api)
 {
-    struct at_search search = {.address = address};
+    struct at_search search = {.address = address, .api = api};
 
     ms_each_object(match_address, &search);
     return search.found;

@@ -2,6 +2,7 @@
  *
  * A program of the build, not of the library. `list_rows` prints "interface symbol class outcome lookup version per-thread"
  * a line; `list_rows --markdown` prints docs/hooks.md. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,12 +24,24 @@ static const struct row rows[] = {
 #define FAMILY "cuda_runtime"
 #include "hooks/cuda_runtime.def"
 #undef FAMILY
+#define FAMILY "nccl"
+#include "hooks/nccl.def"
+#undef FAMILY
+#define FAMILY "hip"
+#include "hooks/hip.def"
+#undef FAMILY
+#define FAMILY "acl"
+#include "hooks/acl.def"
+#undef FAMILY
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static const struct {
     const char *api, *title;
-} families[] = {{"cuda_driver", "CUDA driver"}, {"cuda_runtime", "CUDA runtime"}};
+} families[] = {
+#define MS_FAMILY_ROW(api, tag, title, ...) {#tag, title},
+#include "hooks/families.def"
+};
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
 static unsigned count(const char *api, const char *outcome)
@@ -38,6 +51,11 @@ static unsigned count(const char *api, const char *outcome)
     for (size_t i = 0; i < ROWS; i++)
         n += strcmp(rows[i].api, api) == 0 && strcmp(rows[i].outcome, outcome) == 0;
     return n;
+}
+
+static bool has_rows(const char *api)
+{
+    return count(api, "SERVED") + count(api, "FOLLOWED") + count(api, "PASSED") > 0;
 }
 
 static void print_lower(const char *text)
@@ -50,6 +68,8 @@ static void print_totals(void)
 {
     puts("| interface | served | followed | passed | all |\n|---|---|---|---|---|");
     for (size_t f = 0; f < FAMILIES; f++) {
+        if (!has_rows(families[f].api))
+            continue;
         unsigned served = count(families[f].api, "SERVED"), followed = count(families[f].api, "FOLLOWED"),
                  passed = count(families[f].api, "PASSED");
         printf("| %s | %u | %u | %u | %u |\n", families[f].title, served, followed, passed, served + followed + passed);
@@ -65,6 +85,8 @@ static void print_markdown(void)
          "recorded. *Passed*: no wrapper exists, the call goes straight to the vendor.\n");
     print_totals();
     for (size_t f = 0; f < FAMILIES; f++) {
+        if (!has_rows(families[f].api))
+            continue;
         printf("\n## %s\n\n| function | class | outcome | reason |\n|---|---|---|---|\n", families[f].title);
         for (size_t i = 0; i < ROWS; i++) {
             if (strcmp(rows[i].api, families[f].api) != 0)

@@ -1,6 +1,7 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
-HOOKS_SOURCES = hooks/hook.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/wrap.h hooks/cuda_driver.c \
-	hooks/cuda_runtime.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
+ROWS = hooks/families.def hooks/rows.def hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/hip.def hooks/acl.def
+HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
+	hooks/cuda_runtime.c hooks/nccl.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
 	hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_async.c hooks/serve_oom.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
@@ -32,7 +33,7 @@ endif
 
 # Prints the rows, for docs/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows
-hooks_list_rows_SOURCES = hooks/list_rows.c hooks/cuda_driver.def hooks/cuda_runtime.def
+hooks_list_rows_SOURCES = hooks/list_rows.c $(ROWS)
 TESTS += hooks/docs_hooks.sh
 dist_check_SCRIPTS += hooks/docs_hooks.sh
 EXTRA_DIST += scripts/gen-docs docs/hooks.md

@@ -79,9 +79,8 @@ static void *wrap_symbol(int named, void *pointer)
 
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
-    library = ms_library_at_locked((uintptr_t)pointer);
-    if (library && library->api == ms_rows[named]->api &&
-        ms_library_row_locked((uintptr_t)pointer, named, &row, &target.gpu))
+    library = ms_library_at_locked((uintptr_t)pointer, ms_rows[named]->api);
+    if (library && ms_library_row_locked((uintptr_t)pointer, named, &row, &target.gpu))
         answer = wrap_locked(row, &target, pointer);
     ms_unlock(&ms_resolve_lock);
     if (answer != pointer)

@@ -23,7 +23,7 @@ struct ms_library {
     uint8_t api;
     bool present;       /* found by the scan under way, or by the latest */
     bool gone;          /* not found by the latest */
-    struct ms_gpu gpu;  /* of a driver library */
+    struct ms_gpu gpu;  /* of a library whose interface has a vendor (families.def) */
 };
 
 extern struct ms_lock ms_resolve_lock;
@@ -32,8 +32,8 @@ extern struct ms_lock ms_resolve_lock;
 
 /** Bring the table up to date if objects came or went since the last call. */
 void ms_libraries_refresh_locked(void);
-/** The library whose segments hold `address`, or NULL. */
-const struct ms_library *ms_library_at_locked(uintptr_t address);
+/** The library of this interface whose segments hold `address`, or NULL. */
+const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api);
 /** In the constructor: what is loaded now was there at the program's start. */
 void ms_libraries_note_startup(void);
 /** How many libraries of this interface are loaded. */

@@ -63,7 +63,7 @@ bool ms_serve_make_room(const struct ms_call *call)
     uint64_t context, given;
     int device;
 
-    if (row->api != MS_API_CUDA_DRIVER || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_PITCH && row->class != MS_CLASS_HANDLE_CREATE)
         return false;

@@ -1,6 +1,6 @@
 /* wrap.h - what a row of a .def file becomes: a body, an exported symbol, MS_SLOTS wrappers, and its row of facts.
  *
- * Included once by cuda_driver.c and once by cuda_runtime.c, before their rows. */
+ * Included once by the .c file of each interface, before its rows. */
 #ifndef MS_HOOKS_WRAP_H
 #define MS_HOOKS_WRAP_H
 
@@ -12,6 +12,7 @@
 #include "hooks/watch.h"
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_runtime.h"
+#include "gpu/abi/hip.h"
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
 
@@ -20,7 +21,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_ARRAY_BYTES_3D(d, levels) \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels, (levels)) : 0)
 #define MS_LOCATION_DEVICE(prop) \
-    ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? (prop)->location.id : MS_DEVICE_NONE)
+    ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE                                         \
+         ? ms_device_number(MS_MAKER_CUDA, (prop)->location.id)                                             \
+         : MS_DEVICE_NONE)
 #define MS_LOCATION_KIND(prop) \
     ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? MS_KIND_HANDLE : MS_KIND_PINNED)
 /* In a per-thread twin, stream 0 is the stream that others call 2. */
@@ -31,6 +34,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 /* Without a real function: what the interface says of a machine without a driver. */
 #define MS_ABSENT_CUresult CUDA_ERROR_NO_DEVICE
 #define MS_ABSENT_cudaError_t cudaErrorInsufficientDriver
+#define MS_ABSENT_hipError_t hipErrorNoDevice
 
 #define MS_STRIP(...) __VA_ARGS__
 #define MS_LOOKUP_NAME(name, version, per_thread) (name)
@@ -95,7 +99,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
-        if (MS_UNLIKELY((int)ms_status_ == CUDA_ERROR_OUT_OF_MEMORY) && ms_serve_make_room(&ms_call_))          \
+        if (MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&             \
+            ms_serve_make_room(&ms_call_))                                                                  \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \

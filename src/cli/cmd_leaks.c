@@ -70,6 +70,8 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     json_object_set_new(object, "api", json_string(ms_report_text(site, "api")));
     if (json_object_get(site, "device"))
         json_object_set(object, "device", json_object_get(site, "device"));
+    if (json_object_get(site, "device_api"))
+        json_object_set(object, "device_api", json_object_get(site, "device_api"));
     json_object_set_new(object, "owner", json_string(ms_text_stack_module(report, stack)));
     json_object_set_new(object, "stack", ms_cli_stack_json(report, stack));
     return object;
@@ -110,7 +112,7 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
     fputs(", ", out);
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)
-        fprintf(out, ", device %" JSON_INTEGER_FORMAT, device);
+        fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
     if (*owner) {
         fputs(", by ", out);
         ms_text_put(out, owner);

@@ -223,7 +223,7 @@ static void print_found(const struct ms_outcome *outcome)
                 ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,
                 json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
-                ms_text_size(ms_report_leaked(report, -1)).text, blocks, blocks == 1 ? "" : "s");
+                ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s");
     if (outcome->count == 1)
         ms_cli_note("report: %s", path);
     else
@@ -258,7 +258,7 @@ static int gate(const struct run_options *options, const struct ms_outcome *outc
         return MS_EXIT_FAILED;
     }
     for (i = 0; i < outcome->count; i++)
-        leaked += ms_report_leaked(&outcome->found[i].report, -1);
+        leaked += ms_report_leaked(&outcome->found[i].report, NULL);
     if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
         return child->status;
     ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,

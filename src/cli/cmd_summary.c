@@ -24,7 +24,7 @@ static int take(void *arg, int id, const char *value)
 
 static json_t *top_sites_json(const struct ms_report *report, size_t top)
 {
-    static const char *const keys[] = {"id",          "api",           "device",
+    static const char *const keys[] = {"id",          "api",           "device",       "device_api",
                                        "total_bytes", "total_count",   "live_bytes",
                                        "live_count",  "at_peak_bytes", "max_bytes"};
     size_t i, k, count;
@@ -61,7 +61,7 @@ static json_t *devices_json(const struct ms_report *report)
             if (json_object_get(device, keys[k]))
                 json_object_set(object, keys[k], json_object_get(device, keys[k]));
         json_object_set_new(object, "leaked_bytes",
-                            json_integer(ms_report_leaked(report, ms_report_int(device, "index"))));
+                            json_integer(ms_report_leaked(report, device)));
         json_array_append_new(array, object);
     }
     return array;
@@ -75,7 +75,7 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
     size_t i;
 
     json_object_set_new(object, "file", json_string(path));
-    json_object_set_new(object, "leaked_bytes", json_integer(ms_report_leaked(report, -1)));
+    json_object_set_new(object, "leaked_bytes", json_integer(ms_report_leaked(report, NULL)));
     json_object_set_new(object, "devices", devices_json(report));
     json_object_set_new(object, "top_sites", top_sites_json(report, top));
     for (i = 0; i < MS_ARRAY_LEN(copied); i++)

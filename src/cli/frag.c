@@ -165,7 +165,7 @@ static int read_device(const struct ms_report *report, const json_t *json, struc
     json_array_foreach (segments, i, row) {
         struct ms_frag_segment *segment = &device->segments[device->segment_count];
 
-        if (ms_report_int(row, "device") != device->index || !read_segment(row, segment))
+        if (!ms_report_is_on(row, json) || !read_segment(row, segment))
             continue;
         device->segment_count++;
         device->free_bytes = ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);

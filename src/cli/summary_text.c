@@ -75,7 +75,7 @@ static void print_devices(FILE *out, const struct ms_report *report)
         fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
                 ms_text_size(ms_report_int(device, "live_bytes")).text, ms_report_int(device, "live_count"),
-                ms_text_size(ms_report_leaked(report, ms_report_int(device, "index"))).text,
+                ms_text_size(ms_report_leaked(report, device)).text,
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
         ms_text_put(out, ms_report_text(device, "name"));
         fputc('\n', out);
@@ -149,7 +149,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
             ms_text_size(ms_report_int(site, "total_bytes")).text, count, count == 1 ? "" : "s");
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)
-        fprintf(out, ", device %" JSON_INTEGER_FORMAT, device);
+        fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
 }
@@ -201,8 +201,8 @@ static void print_oom(FILE *out, const struct ms_report *report)
     json_array_foreach (rows, i, row) {
         fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
         ms_text_put(out, ms_report_text(row, "api"));
-        fprintf(out, " of %s on device %" JSON_INTEGER_FORMAT " (",
-                ms_text_size(ms_report_int(row, "requested")).text, ms_report_int(row, "device"));
+        fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT " (",
+                ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row), ms_report_int(row, "device"));
         ms_text_put(out, ms_report_text(row, "cause"));
         fprintf(out, "); %s were live\n", ms_text_size(ms_report_int(row, "live")).text);
     }

@@ -39,7 +39,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "cuIpcCloseMemHandle");
 }
 
-void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
     gpu->ctx_get_device = (__typeof__(gpu->ctx_get_device))find(arg, "cuCtxGetDevice");
@@ -59,13 +59,13 @@ static unsigned slot_of(uint64_t context)
     return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
 }
 
-int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
+static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
 {
     CUcontext current = NULL;
     CUdevice device;
 
     *context_p = 0;
-    if (!gpu || !gpu->ctx_get_current || gpu->ctx_get_current(&current) != CUDA_SUCCESS || !current)
+    if (!gpu->ctx_get_current || gpu->ctx_get_current(&current) != CUDA_SUCCESS || !current)
         return MS_GPU_NO_DEVICE;
     uint64_t context = (uintptr_t)current;
     *context_p = context;
@@ -74,7 +74,7 @@ int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
     uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
     if (known >> DEVICE_BITS == context)
         return (int)(known & 0xff) - 1;
-    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || device < 0 || device > 250)
+    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || ms_device_number(MS_MAKER_CUDA, device) < 0)
         return MS_GPU_NO_DEVICE;
     atomic_store_explicit(entry, context << DEVICE_BITS | (unsigned)(device + 1), memory_order_relaxed);
     return device;
@@ -88,35 +88,17 @@ void ms_gpu_context_ended(uint64_t context)
         atomic_compare_exchange_strong(entry, &known, 0);
 }
 
-int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
+static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
     int ordinal = MS_GPU_NO_DEVICE;
 
-    if (!gpu || !gpu->pointer_attribute ||
-        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS || ordinal < 0)
-        return otherwise;
+    if (!gpu->pointer_attribute ||
+        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS)
+        return MS_GPU_NO_DEVICE;
     return ordinal;
 }
 
-uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer)
-{
-    CUdeviceptr base = 0;
-    size_t bytes = 0;
-
-    if (!gpu || !gpu->address_range || gpu->address_range(&base, &bytes, pointer) != CUDA_SUCCESS)
-        return 0;
-    return bytes;
-}
-
-bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int device)
-{
-    unsigned int flags;
-    int active = 1;
-
-    return gpu && gpu->primary_state && gpu->primary_state(device, &flags, &active) == CUDA_SUCCESS && !active;
-}
-
-void ms_gpu_describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
+static void describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal}};
@@ -124,8 +106,7 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_descri
     size_t bytes = 0;
     CUuuid uuid;
 
-    memset(d, 0, sizeof(*d));
-    if (!gpu || (gpu->device_get && gpu->device_get(&device, ordinal) != CUDA_SUCCESS))
+    if (gpu->device_get && gpu->device_get(&device, ordinal) != CUDA_SUCCESS)
         return;
     if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
         d->name[0] = 0;
@@ -137,6 +118,9 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_descri
     if (gpu->granularity && gpu->granularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS)
         d->granularity_bytes = bytes;
 }
+
+const struct ms_gpu_vendor ms_gpu_cuda = {
+    .maker = MS_MAKER_CUDA, .bind = bind, .current = current_of_thread, .describe = describe, .index_of = index_of};
 
 /* Bits of one channel, or, for the block-compressed formats, of one element with all its channels. */
 static unsigned format_bits(int format, unsigned channels)

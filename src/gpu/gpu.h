@@ -1,19 +1,45 @@
-/* gpu.h - the few questions that memshim itself puts to a vendor's driver.
+/* gpu.h - the few questions that memshim itself puts to a vendor's library.
  *
  * Floor 1. Function pointers are bound from the library that a hooked call goes to, so two drivers in one process are asked
  * separately, and nothing here is ever linked or opened. Callers hold no lock of ours and have closed the guard. A function
- * that an old driver lacks is NULL and its answer is "unknown". */
+ * that an old driver lacks is NULL and its answer is "unknown".
+ *
+ * The pointers of struct ms_gpu have the types and the meaning of the CUDA driver's functions, whose statuses they return. Another
+ * vendor's function stands there where it is the same to the last argument, or its file has an adapter (hip.c, acl.c); what it has no
+ * like of stays NULL, as with an old driver. What differs more is asked through `vendor`.
+ *
+ * Devices are numbers of base/devices.h. A context is what memory dies with and what a fence covers: CUDA's handle, and for vendors
+ * without such a thing an address of ours that stands for the library's device. */
 #ifndef MS_GPU_GPU_H
 #define MS_GPU_GPU_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/devices.h"
 #include "gpu/abi/cuda_driver.h"
 
-#define MS_GPU_NO_DEVICE (-1)
+#define MS_GPU_NO_DEVICE MS_DEVICE_NONE
+#define MS_GPU_OWN 8
+
+struct ms_gpu;
+struct ms_gpu_description;
+typedef uintptr_t (*ms_gpu_find_func_t)(void *arg, const char *symbol);
+
+/** What one vendor answers in its own way. NULL is "unknown". */
+struct ms_gpu_vendor {
+    enum ms_maker maker;
+    void (*bind)(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg);
+    int (*current)(const struct ms_gpu *gpu, uint64_t *context_p);
+    void (*describe)(const struct ms_gpu *gpu, int index, struct ms_gpu_description *description_p);
+    /** Index of the device, or MS_GPU_NO_DEVICE. */
+    int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
+};
+extern const struct ms_gpu_vendor ms_gpu_cuda, ms_gpu_hip;
 
 struct ms_gpu {
+    const struct ms_gpu_vendor *vendor; /* NULL: nothing was bound */
+    uintptr_t own[MS_GPU_OWN];          /* functions that only the vendor's file knows */
     CUresult (*ctx_get_current)(CUcontext *);
     CUresult (*ctx_get_device)(CUdevice *);
     CUresult (*device_get)(CUdevice *, int);
@@ -54,12 +80,13 @@ struct ms_gpu_description {
     uint64_t granularity_bytes;
 };
 
-typedef uintptr_t (*ms_gpu_find_func_t)(void *arg, const char *symbol);
-
 /** Bind every pointer; `find` answers 0 for what the library lacks. */
-void ms_gpu_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg);
+void ms_gpu_bind(struct ms_gpu *gpu, const struct ms_gpu_vendor *vendor, ms_gpu_find_func_t find, void *arg);
 
-/** The calling thread's context (0 if none) and the ordinal of its device. */
+/** The number of the vendor's device `index`. */
+int ms_gpu_device(const struct ms_gpu *gpu, int index);
+
+/** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);
 
 /** Device on which `pointer`'s memory lies, or `otherwise` if the driver cannot say. */

@@ -11,12 +11,10 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/devices.h"
 #include "base/store.h"
 #include "ledger/pools.h"
 #include "stack/stack.h"
-
-#define MS_DEVICES_MAX 64
-#define MS_DEVICE_NONE (-1) /* host memory, or a device that could not be told */
 
 /** What kind of memory a block is. Only the kinds that take the device's own memory count towards a device's
  * live bytes. */
@@ -64,7 +62,7 @@ struct ms_block {
 /** What the hooks know of one row; registered once so that this floor need not look up. */
 struct ms_api_info {
     const char *name;
-    const char *family; /* "cuda_driver", "cuda_runtime" */
+    const char *family; /* "cuda_driver", "hip" ... */
 };
 
 /** `apis` stays the caller's and must live on. What was recorded before (by a constructor older than ours) is
@@ -74,7 +72,7 @@ void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
 /** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
 uint64_t ms_ledger_now(void);
 
-/** Describe a device the first time one of its blocks is seen; later calls for the same index are ignored. */
+/** Describe a device (a number of base/devices.h) the first time one of its blocks is seen; later calls for it are ignored. */
 struct ms_device_info {
     char name[128];
     uint8_t uuid[16];

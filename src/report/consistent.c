@@ -121,14 +121,14 @@ static bool is_device_memory(const json_t *site)
     return true;
 }
 
-static json_int_t sum_of_sites(const struct ms_report *report, json_int_t device, const char *key)
+static json_int_t sum_of_sites(const struct ms_report *report, const json_t *device, const char *key)
 {
     json_int_t sum = 0;
     json_t *site;
     size_t i;
 
     json_array_foreach (report->sites, i, site)
-        if (ms_report_int(site, "device") == device && is_device_memory(site))
+        if (ms_report_is_on(site, device) && is_device_memory(site))
             sum = ms_report_sum(sum, ms_report_int(site, key));
     return sum;
 }
@@ -160,12 +160,11 @@ static void check_device(struct inquiry *inquiry, const json_t *device, size_t i
         {"live_count", "live_count", "the sum of its sites' live_count"},
         {"peak_live_bytes", "at_peak_bytes", "the sum of its sites' at_peak_bytes"},
     };
-    json_int_t index = ms_report_int(device, "index");
     size_t k;
 
     for (k = 0; k < MS_ARRAY_LEN(sums) && adds_up(inquiry->report); k++)
         expect_equal(inquiry, at("devices", i, sums[k].device), ms_report_int(device, sums[k].device),
-                     sums[k].what, sum_of_sites(inquiry->report, index, sums[k].site));
+                     sums[k].what, sum_of_sites(inquiry->report, device, sums[k].site));
     expect_at_most(inquiry, at("devices", i, "live_bytes"), ms_report_int(device, "live_bytes"),
                    "peak_live_bytes", ms_report_int(device, "peak_live_bytes"));
     expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
@@ -269,7 +268,7 @@ static void check_reserved(struct inquiry *inquiry, const json_t *device, size_t
     size_t k;
 
     json_array_foreach (segments, k, segment)
-        if (is_of_pool(segment) && ms_report_int(segment, "device") == ms_report_int(device, "index"))
+        if (is_of_pool(segment) && ms_report_is_on(segment, device))
             sum = ms_report_sum(sum, ms_report_int(segment, "bytes"));
     if (adds_up(inquiry->report))
         expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),

@@ -45,5 +45,7 @@ void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *inp
 void ms_json_describe_block(json_t *json, const struct ms_block *block);
 
 const char *ms_json_kind_name(enum ms_kind kind);
+/** `device`: its index in its interface; and `device_api`, where that is not CUDA. json_memory.c */
+void ms_json_set_device(json_t *json, int number);
 
 #endif

@@ -34,8 +34,12 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
         const struct ms_snapshot_device *device = &snapshot->devices[i];
         if (!device->timeline && !device->reserved)
             continue;
-        snprintf(text, sizeof text, "%s{\"device\":%d", first ? "\n" : ",\n", i);
+        snprintf(text, sizeof text, "%s{\"device\":%d", first ? "\n" : ",\n", ms_device_index(i));
         ms_out_raw(out, text);
+        if (ms_device_maker(i) != MS_MAKER_CUDA) {
+            snprintf(text, sizeof text, ",\"device_api\":\"%s\"", ms_device_api(i));
+            ms_out_raw(out, text);
+        }
         write_series(out, "live", device->timeline, count);
         write_series(out, "reserved", device->reserved, count);
         write_series(out, "limbo", device->limbo, count);
@@ -54,9 +58,10 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *
         [MS_OOM_LIMIT] = "limit",                 [MS_OOM_OTHER_PROCESS] = "other_process",
         [MS_OOM_LIMBO] = "limbo",
     };
-    json_t *json =
-        json_pack("{s:I, s:i, s:s, s:I}", "t_ns", (json_int_t)oom->t_ns, "device", (int)oom->device, "api",
-                  ms_events_api_name(oom->api), "requested", (json_int_t)oom->requested);
+    json_t *json = json_pack("{s:I}", "t_ns", (json_int_t)oom->t_ns);
+    ms_json_set_device(json, oom->device);
+    json_object_set_new(json, "api", json_string(ms_events_api_name(oom->api)));
+    json_object_set_new(json, "requested", json_integer((json_int_t)oom->requested));
     if (oom->cause < MS_OOM_CAUSES && causes[oom->cause])
         json_object_set_new(json, "cause", json_string(causes[oom->cause]));
     json_object_set_new(json, "live", json_integer((json_int_t)oom->live_bytes));
@@ -83,7 +88,7 @@ static json_t *death_finding(const struct ms_context_died *death)
     json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", "context_died_with_blocks", "severity", "info",
                              "confidence", "exact", "bytes", (json_int_t)death->bytes);
     if (death->device >= 0)
-        json_object_set_new(json, "device", json_integer(death->device));
+        ms_json_set_device(json, death->device);
     json_object_set_new(json, "message", json_string(message));
     json_object_set_new(json, "advice",
                         json_string("free blocks before their context, or rely on its destruction on "
@@ -123,9 +128,10 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
             continue;
         snprintf(message, sizeof message, "when the pool held most, %llu of its %llu bytes %s",
                  (unsigned long long)rules[i].bytes, (unsigned long long)pool->peak_reserved_bytes, rules[i].text);
-        ms_out_element(out, json_pack("{s:s, s:s, s:s, s:I, s:i, s:s, s:s}", "rule", rules[i].rule, "severity", "warning",
-                                      "confidence", "exact", "bytes", (json_int_t)rules[i].bytes, "device", device, "message",
-                                      message, "advice", rules[i].advice));
+        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", rules[i].rule, "severity", "warning", "confidence",
+                                 "exact", "bytes", (json_int_t)rules[i].bytes, "message", message, "advice", rules[i].advice);
+        ms_json_set_device(json, device);
+        ms_out_element(out, json);
     }
 }
 

@@ -84,7 +84,14 @@ static void count_vendor_calls(const struct ms_snapshot_device *device, uint64_t
     *saved_p = without(served, made);
 }
 
-static json_t *device(int index, const struct ms_snapshot_device *device)
+void ms_json_set_device(json_t *json, int number)
+{
+    json_object_set_new(json, "device", json_integer(ms_device_index(number)));
+    if (number >= 0 && ms_device_maker(number) != MS_MAKER_CUDA)
+        json_object_set_new(json, "device_api", json_string(ms_device_api(number)));
+}
+
+static json_t *device(int number, const struct ms_snapshot_device *device)
 {
     static const uint8_t no_uuid[16];
     struct ms_device_info info;
@@ -92,10 +99,10 @@ static json_t *device(int index, const struct ms_snapshot_device *device)
     const struct ms_pool_record *pool = &device->pool;
     uint64_t calls, saved;
     count_vendor_calls(device, &calls, &saved);
-    if (!ms_events_device(index, &info))
+    if (!ms_events_device(number, &info))
         memset(&info, 0, sizeof info);
-    json_t *json =
-        json_pack("{s:i, s:s, s:o}", "index", index, "api", "cuda", "name", ms_out_string(info.name));
+    json_t *json = json_pack("{s:i, s:s, s:o}", "index", ms_device_index(number), "api", ms_device_api(number),
+                             "name", ms_out_string(info.name));
     if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
         json_object_set_new(json, "uuid", uuid_text(info.uuid));
     json_t *rest = json_pack(

@@ -19,11 +19,16 @@ static json_t *pool_json(int id, int device, const struct ms_pool_record *pool)
     json_t *hits = json_object();
     for (unsigned tier = 0; tier < MS_TIERS; tier++)
         json_object_set_new(hits, tier_names[tier], json_integer((json_int_t)pool->tier_hits[tier]));
-    return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "device", device, "kind", "sync",
-                     "tier_hits", hits, "misses", (json_int_t)pool->misses, "limbo_waits",
-                     (json_int_t)pool->limbo_waits, "trims", (json_int_t)pool->trims, "largest_free_bytes",
-                     (json_int_t)pool->largest_free_bytes, "vendor_allocs", (json_int_t)pool->vendor_allocs,
-                     "vendor_frees", (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
+    json_t *json = json_pack("{s:i}", "id", id);
+    ms_json_set_device(json, device);
+    json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "kind", "sync", "tier_hits", hits,
+                             "misses", (json_int_t)pool->misses, "limbo_waits",
+                             (json_int_t)pool->limbo_waits, "trims", (json_int_t)pool->trims, "largest_free_bytes",
+                             (json_int_t)pool->largest_free_bytes, "vendor_allocs", (json_int_t)pool->vendor_allocs,
+                             "vendor_frees", (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
+    json_object_update(json, rest);
+    json_decref(rest);
+    return json;
 }
 
 void ms_json_pools(struct ms_out *out, const struct ms_report_input *input)
@@ -115,12 +120,16 @@ void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *inp
         const struct ms_segment_row *row = ms_segments_at(i, &past);
         if (!row)
             continue;
-        json_t *json = json_pack(
-            "{s:i, s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "device", (int)row->record.device, "address",
+        json_t *json = json_object();
+        ms_json_set_device(json, row->record.device);
+        json_t *rest = json_pack(
+            "{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address",
             ms_out_hex(row->record.address), "bytes", (json_int_t)row->record.bytes, "tier",
             tier_names[row->record.tier], "backing", "malloc", "blocks",
             row->pieces ? mapped_blocks(row, input->snapshot) : recovered_blocks(row, input->snapshot), "context",
             (json_int_t)row->record.context, "pinned", (int)row->record.pinned);
+        json_object_update(json, rest);
+        json_decref(rest);
         if (row->pieces_left_out)
             json_object_set_new(json, "blocks_left_out", json_integer(row->pieces_left_out));
         ms_out_element(out, json);

@@ -49,10 +49,11 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
                          const struct ms_report_stacks *stacks)
 {
     const struct ms_site *site = &copy->site;
-    json_t *json = json_pack(
-        "{s:I, s:o, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "id",
-        (json_int_t)id, "hash", site_hash(stacks, site), "stack",
-        (json_int_t)ms_report_stacks_at(stacks, site->stack), "device", (int)site->device, "api",
+    json_t *json = json_pack("{s:I, s:o, s:I}", "id", (json_int_t)id, "hash", site_hash(stacks, site), "stack",
+                             (json_int_t)ms_report_stacks_at(stacks, site->stack));
+    ms_json_set_device(json, site->device);
+    json_t *rest = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "api",
         ms_events_api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
         (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
         (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
@@ -60,6 +61,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
         (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site), "kind",
         ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count, "first_ns",
         (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
+    json_object_update(json, rest);
+    json_decref(rest);
     if (site->estimate.bytes)
         add_estimate(json, &site->estimate, &copy->live_estimate);
     return json;
@@ -80,13 +83,13 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
         return;
     uint64_t first_ns = site->died_count ? site->first_ns : copy->live_first_ns;
     uint64_t last_ns = site->died_count ? site->last_ns : copy->live_last_ns;
-    ms_out_element(out,
-                   json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:i, s:s, s:I}", "site", (json_int_t)id, "bytes",
-                             (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count,
-                             "class", ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns",
-                             (json_int_t)first_ns, "last_ns", (json_int_t)last_ns, "device",
-                             (int)site->device, "kind", ms_json_kind_name(site->kind),
-                             "died_with_context_bytes", (json_int_t)site->died_bytes));
+    json_t *json = json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:I}", "site", (json_int_t)id, "bytes",
+                             (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count, "class",
+                             ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns", (json_int_t)first_ns,
+                             "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
+                             "died_with_context_bytes", (json_int_t)site->died_bytes);
+    ms_json_set_device(json, site->device);
+    ms_out_element(out, json);
 }
 
 void ms_json_describe_block(json_t *json, const struct ms_block *block)
@@ -117,10 +120,15 @@ static json_t *segment(const struct ms_block *block)
         [MS_SPACE_ARRAY] = "array",
         [MS_SPACE_EXTERNAL] = "external",
     };
-    return json_pack("{s:i, s:o, s:I, s:s, s:s, s:[o], s:s}", "device", (int)block->device, "address",
-                     ms_out_hex(block->key), "bytes", (json_int_t)block->bytes, "tier", "followed", "backing",
-                     "vendor", "blocks", block_json(block), "space",
-                     block->space < MS_SPACE_COUNT ? spaces[block->space] : "address");
+    json_t *json = json_object();
+    ms_json_set_device(json, block->device);
+    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:[o], s:s}", "address", ms_out_hex(block->key), "bytes",
+                             (json_int_t)block->bytes, "tier", "followed", "backing", "vendor", "blocks",
+                             block_json(block), "space",
+                             block->space < MS_SPACE_COUNT ? spaces[block->space] : "address");
+    json_object_update(json, rest);
+    json_decref(rest);
+    return json;
 }
 
 void ms_json_sites(struct ms_out *out, const struct ms_report_input *input)

@@ -92,7 +92,31 @@ size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t 
     return count;
 }
 
-json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device)
+const char *ms_report_device_api(const json_t *row)
+{
+    const char *api = ms_report_text(row, "device_api");
+
+    return *api ? api : "cuda";
+}
+
+const char *ms_report_device_prefix(const json_t *row)
+{
+    const char *api = ms_report_device_api(row);
+
+    if (!strcmp(api, "hip"))
+        return "hip ";
+    return !strcmp(api, "acl") ? "acl " : "";
+}
+
+bool ms_report_is_on(const json_t *row, const json_t *device)
+{
+    const char *api = ms_report_text(device, "api");
+
+    return ms_report_int(row, "device") == ms_report_int(device, "index") &&
+           !strcmp(ms_report_device_api(row), *api ? api : "cuda");
+}
+
+json_int_t ms_report_leaked(const struct ms_report *report, const json_t *device)
 {
     json_t *leaks = ms_report_array(report->root, "leaks");
     json_int_t bytes = 0;
@@ -103,7 +127,7 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device)
         json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
 
         if (strcmp(ms_report_text(leak, "class"), "suppressed") &&
-            (device < 0 || ms_report_int(site, "device") == device))
+            (!device || ms_report_is_on(site, device)))
             bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
     }
     return bytes;

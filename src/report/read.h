@@ -47,7 +47,14 @@ json_t *ms_report_module(const struct ms_report *report, json_int_t id);
  * cut. */
 size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t **frames, size_t max);
 
-/** Bytes leaked on `device` (-1: on all): leaks[] without those that are suppressed. */
-json_int_t ms_report_leaked(const struct ms_report *report, json_int_t device);
+/** The interface whose device `device` of a row is: "cuda" where the row does not say. */
+const char *ms_report_device_api(const json_t *row);
+/** ... before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
+const char *ms_report_device_prefix(const json_t *row);
+/** Whether a row of any list lies on this row of devices[]. */
+bool ms_report_is_on(const json_t *row, const json_t *device);
+
+/** Bytes leaked on this row of devices[] (NULL: on all): leaks[] without those that are suppressed. */
+json_int_t ms_report_leaked(const struct ms_report *report, const json_t *device);
 
 #endif

@@ -120,6 +120,23 @@ def check_figures(report):
     same(len(line["devices"][0]["live"]), len(line["t"]), "every stretch has its time")
 
 
+def check_vendors(report):
+    """Devices of the same index, told apart by their interface."""
+    where = [("cuda", 0), ("hip", 0), ("hip", 63), ("acl", 0)]
+    same([(d["api"], d["index"], d["live_bytes"]) for d in report["devices"]],
+         [(*w, n) for w, n in zip(where, (1000, 200, 4, 30))], "each interface has its device 0")
+
+    def place(row):
+        return (row.get("device_api", "cuda"), row["device"]) if row["device"] >= 0 else None
+    for rows, name in ((report["sites"], "sites"), (report["leaks"], "leaks"), (report["segments"], "segments")):
+        same(sorted(filter(None, map(place, rows))), sorted(where), f"{name} say which")
+    same(sorted(map(place, report["timeline"]["devices"])), sorted(where), "and so does the timeline")
+    same(place(report["oom"][0]), ("hip", 0), "and a lack of memory")
+    same([(m["kind"], m["live_bytes"]) for m in report["memory"]], [("device", 5)],
+         "a device beyond those that have a number is none")
+    same(sum(d["live_bytes"] for d in report["devices"]) + 5, sum(s["live_bytes"] for s in report["sites"]), "all add up")
+
+
 def check_run(report, folder):
     """Which process it was."""
     process = report["run"]
@@ -248,6 +265,10 @@ def main():
         same([(f["rule"], f["bytes"], f["count"]) for f in report["findings"]], [("context_died_with_blocks", 3013, 3)],
              "and is a finding")
         same(report["segments"], [], "but nothing of it is live")
+
+        report = load(run(folder, "vendors")[2])
+        check_schema(report, "a report of three vendors' devices is valid")
+        check_vendors(report)
 
         report = load(run(folder, "many")[2])
         check_schema(report, "a report of many blocks is valid")

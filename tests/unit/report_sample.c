@@ -92,6 +92,20 @@ static void history_died(void)
     ms_ledger_context_died(3);
 }
 
+/* One process that uses the devices 0 of three vendors, and some more. */
+static void history_vendors(void)
+{
+    const int hip = ms_device_number(MS_MAKER_HIP, 0), acl = ms_device_number(MS_MAKER_ACL, 0);
+    struct ms_device_info info = {.name = "an accelerator", .total_bytes = 1 << 20};
+    ms_ledger_device(hip, &info);
+    record(ALLOC, MS_KIND_DEVICE, 0x1000, 1000, 0);
+    record(ALLOC, MS_KIND_DEVICE, 0x2000, 200, hip);
+    record(ALLOC, MS_KIND_DEVICE, 0x3000, 30, acl);
+    record(ALLOC, MS_KIND_DEVICE, 0x4000, 4, ms_device_number(MS_MAKER_HIP, MS_DEVICES_HIP - 1));
+    record(ALLOC, MS_KIND_DEVICE, 0x5000, 5, ms_device_number(MS_MAKER_CUDA, MS_DEVICES_CUDA));
+    ms_ledger_oom(ALLOC, hip, 1 << 21, 0, &(struct ms_oom_view){.cause = MS_OOM_CAPACITY});
+}
+
 static void history_many(void)
 {
     for (uint64_t i = 0; i < 25000; i++)
@@ -110,6 +124,8 @@ int main(int argc, char **argv)
         history_full();
     else if (strcmp(history, "died") == 0)
         history_died();
+    else if (strcmp(history, "vendors") == 0)
+        history_vendors();
     else if (strcmp(history, "many") == 0)
         history_many();
     if (strcmp(history, "limit") == 0) {

@@ -1,0 +1,6 @@
+/* acl.c - the wrappers of the Ascend runtime interface: every row of acl.def. */
+#include "hooks/wrap.h"
+
+#define MS_FAMILY MS_API_ACL
+#define MS_EXPORTS(result, fn, params, forwarded) MS_EXPORTED(result, fn, params, forwarded, fn, MS_NODE_NONE)
+#include "hooks/acl.def"

@@ -1,0 +1,9 @@
+/* hip.c - the wrappers of the HIP runtime interface: every row of hip.def.
+ *
+ * One name without a version satisfies a reference at any of the library's nodes (hip_4.2 ...), which are the same in every version
+ * of the library: which of two that are loaded a call belongs to, its caller's dependencies say (libraries.c). */
+#include "hooks/wrap.h"
+
+#define MS_FAMILY MS_API_HIP
+#define MS_EXPORTS(result, fn, params, forwarded) MS_EXPORTED(result, fn, params, forwarded, fn, MS_NODE_NONE)
+#include "hooks/hip.def"

@@ -1,0 +1,6 @@
+/* nccl.c - the wrappers of the NCCL interface: every row of nccl.def. */
+#include "hooks/wrap.h"
+
+#define MS_FAMILY MS_API_NCCL
+#define MS_EXPORTS(result, fn, params, forwarded) MS_EXPORTED(result, fn, params, forwarded, fn, MS_NODE_NONE)
+#include "hooks/nccl.def"

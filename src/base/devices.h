@@ -1,0 +1,61 @@
+/* devices.h - one space of device numbers for all vendors' interfaces.
+ *
+ * Floor 0. Each interface counts its devices from 0. Inside memshim a device has a number of its own, so that the record, the pool
+ * and the hooks can tell CUDA's device 0 from HIP's; people see the interface and its index. A device that has no number is counted
+ * with what lies on none. */
+#ifndef MS_BASE_DEVICES_H
+#define MS_BASE_DEVICES_H
+
+#include <stdint.h>
+
+#define MS_DEVICE_NONE (-1) /* host memory, or a device that could not be told */
+
+/** Whose devices: the interfaces that have some. */
+enum ms_maker { MS_MAKER_CUDA, MS_MAKER_HIP, MS_MAKER_ACL, MS_MAKER_COUNT };
+
+/* How many each can have. A node of accelerators that each show themselves as eight parts has 64. */
+enum {
+    MS_DEVICES_CUDA = 32,
+    MS_DEVICES_HIP = 64,
+    MS_DEVICES_ACL = 32,
+    MS_DEVICES_MAX = MS_DEVICES_CUDA + MS_DEVICES_HIP + MS_DEVICES_ACL,
+};
+_Static_assert(MS_DEVICES_MAX <= 128, "a number fits 8 bits with a sign: a row of the ledger");
+
+static inline int ms_device_first(enum ms_maker maker)
+{
+    return maker == MS_MAKER_CUDA ? 0 : maker == MS_MAKER_HIP ? MS_DEVICES_CUDA : MS_DEVICES_CUDA + MS_DEVICES_HIP;
+}
+
+static inline int ms_device_count(enum ms_maker maker)
+{
+    return maker == MS_MAKER_CUDA ? MS_DEVICES_CUDA : maker == MS_MAKER_HIP ? MS_DEVICES_HIP : MS_DEVICES_ACL;
+}
+
+/** The number of an interface's device; MS_DEVICE_NONE for an index that it cannot have. */
+static inline int ms_device_number(enum ms_maker maker, int index)
+{
+    return index >= 0 && index < ms_device_count(maker) ? ms_device_first(maker) + index : MS_DEVICE_NONE;
+}
+
+static inline enum ms_maker ms_device_maker(int number)
+{
+    if (number < ms_device_first(MS_MAKER_HIP))
+        return MS_MAKER_CUDA;
+    return number < ms_device_first(MS_MAKER_ACL) ? MS_MAKER_HIP : MS_MAKER_ACL;
+}
+
+/** What the interface itself calls it. */
+static inline int ms_device_index(int number)
+{
+    return number < 0 ? number : number - ms_device_first(ms_device_maker(number));
+}
+
+/** "cuda", "hip", "acl": `api` of the report's devices. */
+static inline const char *ms_device_api(int number)
+{
+    static const char *const names[MS_MAKER_COUNT] = {"cuda", "hip", "acl"};
+    return names[ms_device_maker(number)];
+}
+
+#endif

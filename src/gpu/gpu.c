@@ -1,0 +1,58 @@
+/* gpu.c - the questions of gpu.h, as far as they are the same for every vendor. No state, no lock, no allocation. */
+#include "gpu/gpu.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+void ms_gpu_bind(struct ms_gpu *gpu, const struct ms_gpu_vendor *vendor, ms_gpu_find_func_t find, void *arg)
+{
+    memset(gpu, 0, sizeof(*gpu));
+    gpu->vendor = vendor;
+    vendor->bind(gpu, find, arg);
+}
+
+int ms_gpu_device(const struct ms_gpu *gpu, int index)
+{
+    return ms_device_number(gpu && gpu->vendor ? gpu->vendor->maker : MS_MAKER_CUDA, index);
+}
+
+int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
+{
+    if (MS_LIKELY(gpu && gpu->vendor))
+        return gpu->vendor->current(gpu, context_p);
+    *context_p = 0;
+    return MS_GPU_NO_DEVICE;
+}
+
+int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
+{
+    int index = gpu && gpu->vendor ? gpu->vendor->index_of(gpu, pointer) : MS_GPU_NO_DEVICE;
+
+    return index < 0 ? otherwise : ms_gpu_device(gpu, index);
+}
+
+uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer)
+{
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+
+    if (!gpu || !gpu->address_range || gpu->address_range(&base, &bytes, pointer) != CUDA_SUCCESS)
+        return 0;
+    return bytes;
+}
+
+bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int index)
+{
+    unsigned int flags;
+    int active = 1;
+
+    return gpu && gpu->primary_state && gpu->primary_state(index, &flags, &active) == CUDA_SUCCESS && !active;
+}
+
+void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p)
+{
+    memset(description_p, 0, sizeof(*description_p));
+    if (gpu && gpu->vendor && device >= 0 && ms_device_maker(device) == gpu->vendor->maker)
+        gpu->vendor->describe(gpu, ms_device_index(device), description_p);
+}
