@@ -25,6 +25,7 @@ include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/hooks/local.mk
 include tests/abi/local.mk
+include tests/acl/local.mk
 include tests/lookups/local.mk
 include tests/cli/local.mk
 include tests/thirdparty/local.mk

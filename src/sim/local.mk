@@ -1,3 +1,4 @@
 # src/sim: the simulated GPU, a stand-in for the vendors' libraries
 include src/sim/cuda/local.mk
 include src/sim/cudart/local.mk
+include src/sim/acl/local.mk

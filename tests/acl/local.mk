@@ -1,0 +1,16 @@
+# tests/acl: the Ascend interface, on the simulator, and on it under memshim
+acl_tests = tests/acl/calls tests/acl/share
+check_PROGRAMS += $(acl_tests)
+TESTS += $(acl_tests)
+acl_sources = tests/tap.h tests/acl/acl_test.h
+acl_ldflags = $(AM_LDFLAGS) -pthread -Wl,-rpath,$(abs_builddir)
+
+tests_acl_calls_SOURCES = tests/acl/calls.c $(acl_sources)
+tests_acl_calls_LDFLAGS = $(acl_ldflags)
+tests_acl_calls_LDADD = libascendcl.so
+tests_acl_share_SOURCES = tests/acl/share.c $(acl_sources)
+tests_acl_share_LDFLAGS = $(acl_ldflags)
+tests_acl_share_LDADD = libascendcl.so
+
+TESTS += tests/acl/exports.sh
+dist_check_SCRIPTS += tests/acl/exports.sh
