@@ -144,8 +144,15 @@ typedef enum aclrtMemcpyKind {
 } aclrtMemcpyKind;
 
 /* [npu] the states of events and streams; the recorded status counts the other way round. */
-typedef enum aclrtEventStatus { ACL_EVENT_STATUS_COMPLETE = 0, ACL_EVENT_STATUS_NOT_READY = 1, ACL_EVENT_STATUS_RESERVED = 2 } aclrtEventStatus;
-typedef enum aclrtEventRecordedStatus { ACL_EVENT_RECORDED_STATUS_NOT_READY = 0, ACL_EVENT_RECORDED_STATUS_COMPLETE = 1 } aclrtEventRecordedStatus;
+typedef enum aclrtEventStatus {
+    ACL_EVENT_STATUS_COMPLETE = 0,
+    ACL_EVENT_STATUS_NOT_READY = 1,
+    ACL_EVENT_STATUS_RESERVED = 2,
+} aclrtEventStatus;
+typedef enum aclrtEventRecordedStatus {
+    ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
+    ACL_EVENT_RECORDED_STATUS_COMPLETE = 1,
+} aclrtEventRecordedStatus;
 typedef enum aclrtEventWaitStatus {
     ACL_EVENT_WAIT_STATUS_COMPLETE = 0,
     ACL_EVENT_WAIT_STATUS_NOT_READY = 1,
@@ -226,11 +233,13 @@ typedef struct aclrtMemPoolProps {
 #define ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS     0x1UL
 #define ACL_RT_MEM_ATTACH_GLOBAL                          0x1U
 
+#ifndef __cplusplus
 _Static_assert(sizeof(aclrtMemLocation) == 8 && sizeof(aclrtPhysicalMemProp) == 32, "the layouts of the interface");
 _Static_assert(offsetof(aclrtPhysicalMemProp, location) == 12 && offsetof(aclrtPhysicalMemProp, reserve) == 24,
                "the layouts of the interface");
 _Static_assert(sizeof(aclrtMemAccessDesc) == 24 && sizeof(aclrtPtrAttributes) == 28 && sizeof(aclrtMemPoolProps) == 56,
                "the layouts of the interface");
+#endif
 
 #ifdef __cplusplus
 }
