@@ -57,6 +57,7 @@ void hold_prepare(struct hold *hold)
     must(cudaHostAlloc(&flag, 64, cudaHostAllocMapped), "cudaHostAlloc");
     must(cudaHostGetDevicePointer(&device, flag, 0), "cudaHostGetDevicePointer");
     memset(flag, 0, 64);
+    hold->later = NULL;
     hold->flag = flag;
     hold->device_flag = (uintptr_t)device;
     must(cuModuleLoadData(&module, ptx), "cuModuleLoadData");
@@ -73,8 +74,10 @@ static void wait_for_flag(void *argument)
 
 static void release_later(void *argument)
 {
+    struct hold *hold = argument;
+
     pause_ms(60);
-    hold_end(argument);
+    __atomic_store_n(hold->flag, 1, __ATOMIC_RELEASE);
 }
 
 void hold_begin(struct hold *hold, cudaStream_t stream, unsigned limit_ms)
@@ -92,12 +95,15 @@ void hold_begin(struct hold *hold, cudaStream_t stream, unsigned limit_ms)
     else
         must(cudaLaunchHostFunc(stream, wait_for_flag, hold), "cudaLaunchHostFunc");
     if (limit_ms && hold_kind != HOLD_KERNEL)
-        start(release_later, hold); /* it goes by itself */
+        hold->later = start(release_later, hold);
 }
 
 void hold_end(struct hold *hold)
 {
     __atomic_store_n(hold->flag, 1, __ATOMIC_RELEASE);
+    if (hold->later)
+        finish(hold->later); /* the flag may be gone after the next call */
+    hold->later = NULL;
 }
 
 cudaStream_t new_stream(void)

@@ -33,10 +33,12 @@ extern const struct program programs_plain[], programs_full[], programs_threads[
 enum hold_kind { HOLD_KERNEL, HOLD_VALUE, HOLD_FUNCTION };
 extern enum hold_kind hold_kind;
 
+struct helper;
 struct hold {
     volatile uint32_t *flag; /* mapped host memory */
     CUdeviceptr device_flag;
     CUfunction kernel;
+    struct helper *later; /* ends the hold when its time is over, where the kernel cannot */
 };
 
 /** Prepares a hold for the current device, so that nothing needs memory later. */
@@ -53,7 +55,6 @@ void *take(size_t bytes);
 int take_all(void **blocks, int most, size_t bytes);
 void give_all(void **blocks, int count);
 /** Runs a function in a thread of its own; finish waits for it. */
-struct helper;
 struct helper *start(void (*function)(void *), void *argument);
 void finish(struct helper *helper);
 

@@ -48,9 +48,6 @@ def ends(output):
 
 def look(name, what, native, output, compares):
     """It ends natively, or the test is wrong."""
-    if name == "reset-while-held" and "thread" in os.environ["TEST_SANITIZE"]:
-        skip("%s, %s" % (name, what), "breaks off after its last line under ThreadSanitizer: not understood yet")
-        return
     if any(line.startswith("skip: ") for line in native):
         skip("%s, %s" % (name, what), next(line for line in native if line.startswith("skip: "))[6:])
         return
