@@ -42,9 +42,9 @@ same() { try "$1" diff "$2" "$3"; }
 sanitizer_library() {
     case $TEST_SANITIZE,$($TEST_CC --version) in
     *clang*) ;;
-    *address*) "$TEST_CC" -print-file-name=libasan.so ;;
-    *thread*) "$TEST_CC" -print-file-name=libtsan.so ;;
-    *undefined*) "$TEST_CC" -print-file-name=libubsan.so ;;
+    *address*) $TEST_CC -print-file-name=libasan.so ;;
+    *thread*) $TEST_CC -print-file-name=libtsan.so ;;
+    *undefined*) $TEST_CC -print-file-name=libubsan.so ;;
     esac
 }
 sanitizer=$(sanitizer_library)

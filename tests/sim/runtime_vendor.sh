@@ -55,7 +55,7 @@ if [ -n "$TEST_SANITIZE" ]; then
     exit 0
 fi
 
-build plain "$TEST_CC" -I "$cuda/include" -o "$TEST_TMP/plain" "$here/plain.c" -L "$cuda/lib64" -lcudart &&
+build plain $TEST_CC -I "$cuda/include" -o "$TEST_TMP/plain" "$here/plain.c" -L "$cuda/lib64" -lcudart &&
     run plain "$TEST_TMP/plain"
 
 if [ ! -x "$cuda/bin/nvcc" ]; then
