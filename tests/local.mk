@@ -23,6 +23,7 @@ include tests/stack/local.mk
 include tests/pool/local.mk
 include tests/sim/driver.mk
 include tests/sim/runtime.mk
+include tests/sim/nccl.mk
 include tests/hooks/local.mk
 include tests/abi/local.mk
 include tests/acl/local.mk

@@ -1,0 +1,50 @@
+#!/bin/sh
+# The simulated NCCL exports exactly what the real one does, ncclX weak and pncclX strong, without version nodes, and needs nobody.
+set -u
+
+n=0
+check() { # check DESCRIPTION STATUS
+    n=$((n + 1))
+    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+for tool in nm readelf; do
+    command -v "$tool" >/dev/null 2>&1 || {
+        echo "1..0 # SKIP $tool is not installed"
+        exit 0
+    }
+done
+
+names() { # kind and name of each
+    nm -D --defined-only "$1" | awk '{ print $2, $3 }' | LC_ALL=C sort
+}
+
+lib=$TEST_SIM/libnccl.so.2
+{
+    echo "T ncclResetDebugInitInternal"
+    sed -n 's/^[A-Z]*(\([A-Za-z0-9]*\))$/\1/p' "$top_srcdir/src/sim/nccl/exports.def" |
+        while read -r name; do printf 'W nccl%s\nT pnccl%s\n' "$name" "$name"; done
+} | LC_ALL=C sort >"$TEST_TMP/want"
+names "$lib" >"$TEST_TMP/have"
+diff "$TEST_TMP/want" "$TEST_TMP/have" | sed 's/^/# /'
+cmp -s "$TEST_TMP/want" "$TEST_TMP/have"
+check "the $(grep -c . "$TEST_TMP/want") names of the real one, weak and strong" $?
+nm -D --defined-only "$lib" | awk '{ at[$3] = $1 } END { for (n in at) if (("p" n) in at && at["p" n] != at[n]) exit 1 }'
+check "both names of a function are one address" $?
+readelf -d "$lib" | grep -q 'SONAME.*\[libnccl.so.2\]'
+check "its SONAME" $?
+! readelf -V "$lib" | grep -q 'Version definition'
+check "no version nodes" $?
+! readelf -d "$lib" | grep NEEDED | grep -qi cuda && ! nm -D --undefined-only "$lib" | grep -q ' cu'
+check "linked with no vendor's library" $?
+real=$TEST_CUDA_HOME/lib64/libnccl.so.2
+if [ -e "$real" ]; then
+    names "$real" >"$TEST_TMP/real"
+    diff "$TEST_TMP/real" "$TEST_TMP/have" | sed 's/^/# /'
+    cmp -s "$TEST_TMP/real" "$TEST_TMP/have"
+    check "what the real one exports" $?
+else
+    n=$((n + 1))
+    echo "ok $n - against the real one # SKIP no real libnccl.so.2 is installed"
+fi
+echo "1..$n"
