@@ -13,8 +13,7 @@ hooks_libearly_a_SOURCES = hooks/early.c hooks/loader.c src/base/elf.h src/base/
 hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
 
 shim_PROGRAMS += libmemshim.so
-libmemshim_so_SOURCES = $(BASE_SOURCES) $(GPU_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES) $(POOL_SOURCES) $(HOOKS_SOURCES) \
-	$(REPORT_SHIM_SOURCES)
+libmemshim_so_SOURCES = $(HOOKS_SOURCES) $(REPORT_EXIT_SOURCES)
 if ENTRY_X86_64
 libmemshim_so_SOURCES += hooks/entry_x86_64.S
 endif
@@ -26,7 +25,7 @@ libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
 	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
-libmemshim_so_LDADD = hooks/libearly.a $(LIBUNWIND_LIBS)
+libmemshim_so_LDADD = $(ms_floors) hooks/libearly.a $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif

@@ -4,7 +4,7 @@ CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/rep
 	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c \
 	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
-CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/cli/output.c \
+CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
 	src/cli/load.h src/cli/load.c src/cli/summary.h src/cli/summary_text.c \
 	src/cli/child.h src/cli/child.c src/cli/preload.h src/cli/preload.c src/cli/outcome.h src/cli/outcome.c \
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
@@ -13,6 +13,8 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/main.c src/cli/args.c src/c
 	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_text.c src/cli/cmd_frag.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
+# All but main, for the fuzz targets as well.
+noinst_LIBRARIES += src/cli/libmscommand.a
 # What the command needs of floor 0, compiled without the hooks' flags.
 CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def src/base/options.c \
 	src/base/options_value.h src/base/options_value.c
@@ -21,11 +23,13 @@ CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/
 	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
 	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
 	src/report/report.h $(REPORT_JSON_SOURCES)
-memshim_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
-nodist_memshim_SOURCES = src/report/report_schema.c
-memshim_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
-memshim_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
-memshim_LDADD = -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
+nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c
+src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
+src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
+ms_command_libs = src/cli/libmscommand.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+memshim_SOURCES = src/cli/main.c
+memshim_LDADD = $(ms_command_libs)
 endif
 
 # The manual pages and the completion, from cmds.def.

@@ -8,6 +8,6 @@ REPORT_WRITER_SOURCES = src/report/report.h src/report/report.c
 if HAVE_STATIC_JANSSON
 REPORT_WRITER_SOURCES += $(REPORT_JSON_SOURCES)
 endif
-REPORT_SHIM_SOURCES = $(REPORT_WRITER_SOURCES) src/report/at_exit.c
+REPORT_EXIT_SOURCES = src/report/at_exit.c
 
 dist_pkgdata_DATA += src/report/report.schema.json

@@ -8,7 +8,7 @@ tests_bench_live_SOURCES = tests/bench/live.c
 tests_bench_live_LDADD = libcuda.so.1
 
 tests_bench_record_SOURCES = tests/bench/record.c
-tests_bench_record_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_bench_record_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_bench_record_LDFLAGS = $(AM_LDFLAGS) -pthread
 
 dist_check_SCRIPTS += tests/bench/bench.py

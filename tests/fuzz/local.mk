@@ -3,23 +3,19 @@ ms_fuzz_common = tests/fuzz/fuzz.h tests/fuzz/file.c tests/fuzz/driver.c
 ms_fuzz_tests = tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
-tests_fuzz_fuzz_token_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_fuzz_fuzz_token_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options.h src/base/options.def \
 	src/base/options.c src/base/options_value.h src/base/options_value.c $(ms_fuzz_common)
 if BUILD_CLI
 ms_fuzz_tests += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
 check_PROGRAMS += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
-tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(CLI_READ_SOURCES) $(CLI_LEDGER_SOURCES) $(CLI_BASE_SOURCES) $(ms_fuzz_common)
-nodist_tests_fuzz_fuzz_ledger_SOURCES = src/report/report_schema.c
-tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
-tests_fuzz_fuzz_ledger_LDADD = -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
-# All of the command but its main, and names made up in place of the resolver's.
-tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/fuzz/verbs.c tests/fuzz/resolver.c \
-	$(CLI_SOURCES:src/cli/main.c=) $(CLI_READ_SOURCES:src/report/resolver.c=) $(CLI_LEDGER_SOURCES) $(CLI_BASE_SOURCES) $(ms_fuzz_common)
-tests_fuzz_fuzz_report_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
-nodist_tests_fuzz_fuzz_report_SOURCES = src/report/report_schema.c
-tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
-tests_fuzz_fuzz_report_LDADD = -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(ms_fuzz_common)
+tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_ledger_LDADD = $(ms_command_libs)
+# Names made up in place of the resolver's.
+tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/fuzz/verbs.c tests/fuzz/resolver.c $(ms_fuzz_common)
+tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_report_LDADD = $(ms_command_libs)
 endif
 TESTS += $(ms_fuzz_tests)
 EXTRA_DIST += tests/fuzz/options.dict tests/fuzz/found

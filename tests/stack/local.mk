@@ -5,7 +5,7 @@ check_LIBRARIES += tests/stack/libframes.a
 tests_stack_libframes_a_SOURCES = tests/stack/frames.c tests/stack/snap.h
 tests_stack_libframes_a_CFLAGS = -std=gnu11 $(MS_WARNINGS) $(MS_SANITIZE) -O2 -fomit-frame-pointer -Wno-vla
 
-ms_stack_libs = tests/stack/libframes.a tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+ms_stack_libs = tests/stack/libframes.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 ms_stack_tests = tests/stack/test_walk tests/stack/test_signals tests/stack/test_reload tests/stack/test_garbage \
 	tests/stack/test_harm tests/stack/test_recall tests/stack/test_sample
 check_PROGRAMS += $(ms_stack_tests) tests/stack/show
@@ -57,7 +57,7 @@ tests_stack_joiner_so_LDFLAGS = -shared
 # Measures and prints; nobody runs it by itself.
 check_PROGRAMS += tests/bench/stack
 tests_bench_stack_SOURCES = tests/bench/stack.c tests/bench/chain.h
-tests_bench_stack_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_bench_stack_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 
 # Through the whole library.
 check_PROGRAMS += tests/stack/many_blocks

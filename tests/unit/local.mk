@@ -1,12 +1,5 @@
 # tests/unit: floors 0 to 2, and writing the report; see docs/testing.md
-#
-# The floors below the hooks, as they are compiled into the shim.
-check_LIBRARIES = tests/unit/libmsfloor.a tests/unit/libmsreport.a
-tests_unit_libmsfloor_a_SOURCES = $(BASE_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES)
-tests_unit_libmsfloor_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
-tests_unit_libmsfloor_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
-tests_unit_libmsreport_a_SOURCES = $(REPORT_WRITER_SOURCES)
-tests_unit_libmsreport_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
+check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_exports tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_log \
 	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
@@ -14,38 +7,38 @@ check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
 tests_unit_test_arena_SOURCES = tests/unit/test_arena.c tests/tap.h
-tests_unit_test_arena_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_arena_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_exports_SOURCES = tests/unit/test_exports.c tests/tap.h
-tests_unit_test_exports_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_exports_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_pools_SOURCES = tests/unit/test_pools.c tests/tap.h
-tests_unit_test_pools_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_pools_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/tap.h
-tests_unit_test_lanes_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_lanes_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/tap.h
-tests_unit_test_ledger_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_ledger_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lock_SOURCES = tests/unit/test_lock.c tests/tap.h
-tests_unit_test_lock_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_lock_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_log_SOURCES = tests/unit/test_log.c tests/tap.h
-tests_unit_test_log_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_log_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/tap.h
-tests_unit_test_options_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_options_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_stack_SOURCES = tests/unit/test_stack.c tests/tap.h
-tests_unit_test_stack_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_stack_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store_load.c tests/tap.h
-tests_unit_test_store_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_store_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c tests/tap.h
-tests_unit_test_trace_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_trace_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/tap.h
-tests_unit_test_timeline_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_timeline_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The frame pointer walk needs frames as they are written: no tail calls, no inlining.
 tests_unit_test_walk_SOURCES = tests/unit/test_walk.c tests/tap.h
 tests_unit_test_walk_CFLAGS = $(AM_CFLAGS) -fno-optimize-sibling-calls
-tests_unit_test_walk_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_walk_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 
 # Two libraries of the same shape, to be loaded in each other's place; their constructor calls back into the test.
 tests_unit_test_objects_SOURCES = tests/unit/test_objects.c tests/tap.h
-tests_unit_test_objects_LDADD = tests/unit/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_objects_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_objects_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 check_PROGRAMS += tests/unit/plugin_a.so tests/unit/plugin_b.so
 tests_unit_plugin_a_so_SOURCES = tests/unit/plugin.c
@@ -59,7 +52,7 @@ if HAVE_STATIC_JANSSON
 # Writes a report of a known history, which the script holds against the schema and the history.
 check_PROGRAMS += tests/unit/report_sample
 tests_unit_report_sample_SOURCES = tests/unit/report_sample.c
-tests_unit_report_sample_LDADD = tests/unit/libmsreport.a tests/unit/libmsfloor.a $(LIBUNWIND_LIBS) -l:libjansson.a
+tests_unit_report_sample_LDADD = src/libmsreport.a src/libmsfloor.a $(LIBUNWIND_LIBS) -l:libjansson.a
 TESTS += tests/unit/report.py
 endif
 EXTRA_DIST += tests/unit/report.py
