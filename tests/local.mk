@@ -24,6 +24,7 @@ include tests/pool/local.mk
 include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/sim/nccl.mk
+include tests/hip/local.mk
 include tests/hooks/local.mk
 include tests/abi/local.mk
 include tests/acl/local.mk

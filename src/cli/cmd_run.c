@@ -334,7 +334,7 @@ int ms_cmd_run(int argc, char **argv)
         status = clear_way("report", patterns.report, options.force);
     if (!status)
         status = clear_way("trace", patterns.trace, options.force);
-    if (!status && ms_preload_set(options.sim) < 0)
+    if (!status && ms_preload_set(options.sim, path) < 0)
         status = MS_EXIT_FAILED;
     if (!status)
         status = follow(&options, path, argv + first, patterns.report);

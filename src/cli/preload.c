@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/closure.h"
 
 extern char **environ;
 
@@ -130,16 +131,36 @@ static void append_inherited(struct list *list, bool sanitizers)
     free(copy);
 }
 
-static void append_simulator(struct list *list, const char *directory)
+static bool is_named(const struct ms_closure *closure, const char *library)
 {
+    size_t i;
+
+    for (i = 1; i < closure->count; i++)
+        if (!strcmp(closure->rows[i].name, library))
+            return true;
+    return false;
+}
+
+/* The versions of HIP's runtime have one set of symbols and nodes: a program would get the first that is preloaded, whichever
+ * it was linked with. What opens one of them later finds it along the search path. */
+static bool fits(const struct ms_closure *closure, const char *library)
+{
+    return strncmp(library, "libamdhip64.", strlen("libamdhip64.")) != 0 || is_named(closure, library);
+}
+
+static void append_simulator(struct list *list, const char *directory, const char *program)
+{
+    struct ms_closure closure;
     char path[PATH_MAX + 32];
     size_t i;
 
+    ms_closure_read(program, &closure);
     for (i = 0; i < MS_ARRAY_LEN(sim_libraries); i++) {
         snprintf(path, sizeof(path), "%s/%s", directory, sim_libraries[i]);
-        if (access(path, R_OK) == 0)
+        if (access(path, R_OK) == 0 && fits(&closure, sim_libraries[i]))
             append(list, directory, sim_libraries[i]);
     }
+    ms_closure_free(&closure);
 }
 
 static int set_library_path(const char *directory)
@@ -156,7 +177,7 @@ static int set_library_path(const char *directory)
     return 0;
 }
 
-int ms_preload_set(bool sim)
+int ms_preload_set(bool sim, const char *path)
 {
     const char *library = ms_preload_library();
     const char *directory = sim ? ms_preload_sim_dir() : NULL;
@@ -180,7 +201,7 @@ int ms_preload_set(bool sim)
     append_inherited(&list, true);
     append(&list, "", library);
     if (sim)
-        append_simulator(&list, directory);
+        append_simulator(&list, directory, path);
     append_inherited(&list, false);
     if (list.failed || setenv("LD_PRELOAD", list.text, 1) < 0 || (sim && set_library_path(directory) < 0)) {
         ms_cli_error("out of memory");

@@ -1,0 +1,22 @@
+# tests/hip: HIP, on its simulated runtimes and on whatever of the real one is there; see docs/testing.md
+hip_test_ldflags = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
+
+# Built once for each version of the library.
+check_PROGRAMS += tests/hip/conform_5 tests/hip/conform_6 tests/hip/conform_7
+TESTS += tests/hip/conform_5 tests/hip/conform_6 tests/hip/conform_7
+tests_hip_conform_5_SOURCES = tests/hip/conform.c tests/tap.h
+tests_hip_conform_5_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=5
+tests_hip_conform_5_LDFLAGS = $(hip_test_ldflags)
+tests_hip_conform_5_LDADD = libamdhip64.so.5
+tests_hip_conform_6_SOURCES = tests/hip/conform.c tests/tap.h
+tests_hip_conform_6_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=6
+tests_hip_conform_6_LDFLAGS = $(hip_test_ldflags)
+tests_hip_conform_6_LDADD = libamdhip64.so.6
+tests_hip_conform_7_SOURCES = tests/hip/conform.c tests/tap.h
+tests_hip_conform_7_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_hip_conform_7_LDFLAGS = $(hip_test_ldflags)
+tests_hip_conform_7_LDADD = libamdhip64.so.7
+
+dist_check_SCRIPTS += tests/hip/versions.sh
+TESTS += tests/hip/versions.sh
+EXTRA_DIST += tests/hip/real.sh
