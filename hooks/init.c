@@ -27,6 +27,7 @@
 #include "hooks/entry.h"
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
+#include "hooks/submit.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
@@ -204,6 +205,8 @@ static void note_blind(const char *what, const char *which)
     snprintf(line, sizeof(line), "%s: %s", what, which ? which : "the program itself");
     ms_ledger_blind_spot(line);
     atomic_store_explicit(&out_of_sight, true, memory_order_relaxed);
+    if (atomic_load_explicit(&ms_submit_on, memory_order_relaxed))
+        ms_submit_give_up("%s is out of sight", which ? which : "the program itself");
 }
 
 bool ms_init_saw_gpu(void)
@@ -219,6 +222,7 @@ int ms_enter_dlopen(const char *file, int flags)
         ms_resolve_loader();
     ms_objects_changed();
     ms_ipc_loading();
+    ms_submit_loading();
     if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
         if (ms_option_int(MS_OPT_DEEPBIND) == MS_DEEPBIND_CLEAR)
             flags &= ~RTLD_DEEPBIND;

@@ -4,6 +4,7 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
 	hooks/cuda_runtime.c hooks/nccl.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/slots.c hooks/resolve.c \
 	hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_async.c hooks/serve_oom.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
+HOOKS_SOURCES += hooks/submit.def hooks/submit.h hooks/submit_rows.c hooks/submit.c hooks/submit_link.c
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
 
@@ -30,9 +31,18 @@ if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif
 
+# A function of the driver's of which submit.def says nothing stops the build.
+EXTRA_DIST += scripts/check-submit
+if HAVE_CUDA_TOOLKIT
+noinst_DATA += hooks/submit.stamp
+CLEANFILES += hooks/submit.stamp
+hooks/submit.stamp: hooks/submit.def scripts/check-submit $(CUDA_HOME)/include/cuda.h
+	$(AM_V_GEN)top_srcdir=$(abs_top_srcdir) CC='$(CC)' $(srcdir)/scripts/check-submit $(CUDA_HOME)/include/cuda.h && : > $@
+endif
+
 # Prints the rows, for docs/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows
-hooks_list_rows_SOURCES = hooks/list_rows.c $(ROWS)
+hooks_list_rows_SOURCES = hooks/list_rows.c hooks/submit.def $(ROWS)
 TESTS += hooks/docs_hooks.sh
 dist_check_SCRIPTS += hooks/docs_hooks.sh
 EXTRA_DIST += scripts/gen-docs docs/hooks.md

@@ -34,6 +34,8 @@ extern struct ms_lock ms_resolve_lock;
 void ms_libraries_refresh_locked(void);
 /** The library of this interface whose segments hold `address`, or NULL. */
 const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api);
+/** The address of a function that this library defines, whatever it is; 0 if it does not. */
+uintptr_t ms_library_symbol_locked(const struct ms_library *library, const char *symbol);
 /** In the constructor: what is loaded now was there at the program's start. */
 void ms_libraries_note_startup(void);
 /** How many libraries of this interface are loaded. */
@@ -73,6 +75,8 @@ const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot);
 
 /** What dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than RTLD_NEXT. */
 void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row);
+/** The same for a function that submits work (submit.h), where those have wrappers. */
+void *ms_resolve_submit_symbol(void *handle, const char *name, const char *version, unsigned row);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */

@@ -11,6 +11,7 @@
 #include "hooks/answer.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
+#include "hooks/submit.h"
 #include "pool/pool.h"
 
 static _Atomic uint64_t dropped_frees;
@@ -127,6 +128,8 @@ static bool ask_pool(const struct request *request, struct ms_call *outer, uint6
     struct ms_pool_block given;
 
     ms_ipc_before_alloc();
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)))
+        ms_submit_refresh();
     switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
     case MS_POOL_SERVED:
         record(request, outer, &given);
@@ -244,6 +247,8 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     if (!address || !is_ours_to_serve())
         return address && ms_thread.depth > 0 && drop(address, status_p);
     enter(&section, outer);
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)))
+        ms_submit_refresh();
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block);

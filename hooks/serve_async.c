@@ -9,6 +9,7 @@
 
 #include "gpu/gpu.h"
 #include "base/lock.h"
+#include "pool/pool.h"
 
 #define LEGACY_STREAM     1u
 #define PER_THREAD_STREAM 2u
@@ -84,6 +85,7 @@ static bool join(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
         gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS) {
         ours = joiner_of(gpu, context);
         joined = ours && gpu->stream_wait_event(ours, event, 0) == CUDA_SUCCESS;
+        ms_pool_ordered_unseen(context);
         gpu->ctx_pop(&before);
     }
     gpu->event_destroy(event);

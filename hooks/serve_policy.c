@@ -13,6 +13,7 @@
 #include "base/objects.h"
 #include "base/options.h"
 #include "hooks/answer.h"
+#include "hooks/submit.h"
 #include "hooks/watch.h"
 #include "pool/pool.h"
 
@@ -132,7 +133,7 @@ const char *ms_serve_tool(void)
 
 static void read_policy(void)
 {
-    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_FENCE,
+    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_ORDERED,
                                     [MS_FREE_STRICT] = MS_POOL_STRICT, [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
     static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
@@ -143,8 +144,6 @@ static void read_policy(void)
     policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
     policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
     policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
-    if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
-        ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is not there yet; going on with fence");
     if (ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM)
         ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_BACKING=vmm is not there yet; going on with malloc");
 }
@@ -152,6 +151,7 @@ static void read_policy(void)
 void ms_serve_export_whole(void)
 {
     __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
+    ms_submit_give_up("%s is loaded, or MEMSHIM_IPC says so: a network card may be given addresses", "MPI, UCX or NVSHMEM");
 }
 
 void ms_serve_start(bool again)
@@ -169,6 +169,7 @@ void ms_serve_start(bool again)
     } else {
         read_policy();
         ms_pool_init(&policy, &observer);
+        ms_submit_start();
     }
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
 }
@@ -202,6 +203,19 @@ static void tell_piece(void *arg, const struct ms_pool_piece *piece)
     ms_ledger_map_piece(&segment, &record);
 }
 
+static void tell_ordered(void)
+{
+    struct ms_pool_ordered_figures f;
+
+    if (!ms_pool_ordered())
+        return;
+    ms_pool_ordered_figures(&f);
+    ms_diagnostic(MS_LOG_INFO, "pool",
+                  "MEMSHIM_FREE=ordered: %llu blocks free at once, %llu events, %llu waits on the device, %llu by the host",
+                  (unsigned long long)f.at_once, (unsigned long long)f.marks, (unsigned long long)f.waits,
+                  (unsigned long long)f.host_waits);
+}
+
 void ms_serve_finish(void)
 {
     struct ms_pool_figures figures;
@@ -220,6 +234,7 @@ void ms_serve_finish(void)
             tell_figures(device, &figures);
     }
     ms_pool_walk(tell_piece, NULL);
+    tell_ordered();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
                       (unsigned long long)ms_serve_dropped_frees());

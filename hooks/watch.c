@@ -7,6 +7,7 @@
 #include "gpu/gpu.h"
 #include "hooks/init.h"
 #include "hooks/serve.h"
+#include "hooks/submit.h"
 #include "pool/pool.h"
 
 #define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
@@ -52,6 +53,22 @@ static bool holds_lock(const struct ms_watch *watch)
     return watch->class == MS_CLASS_CAPTURE || watch->class == MS_CLASS_STREAM_END;
 }
 
+/* MEMSHIM_FREE=ordered: no event may fall into a capture, nor be asked of a stream that is gone. */
+static void ordered_enters(const struct ms_watch *watch)
+{
+    if (watch->class == MS_CLASS_CAPTURE)
+        ms_pool_ordered_shut(watch->context, 1);
+    else
+        ms_pool_ordered_stream_dies(watch->context, watch->args->stream);
+}
+
+/* Such a graph is launched by kernels, in streams that nobody names. */
+static void launches_itself(uint64_t flags)
+{
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+        ms_submit_give_up("a graph may be launched by %s", "the device");
+}
+
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args)
 {
     watch->on = may_watch();
@@ -77,10 +94,15 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         watch->context = context_of_stream(gpu, args->stream);
         if (watch->context)
             ms_pool_capture_enter(watch->context);
+        if (MS_UNLIKELY(ms_pool_ordered()))
+            ordered_enters(watch);
         watch->was_capturing = is_capturing(gpu, args->stream);
         break;
     case MS_CLASS_STREAM_WAIT:
         watch->context = context_of_stream(gpu, args->stream);
+        watch->stream = args->key ? NULL : ms_submit_stream(gpu, args->stream);
+        if (watch->stream)
+            watch->mark = ms_pool_stream_wait_begin(watch->stream);
         break;
     case MS_CLASS_STREAM_CREATE:
     case MS_CLASS_GRAPH:
@@ -106,6 +128,7 @@ static void capture_ended(struct ms_watch *watch, int status)
     if (!watch->context)
         return;
     ms_serve_capture(watch->context, change);
+    ms_pool_ordered_shut(watch->context, watch->class == MS_CLASS_CAPTURE ? change - 1 : change);
     ms_pool_capture_leave(watch->context, change);
     if (gone)
         ms_pool_stream_dies(watch->context, watch->args->stream);
@@ -125,6 +148,8 @@ static void note(struct ms_watch *watch, int status)
         ms_serve_refresh();
         break;
     case MS_CLASS_STREAM_WAIT:
+        if (status == 0 && watch->stream)
+            ms_pool_stream_wait_end(watch->stream, watch->mark);
         ms_serve_status(watch->context, status);
         break;
     case MS_CLASS_CAPTURE:
@@ -136,6 +161,7 @@ static void note(struct ms_watch *watch, int status)
             ms_pool_stream_born(watch->context, handle_out(args), true);
         break;
     case MS_CLASS_GRAPH:
+        launches_itself(args->flags);
         if (status == 0 && watch->context && handle_out(args))
             ms_graph_made(handle_out(args), watch->context);
         break;

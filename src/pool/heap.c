@@ -40,6 +40,7 @@ static void init_locks(struct ms_heap *heap)
         heap->leases[i].lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
     atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
+    ms_ordered_init(heap);
 }
 
 /* Table locked. */
@@ -208,6 +209,7 @@ void ms_pool_context_ending(uint64_t context)
 static void bury(struct ms_heap *heap)
 {
     ms_fence_forget(heap);
+    ms_ordered_forget(heap);
     ms_figures_bury(heap);
     ms_heap_lock_all(heap);
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);

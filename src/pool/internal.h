@@ -1,7 +1,7 @@
 /* internal.h - what the files of the pool share.
  *
  * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
- * (the one that may be held across a vendor call), a lease's, the heap's, the tables'. Records (segments,
+ * (which may be held across a vendor call), its order (ordered.c; likewise), a lease's, the heap's, the tables'. Records (segments,
  * runs, slots, bags) are never given back to the system and keep their type, so that who reads one without a
  * lock reads something old at worst, and finds out by the stamp. */
 #ifndef MS_POOL_INTERNAL_H
@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "pool/ordered.h"
 #include "pool/pool.h"
 
 #define MS_KIB             ((uint64_t)1 << 10)
@@ -170,6 +171,7 @@ struct ms_heap {
     CUstream returns;                  /* see ms_segment_return_async */
 
     struct ms_fence fence;
+    struct ms_order order; /* MEMSHIM_FREE=ordered */
 
     struct ms_lock lock MS_CACHELINE;
     /* Chunks. */
@@ -378,6 +380,8 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+/** Lease locked: a block that was freed and may be handed out at once (ordered.c). */
+void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo.
  */
 void ms_lease_flush(struct ms_heap *heap);

@@ -217,6 +217,27 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
     bag->items[bag->count++] = slot;
 }
 
+void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+{
+    uint64_t bytes = slot->run->slot_bytes;
+    if (MS_UNLIKELY(slot->run->segment->release)) {
+        put_apart(heap, slot);
+        return;
+    }
+    struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    if (!m->ready)
+        m->ready = ms_table_bag();
+    ms_slot_set(slot, MS_SLOT_READY);
+    if (m->ready && m->ready->count < limit_of(bytes)) {
+        lease->filled = true;
+        m->ready->items[m->ready->count++] = slot;
+        return;
+    }
+    ms_lock(&heap->lock);
+    ms_release_slot(heap, slot);
+    ms_unlock(&heap->lock);
+}
+
 void ms_lease_flush(struct ms_heap *heap)
 {
     for (uint32_t i = 0; i < MS_LEASES; i++) {

@@ -133,7 +133,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 }
 
 /* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. */
-static bool retire(const struct ms_pool_block *block)
+static bool retire(const struct ms_pool_block *block, bool at_once)
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
@@ -145,6 +145,8 @@ static bool retire(const struct ms_pool_block *block)
         ms_count(&lease->frees, 1);
         if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
             ms_slot_set(slot, MS_SLOT_PINNED);
+        else if (at_once)
+            ms_lease_put_ready(heap, lease, slot);
         else
             ms_lease_put(heap, lease, slot);
     }
@@ -180,7 +182,7 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
         /* The fill is still to come: the block is nobody's before a fence has seen it, and the vendor
          * answers. */
         ms_slot_set((struct ms_slot *)(uintptr_t)block_p->own_item, MS_SLOT_DYING);
-        retire(block_p);
+        retire(block_p, false);
         verdict = MS_POOL_PASSED;
     }
     return verdict;
@@ -314,7 +316,8 @@ int ms_pool_free_end(const struct ms_pool_block *block)
     bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
     if (MS_UNLIKELY(ms_policy->poison_free && serving))
         ms_poison_free(heap, block->address, block->granted);
-    if (MS_UNLIKELY(!retire(block)))
+    bool at_once = MS_UNLIKELY(ms_policy->free_rule == MS_POOL_ORDERED) && ms_ordered_frees_at_once(heap);
+    if (MS_UNLIKELY(!retire(block, at_once)) || at_once)
         return status;
     if (MS_UNLIKELY(block->granted > MS_MIB && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
         ms_fence_weigh(heap, block->granted);

@@ -237,7 +237,7 @@ static bool free_in_stream(struct ms_heap *heap, uint64_t address)
     CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
-        done = free_async(heap, address, event);
+        done = ms_ordered_guard(heap, heap->returns) && free_async(heap, address, event);
         ms_lock(&heap->fence.lock);
         ms_fence_drop_event(heap, event);
         ms_unlock(&heap->fence.lock);

@@ -81,10 +81,10 @@ def judge(fail, code, seen, outcome, plain):
     return ["%s: %s" % (fail, line) for line in found + untrue(lines, report)]
 
 
-def attempts(function, code, seen, plain, executor):
+def attempts(function, code, seen, plain, executor, more=None, most=MOST):
     """(what is wrong, whether a refusal was noticed) over every n."""
-    fails = [form % (function, n, code) for n in range(1, MOST + 1) for form in ("%s@%d=%d", "%s@%d+=%d") if form.count("+") == 0 or n in (1, 2, 5)]
-    jobs = [(fail, executor.submit(run, fail, "%s.%d.%d" % (function, code, i), {})) for i, fail in enumerate(fails)]
+    fails = [form % (function, n, code) for n in range(1, most + 1) for form in ("%s@%d=%d", "%s@%d+=%d") if form.count("+") == 0 or n in (1, 2, 5)]
+    jobs = [(fail, executor.submit(run, fail, "%s.%d.%d" % (function, code, i), more or {})) for i, fail in enumerate(fails)]
     problems, noticed = [], False
     for fail, job in jobs:
         outcome = job.result()
@@ -93,12 +93,22 @@ def attempts(function, code, seen, plain, executor):
     return problems, noticed
 
 
-plan(2 + len(SEEN) + len(UNSEEN))
+# What memshim asks of the driver to order work of several streams.
+ORDERED = (("cuEventCreate", 2), ("cuEventRecord", 999), ("cuStreamWaitEvent", 999), ("cuStreamGetId", 999), ("cuStreamGetCtx", 999),
+           ("cuStreamIsCapturing", 999), ("cuCtxRecordEvent", 999))
+FREE = {"MEMSHIM_FREE": "ordered"}
+
+plan(3 + len(SEEN) + len(UNSEEN) + len(ORDERED))
 native = run("", None, {})
 fact(native[0] == 0 and native[1][-2] == "wrong 0", "natively nothing is wrong", native[1])
 status, plain, report = run("", "plain", {})
 fact(plain == native[1] and not untrue(plain, report), "nothing is refused", plain[-8:] + untrue(plain, report))
+status, lines, report = run("", "ordered", FREE)
+fact(lines == plain and not untrue(lines, report), "nothing is refused under ordered", lines[-8:] + untrue(lines, report))
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    for function, code in ORDERED:
+        problems, _ = attempts(function, code, False, plain, pool, FREE, MOST // 2)
+        fact(not problems, "%s refuses with %d under ordered, and nobody notices" % (function, code), problems)
     for function, code in SEEN:
         problems, noticed = attempts(function, code, True, plain, pool)
         if not noticed and function in ("cuMemAlloc_v2", "cuMemGetInfo_v2"):

@@ -2,7 +2,7 @@
  * hazards.c - the workers.
  *
  * usage: hazards OPERATIONS [WORKERS [SEED [DEVICES]]]. HAZARDS in the environment is a list of words: cross,
- * ends, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
+ * ends, solo, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
  */
 #include "hazards.h"
 
@@ -154,7 +154,7 @@ static void step(struct worker *worker)
 
     if (what < 4)
         synchronize(worker, (int)pick(worker, (uint32_t)settings.devices));
-    else if (what < 5)
+    else if (what < 5 && !settings.solo)
         replace_stream(worker, (int)pick(worker, (uint32_t)settings.devices));
     else if (what < 7 && settings.ends)
         context_comes_and_goes(worker);
@@ -256,6 +256,7 @@ int main(int argc, char **argv)
         settings.devices = atoi(argv[4]);
     settings.cross = strstr(words, "cross") != NULL;
     settings.ends = strstr(words, "ends") != NULL;
+    settings.solo = strstr(words, "solo") != NULL;
     settings.stop = strstr(words, "stop") != NULL;
     if (settings.workers < 1 || settings.workers > MAX_WORKERS || settings.devices < 1 ||
         settings.devices >= MAX_DEVICES)

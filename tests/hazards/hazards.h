@@ -34,6 +34,7 @@ struct settings {
     int workers, devices;
     bool cross; /* frees while another device is current do not wait first: more than the vendor promises */
     bool ends;  /* contexts and devices end while others go on */
+    bool solo;  /* one stream has all the work for a while, whoever gives it; then another joins and takes over */
     bool stop;  /* at the first thing that is wrong */
 };
 extern struct settings settings;

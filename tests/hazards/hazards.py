@@ -57,16 +57,27 @@ def reports_add_up():
     return report, wrong
 
 
-def caught(name, shim):
+def caught(name, shim, words="stop"):
     """The same program must find something wrong."""
-    status, lines, operations = run(2000000, 1, words="stop", shim=shim)
+    status, lines, operations = run(2000000, 1, words=words, shim=shim)
     fact(status == 1 and any("# a " in line for line in lines), "%s: caught after %d operations, %s" % (name, operations, lines[-1]),
          ["exit status %d" % status] + lines)
     for line in lines[:2]:
         print("# %s" % line)
 
 
-plan(9)
+def reused_at_once(least):
+    """The last report says how many blocks were free at once, and that work was ordered by events and waits on the device."""
+    with open(os.path.join(TMP, "report.json"), encoding="utf-8") as file:
+        report = json.load(file)
+    lines = [line for line in report["diagnostics"] if "MEMSHIM_FREE=ordered" in line]
+    told = re.search(r"(\d+) blocks free at once, (\d+) events, (\d+) waits on the device, (\d+) by the host", " ".join(lines))
+    blocks, events, waits, by_host = map(int, told.groups()) if told else (0, 0, 0, 0)
+    fact(len(lines) == 1 and blocks > least and events > 0 and waits > 0 and by_host == 0,
+         "%d blocks were free at once, with %d events and %d waits on the device" % (blocks, events, waits), lines)
+
+
+plan(15)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -76,6 +87,16 @@ clean("two devices, contexts and resets", COUNT, 2, "cross ends", shim={}, sim={
 clean("nothing is kept", COUNT // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
 clean("little memory", COUNT // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
 clean("frees that wait", 12000, 2, "ends", shim={"MEMSHIM_FREE": "strict"})
+ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
+clean("ordered, one stream after another", COUNT, 1, "solo", shim=ORDERED, workers="1")
+reused_at_once(COUNT // 20)
+clean("ordered, one stream after another, from several threads", COUNT, 1, "solo", shim=ORDERED)
+clean("ordered, many streams", COUNT // 2, 1, shim=ORDERED)
+clean("ordered, two devices, contexts and resets", COUNT // 2, 2, "cross ends", shim=ORDERED, sim={"MEMSIM_SEED": SEED})
+if "thread" in os.environ["TEST_SANITIZE"]:
+    skip("one stream after another without the fence", "the races that this makes are not looked for")
+else:
+    caught("one stream after another without the fence", {"MEMSHIM_FREE": "immediate"}, "solo stop")
 if "thread" in os.environ["TEST_SANITIZE"]:
     skip("without the fence", "the races that this makes are not looked for")
 else:

@@ -3,6 +3,7 @@
  */
 #include "hazards.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -52,10 +53,37 @@ void use_device(struct worker *worker, int device)
         worker->device = device;
 }
 
+/* Streams that all workers share: they have one at a time, whoever gives the work, and seldom another beside it. */
+static atomic_uint_least64_t turns;
+static cudaStream_t shared[MAX_DEVICES][STREAMS];
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+
+static enum stream_kind solo_stream(struct worker *worker)
+{
+    uint64_t turn = atomic_fetch_add(&turns, 1);
+
+    return (enum stream_kind)((turn / 400 + (pick(worker, 150) == 0)) % PER_THREAD);
+}
+
+static cudaStream_t shared_stream(int device, enum stream_kind kind)
+{
+    cudaStream_t *stream = &shared[device][kind];
+
+    pthread_mutex_lock(&sharing);
+    if (kind != LEGACY && !*stream)
+        worked(cudaStreamCreateWithFlags(stream, kind == BLOCKING ? 0 : cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags");
+    pthread_mutex_unlock(&sharing);
+    return *stream;
+}
+
 /** A stream for what comes next. For a while workers keep to some kinds, so that no other kind's work hides
  * what these do. */
 enum stream_kind pick_stream(struct worker *worker)
 {
+    if (settings.solo)
+        return solo_stream(worker);
+
     static const uint8_t phases[][2] = {{LEGACY, STREAMS}, {NONBLOCKING, 2}, {PER_THREAD, 1},
                                         {BLOCKING, 1},     {NONBLOCKING, 3}, {LEGACY, 2}};
     const uint8_t *phase = phases[worker->operations / PHASE % (sizeof phases / sizeof phases[0])];
@@ -71,6 +99,8 @@ cudaStream_t stream_of(struct worker *worker, int device, enum stream_kind kind)
     use_device(worker, device);
     if (kind == PER_THREAD)
         return cudaStreamPerThread;
+    if (settings.solo)
+        return shared_stream(device, kind);
     if (kind != LEGACY && !*stream)
         worked(cudaStreamCreateWithFlags(stream, kind == BLOCKING ? 0 : cudaStreamNonBlocking),
                "cudaStreamCreateWithFlags");

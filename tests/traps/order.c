@@ -4,6 +4,8 @@
  */
 #include "traps.h"
 
+#include <pthread.h>
+
 /* Work is queued behind a gate that opens by itself: natively a free waits for it. */
 #define GATE_MS   60
 #define LONGER_MS 700
@@ -322,6 +324,80 @@ static void sync_of_one_stream(void)
     }
 }
 
+/* Who gives the other stream its work: this thread after the free, or another one meanwhile. */
+struct partner {
+    struct gate gate;
+    cudaStream_t stream;
+    int status;
+};
+
+static void open_partners_gate(void *argument)
+{
+    struct partner *partner = argument;
+
+    gate_open(&partner->gate);
+}
+
+static void *give_work_soon(void *argument)
+{
+    struct partner *partner = argument;
+
+    pause_ms(GATE_MS);
+    partner->status = cudaLaunchHostFunc(partner->stream, open_partners_gate, partner);
+    return NULL;
+}
+
+/* One stream has the work, and memory of its went round: what is freed and asked for again is known to be its own. */
+static cudaStream_t settle(void **p)
+{
+    cudaStream_t stream = make_stream(NONBLOCKING);
+
+    *p = take(trap_sizes[1]);
+    say("device %d", cudaDeviceSynchronize());
+    fill(*p, trap_sizes[1], 0x11, stream);
+    return stream;
+}
+
+static void tell_who_opened(struct partner *partner, cudaStream_t stream)
+{
+    say("stream %d", cudaStreamSynchronize(stream));
+    say("the gate opened by itself: %d", now_ms() - partner->gate.closed_at >= partner->gate.ms);
+    say("device %d", cudaDeviceSynchronize());
+}
+
+/* What comes after the free may wait for another stream: nobody who joins waits for that. */
+static void go_on_across(void)
+{
+    struct partner partner = {.stream = make_stream(NONBLOCKING)};
+    void *p, *q;
+    cudaStream_t stream = settle(&p);
+
+    say("free %d", cudaFree(p));
+    q = take(trap_sizes[1]);
+    gate_close(&partner.gate, 4 * LONGER_MS, stream);
+    fill(q, trap_sizes[1], 0x22, stream);
+    fill(q, trap_sizes[1], 0x33, partner.stream);
+    say("other stream %d", cudaLaunchHostFunc(partner.stream, open_partners_gate, &partner));
+    tell_who_opened(&partner, stream);
+    say("free %d", cudaFree(q));
+}
+
+/* What came before it waits for a stream that another thread gives work to, while the free waits. */
+static void wait_across(void)
+{
+    struct partner partner = {.stream = make_stream(NONBLOCKING)};
+    pthread_t thread;
+    void *p;
+    cudaStream_t stream = settle(&p);
+
+    gate_close(&partner.gate, 4 * LONGER_MS, stream);
+    pthread_create(&thread, NULL, give_work_soon, &partner);
+    say("free %d", cudaFree(p));
+    pthread_join(thread, NULL);
+    say("other stream %d", partner.status);
+    tell_who_opened(&partner, stream);
+}
+
 const struct trap traps_order[] = {
     {"free-waits", free_waits, NULL},
     {"reuse-after-legacy-stream", reuse_legacy, "MEMSIM_MEMORY=144M"},
@@ -336,5 +412,7 @@ const struct trap traps_order[] = {
     {"free-from-other-thread", free_from_thread, "MEMSIM_MEMORY=144M"},
     {"free-from-other-device", free_from_device, "MEMSIM_DEVICES=2 MEMSIM_MEMORY=144M"},
     {"free-from-other-context", free_from_context, NULL},
+    {"streams-go-on-across-a-free", go_on_across, NULL},
+    {"streams-wait-across-a-free", wait_across, NULL},
     {NULL, NULL, NULL},
 };

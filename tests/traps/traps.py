@@ -3,7 +3,8 @@
 
 The table in docs/differences.md names each trap that may print something else, and the variables that take the difference
 back: such a trap must differ, and must not under those variables and MEMSHIM_FREE=strict. Every other trap must print the
-same under the defaults and under MEMSHIM_FREE=strict. TEST_TRAPS=PATTERN runs the traps whose name matches.
+same under the defaults and under MEMSHIM_FREE=strict. Under MEMSHIM_FREE=ordered a trap prints what it does natively or under the
+defaults (or differs where it may), but for those of the second table, which must differ under that policy alone. TEST_TRAPS=PATTERN runs the traps whose name matches.
 """
 import concurrent.futures
 import os
@@ -21,6 +22,8 @@ os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks
 PROGRAM = os.path.join(BUILD, "tests", "traps", "traps")
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \|[^|]*\|[^|]*\| (.*) \|$")
 
+ORDERED = re.compile(r"^\| `([a-z0-9-]+)` \|[^|]*\|[^|]*\|$")
+
 
 def environment(words):
     return dict(word.split("=", 1) for word in words)
@@ -37,6 +40,12 @@ def listed():
     return found
 
 
+def listed_for_ordered():
+    """What it says of MEMSHIM_FREE=ordered alone: a table of three columns."""
+    with open(os.path.join(TOP, "docs", "differences.md"), encoding="utf-8") as file:
+        return {row.group(1) for row in map(ORDERED.match, file) if row}
+
+
 def run(trap, words, **more):
     """What a trap prints, line by line; with a variable of memshim's, under memshim."""
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **environment(words))
@@ -50,9 +59,10 @@ def run(trap, words, **more):
 
 
 def runs(trap, words, taken_back):
-    """What it prints natively, under the defaults, and under strict and what takes a difference back."""
+    """What it prints natively, under the defaults, under strict and what takes a difference back, and under ordered."""
     strict = dict({"MEMSHIM_FREE": "strict"}, **taken_back)
-    return run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict))
+    return run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict)), \
+        run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_FREE="ordered")
 
 
 def differences(one, other):
@@ -61,12 +71,18 @@ def differences(one, other):
     return ["natively: %s; under memshim: %s" % (a, b) for a, b in zip(one, other) if a != b]
 
 
-def look(trap, permitted, native, default, strict):
+def look(trap, permitted, native, default, strict, ordered):
     if any(line.startswith("skip: ") for line in native):
         reason = next(line for line in native if line.startswith("skip: "))[6:]
         skip(trap, reason)
         skip("%s under strict" % trap, reason)
+        skip("%s under ordered" % trap, reason)
         return
+    if trap in ordered_alone:
+        fact(ordered != native, "%s under ordered: differs, as docs/differences.md says" % trap, ["it does not differ"])
+    else: # what is permitted to differ need not differ in the same way: the same memory comes again sooner
+        fact(ordered in (native, default) or (trap in permitted and len(ordered) == len(default)), "%s under ordered" % trap,
+             differences(default, ordered))
     if trap in permitted:
         fact(native != default, "%s: differs, as docs/differences.md says" % trap, ["it does not differ"])
         names = " ".join("%s=%s" % pair for pair in permitted[trap].items()) or "MEMSHIM_FREE=strict"
@@ -87,11 +103,12 @@ traps = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(o
 unfit = [name for word, names in UNFIT.items() if word in os.environ["TEST_SANITIZE"] for name in names]
 chosen = [t for t in traps if re.search(os.environ.get("TEST_TRAPS", ""), t[0]) and t[0] not in unfit]
 permitted = listed()
-plan(2 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
+ordered_alone = listed_for_ordered()
+plan(3 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
 names = [t[0] for t in traps]
 fact(len(set(names)) == len(names) > 40, "%d traps have names of their own" % len(names))
-fact(set(permitted) <= set(names) and permitted, "every difference that is listed has a trap",
-     ["no trap %s" % name for name in sorted(set(permitted) - set(names))])
+fact(set(permitted) | ordered_alone <= set(names) and permitted and ordered_alone, "every difference that is listed has a trap",
+     ["no trap %s" % name for name in sorted((set(permitted) | ordered_alone) - set(names))])
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     jobs = [pool.submit(runs, name, words, permitted.get(name, {})) for name, *words in chosen]
     poisoned = [(name, pool.submit(run, name, words), pool.submit(run, name, words, MEMSHIM_MODE="pool", MEMSHIM_POISON="both"))
