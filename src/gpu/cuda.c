@@ -41,6 +41,17 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "cuIpcCloseMemHandle");
 }
 
+static void bind_streams(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->stream_get_id = (__typeof__(gpu->stream_get_id))find(arg, "cuStreamGetId");
+    gpu->mem_alloc_from_pool_async = (__typeof__(gpu->mem_alloc_from_pool_async))find(arg, "cuMemAllocFromPoolAsync");
+    gpu->mem_pool_get_attribute = (__typeof__(gpu->mem_pool_get_attribute))find(arg, "cuMemPoolGetAttribute");
+    gpu->mem_pool_trim_to = (__typeof__(gpu->mem_pool_trim_to))find(arg, "cuMemPoolTrimTo");
+    gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "cuDeviceGetMemPool");
+    gpu->device_get_default_mem_pool =
+        (__typeof__(gpu->device_get_default_mem_pool))find(arg, "cuDeviceGetDefaultMemPool");
+}
+
 static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
@@ -54,6 +65,7 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "cuPointerGetAttribute");
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
     bind_memory(gpu, find, arg);
+    bind_streams(gpu, find, arg);
 }
 
 static unsigned slot_of(uint64_t context)

@@ -73,6 +73,13 @@ struct ms_gpu {
     CUresult (*ctx_synchronize)(void);
     CUresult (*exchange_capture_mode)(CUstreamCaptureMode *);
     CUresult (*ipc_close)(CUdeviceptr);
+    /* Memory in the order of streams. */
+    CUresult (*stream_get_id)(CUstream, unsigned long long *);
+    CUresult (*mem_alloc_from_pool_async)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+    CUresult (*mem_pool_get_attribute)(CUmemoryPool, CUmemPool_attribute, void *);
+    CUresult (*mem_pool_trim_to)(CUmemoryPool, size_t);
+    CUresult (*device_get_mem_pool)(CUmemoryPool *, CUdevice);
+    CUresult (*device_get_default_mem_pool)(CUmemoryPool *, CUdevice);
 };
 
 struct ms_gpu_description {

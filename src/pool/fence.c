@@ -13,7 +13,7 @@
 #include "config.h"
 
 #include "base/clock.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 /* Legacy stream: an event in it follows all work of blocking streams. */
 #define DEFAULT_STREAM ((CUstream)0x1)
@@ -187,6 +187,8 @@ bool ms_fence_quiet(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     CUstreamCaptureMode mode;
+    if (heap->flow)
+        return ms_flow_may_return(heap);
     ms_lock(&fence->lock);
     bool quiet = close_epoch(heap);
     if (quiet) {
@@ -244,7 +246,7 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)
     ms_keep_at_sync(heap);
 }
 
-static void forget_captured(struct ms_heap *heap)
+void ms_fence_forget_captured(struct ms_heap *heap)
 {
     ms_lock(&heap->lock);
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next)
@@ -253,7 +255,7 @@ static void forget_captured(struct ms_heap *heap)
 }
 
 /* What is in use now is known to the graph that comes of the capture. */
-static void mark_captured(struct ms_heap *heap)
+void ms_fence_mark_captured(struct ms_heap *heap)
 {
     ms_lock(&heap->lock);
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
@@ -268,6 +270,7 @@ static MS_TLS struct ms_heap *entered;
 
 void ms_pool_capture_enter(uint64_t context)
 {
+    ms_lock(&ms_streams_lock);
     entered = ms_heap_known(context);
     if (entered)
         ms_lock(&entered->fence.lock);
@@ -277,28 +280,35 @@ void ms_pool_capture_leave(uint64_t context, int change)
 {
     struct ms_heap *heap = entered;
     (void)context;
-    if (!heap)
-        return;
     entered = NULL;
+    ms_flow_captures(change);
+    if (!heap) {
+        ms_unlock(&ms_streams_lock);
+        return;
+    }
     struct ms_fence *fence = &heap->fence;
     int captures = atomic_load_explicit(&fence->captures, memory_order_relaxed) + change;
     atomic_store_explicit(&fence->captures, captures > 0 ? captures : 0, memory_order_relaxed);
     if (change > 0)
-        mark_captured(heap);
+        ms_fence_mark_captured(heap);
     else if (change < 0 && captures <= 0 && atomic_load_explicit(&fence->graphs, memory_order_relaxed) <= 0)
-        forget_captured(heap);
+        ms_fence_forget_captured(heap);
     ms_unlock(&fence->lock);
+    ms_unlock(&ms_streams_lock);
 }
 
 void ms_pool_graph_alive(uint64_t context, int change)
 {
     struct ms_heap *heap = ms_heap_known(context);
+    ms_lock(&ms_streams_lock);
+    ms_flow_graphs(change);
+    ms_unlock(&ms_streams_lock);
     if (!heap)
         return;
     ms_lock(&heap->fence.lock);
     int graphs = atomic_fetch_add_explicit(&heap->fence.graphs, change, memory_order_relaxed) + change;
     if (graphs <= 0 && !ms_fence_captured(heap))
-        forget_captured(heap);
+        ms_fence_forget_captured(heap);
     ms_unlock(&heap->fence.lock);
 }
 

@@ -60,7 +60,7 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
         granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
     }
     *p = (struct ms_pool_parts){.requested = requested, .rounding = granted - requested};
-    p->limbo = ms_lease_settle(heap);
+    p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
     p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes;
     uint64_t known = granted + p->limbo + p->pinned + p->cached;

@@ -76,6 +76,16 @@ struct ms_heap *ms_heap_known(uint64_t context)
     return heap;
 }
 
+static void set_sizes(struct ms_heap *heap, uint64_t total_bytes)
+{
+    heap->total_bytes = total_bytes;
+    heap->limit_bytes = ms_policy->size_of('L', total_bytes);
+    heap->keep_bytes = ms_policy->size_of('K', total_bytes);
+    heap->single_min_bytes = ms_policy->size_of('S', total_bytes);
+    if (heap->single_min_bytes < MS_PAGE_BYTES)
+        heap->single_min_bytes = MS_PAGE_BYTES;
+}
+
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device)
 {
     struct ms_gpu_description about;
@@ -87,15 +97,28 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {
         heap->gpu = gpu;
         heap->device = device;
-        heap->total_bytes = about.total_bytes;
-        heap->limit_bytes = ms_policy->size_of('L', about.total_bytes);
-        heap->keep_bytes = ms_policy->size_of('K', about.total_bytes);
-        heap->single_min_bytes = ms_policy->size_of('S', about.total_bytes);
-        if (heap->single_min_bytes < MS_PAGE_BYTES)
-            heap->single_min_bytes = MS_PAGE_BYTES;
+        set_sizes(heap, about.total_bytes);
         atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);
     }
     ms_unlock(&heap->lock);
+    return heap;
+}
+
+struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms_flow *flow)
+{
+    struct ms_gpu_description about;
+    ms_gpu_describe(gpu, device, &about);
+    ms_lock(&table_lock);
+    struct ms_heap *heap = unused_heap();
+    if (heap) {
+        heap->gpu = gpu;
+        heap->device = device;
+        heap->flow = flow;
+        set_sizes(heap, about.total_bytes);
+        atomic_store_explicit(&heap->fence.done, UINT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&heap->state, MS_HEAP_FLOW, memory_order_release);
+    }
+    ms_unlock(&table_lock);
     return heap;
 }
 

@@ -93,6 +93,7 @@ enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEG
 struct ms_segment {
     struct ms_heap *heap;
     uint64_t address, bytes;
+    uint64_t base, base_bytes; /* of a flow's: what the vendor gave, of which this is the pages */
     struct ms_run *_Atomic
         *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin */
     uint32_t unit_order;
@@ -154,7 +155,10 @@ struct ms_fence {
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
 
-enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN };
+/** FLOW: of a stream and a pool, see flow.h; its context is 0. */
+enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN, MS_HEAP_FLOW };
+
+struct ms_flow;
 
 struct ms_heap {
     _Atomic uint64_t context;
@@ -162,6 +166,8 @@ struct ms_heap {
     _Atomic uint32_t life;
     _Atomic int device;
     const struct ms_gpu *gpu;  /* of its last life, once it served */
+    struct ms_flow *flow;      /* NULL: of a context */
+    _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated;
@@ -220,6 +226,8 @@ extern struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 extern _Atomic uint32_t ms_heap_count;
 
 /* pool.c */
+/** A request of this heap, which serves or is a flow's. */
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p);
 /** One line for the report. */
 void ms_pool_note(const char *line);
 
@@ -243,6 +251,8 @@ static inline struct ms_heap *ms_heap_of(uint64_t context)
 struct ms_heap *ms_heap_known(uint64_t context);
 /** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
+/** A heap that is a flow's, for ever; NULL if there are too many. */
+struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms_flow *flow);
 /** The heap at `index` of the table, if it serves on `device`, and then until ms_heap_leave its context is
  * not ended. */
 struct ms_heap *ms_heap_visit(uint32_t index, int device);
@@ -337,6 +347,8 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
 /** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment);
+/** The other way: as vacant. Heap's lock held. */
+void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
 /** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,
  * polled for a while. False if the vendor does not do that; then the segment is vacant as it was. */
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
@@ -420,6 +432,9 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
 }
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
 void ms_fence_forget(struct ms_heap *heap);
+/** What is in use now is known to the graph of a capture; or there are no graphs any more. */
+void ms_fence_mark_captured(struct ms_heap *heap);
+void ms_fence_forget_captured(struct ms_heap *heap);
 /** Fence's lock held: an event of the context, and back again. May call the vendor. */
 CUevent ms_fence_take_event(struct ms_heap *heap);
 void ms_fence_drop_event(struct ms_heap *heap, CUevent event);
@@ -437,6 +452,10 @@ static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 /* ladder.c */
 /** A slot for the request, by whatever it takes; NULL with the program's status. */
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+
+/** What the heap has; more from the vendor. No lock held. */
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated);
+struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 
 /* keep.c */
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 #define POLL_LEAST_NS 5000u
 #define POLL_MOST_NS  200000u
@@ -28,7 +28,7 @@ enum { RUN_SHARE = 8, SPAN_SHARE = 32 };
 #define LIMBO_BYTES (8 * MS_MIB)
 enum { HABIT_FREES = 2048, FREES_PER_FENCE = 50, LIMBO_SHARE = 16 };
 
-static struct ms_slot *from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
 {
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, request);
@@ -112,7 +112,7 @@ static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request
     return slot;
 }
 
-static struct ms_slot *grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
@@ -148,7 +148,7 @@ static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
             given += ms_keep_give_back_async(other, bytes - given);
         ms_heap_leave(other);
     }
-    return given;
+    return given < bytes ? given + ms_stream_trim(heap->device) : given;
 }
 
 static void nap(uint64_t ns)
@@ -179,7 +179,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         bool pending = ms_fence_pending(heap);
         fence(heap);
         ms_lease_flush(heap);
-        struct ms_slot *slot = from_heap(heap, request, true);
+        struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
         if (slot)
             return slot;
         if (give_back(heap, least_segment(request)) &&
@@ -242,22 +242,24 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
+    if (heap->flow)
+        return ms_flow_ladder(heap, request, status_p);
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
         preallocate(heap);
-    struct ms_slot *slot = from_heap(heap, request, false);
+    struct ms_slot *slot = ms_ladder_from_heap(heap, request, false);
     if (slot)
         return slot;
     uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
     if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
         return slot;
     fence(heap);
-    if ((slot = from_heap(heap, request, true)) != NULL)
+    if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     ms_lease_flush(heap);
-    if ((slot = from_heap(heap, request, true)) != NULL)
+    if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     *status_p = CUDA_SUCCESS;
-    slot = grow(heap, request, status_p);
+    slot = ms_ladder_grow(heap, request, status_p);
     if (!slot && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = out_of_memory(heap, request, status_p);
     return slot;

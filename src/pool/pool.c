@@ -6,7 +6,7 @@
  * tables.c, and those not on a hit. */
 #include "config.h"
 
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
@@ -29,6 +29,8 @@ void ms_pool_reset(void)
     ms_page_reset();
     ms_table_reset();
     ms_pins_reset();
+    ms_mempool_reset();
+    ms_stream_reset();
 }
 
 void ms_pool_note(const char *line)
@@ -47,7 +49,7 @@ static void tell_of_sickness(struct ms_heap *heap)
 /* False if the vendor should answer as it stands. */
 static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
-    bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
+    bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED) && !heap->flow;
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
@@ -91,6 +93,7 @@ static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
     b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
     b->whole = b->tier == MS_TIER_SINGLE;
     b->pinned = false;
+    b->ordered = heap->flow != NULL;
     b->own_heap = heap;
     b->own_item = (uintptr_t)slot;
     b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
@@ -154,16 +157,9 @@ static bool retire(const struct ms_pool_block *block, bool at_once)
     return alive;
 }
 
-enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
-                                   struct ms_pool_block *block_p, int *status_p)
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p)
 {
     struct ms_request request;
-    struct ms_heap *heap = ms_heap_of(context);
-    if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)) {
-        heap = bytes && context ? ms_heap_make(gpu, context, device) : NULL;
-        if (!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
-            return MS_POOL_PASSED;
-    }
     if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request)))
         return MS_POOL_PASSED;
     struct ms_lease *lease = ms_lease_lock(heap);
@@ -177,7 +173,7 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
         ms_unlock(&lease->lock);
         verdict = alloc_slowly(heap, &request, block_p, status_p);
     }
-    if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED) &&
+    if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED && !heap->flow) &&
         !ms_poison_alloc(heap, block_p->address, block_p->granted)) {
         /* The fill is still to come: the block is nobody's before a fence has seen it, and the vendor
          * answers. */
@@ -186,6 +182,18 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
         verdict = MS_POOL_PASSED;
     }
     return verdict;
+}
+
+enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
+                                   struct ms_pool_block *block_p, int *status_p)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)) {
+        heap = bytes && context ? ms_heap_make(gpu, context, device) : NULL;
+        if (!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
+            return MS_POOL_PASSED;
+    }
+    return ms_heap_serve(heap, bytes, block_p, status_p);
 }
 
 void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
@@ -313,6 +321,11 @@ int ms_pool_free_end(const struct ms_pool_block *block)
 {
     struct ms_heap *heap = block->own_heap;
     int status = CUDA_SUCCESS;
+    if (MS_UNLIKELY(heap->flow)) {
+        retire(block);
+        ms_flow_count_free(heap->flow, block->requested);
+        return status;
+    }
     bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
     if (MS_UNLIKELY(ms_policy->poison_free && serving))
         ms_poison_free(heap, block->address, block->granted);

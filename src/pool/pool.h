@@ -93,6 +93,7 @@ struct ms_pool_block {
     uint64_t id;     /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
     bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
     bool pinned;
+    bool ordered; /* given in the order of a stream: stream.h */
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;

@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 /* The new average is an eighth of the new price and the rest of the old one. */
 enum { PRICE_SHARE = 8 };
@@ -59,30 +59,46 @@ void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMo
         gpu->exchange_capture_mode(&mode);
 }
 
-static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
+static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
 {
     CUstreamCaptureMode mode;
     CUdeviceptr address = 0;
     bool pushed = ms_segment_enter(heap, &mode);
-    uint64_t begin = ms_clock_ns();
     int status = (int)heap->gpu->mem_alloc(&address, bytes);
-    uint64_t end = ms_clock_ns();
     ms_segment_leave(heap, pushed, mode);
+    *address_p = address;
+    return status;
+}
+
+/* A flow's memory is of the program's own pool. */
+static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
+                        uint64_t *base_bytes_p)
+{
+    uint64_t begin = ms_clock_ns();
+    int status = heap->flow ? ms_flow_vendor_alloc(heap, bytes, address_p, base_p, base_bytes_p)
+                            : plain_alloc(heap, bytes, address_p);
+    uint64_t end = ms_clock_ns();
     atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     if (end > begin)
         atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + (end - begin) / PRICE_SHARE,
                               memory_order_relaxed);
-    *address_p = address;
     return status;
 }
 
-static void vendor_free(struct ms_heap *heap, uint64_t address)
+static int plain_free(struct ms_heap *heap, uint64_t address)
 {
     CUstreamCaptureMode mode;
     bool pushed = ms_segment_enter(heap, &mode);
     int status = (int)heap->gpu->mem_free(address);
     ms_segment_leave(heap, pushed, mode);
+    return status;
+}
+
+static void vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
+{
+    int status = heap->flow ? ms_flow_vendor_free(heap, segment->base, segment->base_bytes)
+                            : plain_free(heap, segment->address);
     atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
     ms_segment_judge(heap, status);
 }
@@ -131,11 +147,11 @@ static void note_ceiling(struct ms_heap *heap, bool refused)
 
 /* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map
  * needs them. */
-static bool acceptable(struct ms_heap *heap, uint64_t address)
+static bool acceptable(struct ms_heap *heap, const struct ms_segment *segment)
 {
-    if (address % MS_PAGE_BYTES == 0)
+    if (segment->address % MS_PAGE_BYTES == 0)
         return true;
-    vendor_free(heap, address);
+    vendor_free(heap, segment);
     ms_pool_stand_down(
         heap->context,
         "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served");
@@ -143,7 +159,7 @@ static bool acceptable(struct ms_heap *heap, uint64_t address)
 }
 
 /* Heap's lock held. */
-static void link_segment(struct ms_heap *heap, struct ms_segment *segment)
+void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment)
 {
     segment->previous = NULL;
     segment->next = heap->segments;
@@ -159,7 +175,6 @@ static void link_segment(struct ms_heap *heap, struct ms_segment *segment)
 
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
 {
-    uint64_t address;
     struct ms_segment *segment = ms_table_segment();
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     if (!segment || !charge(heap, bytes)) {
@@ -167,16 +182,15 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
             ms_table_drop_segment(segment);
         return NULL;
     }
-    *status_p = vendor_alloc(heap, bytes, &address);
+    *status_p = vendor_alloc(heap, bytes, &segment->address, &segment->base, &segment->base_bytes);
     ms_segment_judge(heap, *status_p);
-    if (*status_p == CUDA_SUCCESS && !acceptable(heap, address))
+    if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
     segment->heap = heap;
-    segment->address = address;
     segment->bytes = bytes;
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
-    if (*status_p == CUDA_SUCCESS && !ms_page_set(address, bytes, segment)) {
-        vendor_free(heap, address);
+    if (*status_p == CUDA_SUCCESS && !ms_page_set(segment->address, bytes, segment)) {
+        vendor_free(heap, segment);
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (*status_p != CUDA_SUCCESS) {
@@ -188,7 +202,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
     note_ceiling(heap, false);
     tell(heap, segment, true);
     ms_lock(&heap->lock);
-    link_segment(heap, segment);
+    ms_segment_link(heap, segment);
     return segment; /* with the heap's lock held: nobody else takes it first */
 }
 
@@ -228,7 +242,7 @@ static bool free_in_stream(struct ms_heap *heap, uint64_t address)
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
     bool done = false;
-    if (!gpu->mem_free_async || !gpu->stream_create || !gpu->event_record)
+    if (heap->flow || !gpu->mem_free_async || !gpu->stream_create || !gpu->event_record)
         return false;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
@@ -250,7 +264,7 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
 {
     tell(heap, segment, false);
     if (!free_in_stream(heap, segment->address))
-        vendor_free(heap, segment->address);
+        vendor_free(heap, segment);
     refund(heap, segment->bytes);
     ms_table_drop_segment(segment);
 }
@@ -266,7 +280,7 @@ bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
     }
     ms_page_set(segment->address, segment->bytes, segment);
     ms_lock(&heap->lock);
-    link_segment(heap, segment);
+    ms_segment_link(heap, segment);
     ms_unlock(&heap->lock);
     return false;
 }

@@ -1,11 +1,12 @@
 # tests/pool: the pool over a driver that the tests hold in their hands (fake.h); see docs/testing.md
 check_LIBRARIES += tests/pool/libmsfake.a
-tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c
+tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c \
+	tests/pool/streams.h tests/pool/streams.c
 tests_pool_libmsfake_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmsfake_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool
 
 ms_pool_libs = tests/pool/libmsfake.a src/libmspool.a src/libmsfloor.a
-ms_pool_tests = tests/pool/test_limits tests/pool/test_model tests/pool/test_pins tests/pool/test_threads
+ms_pool_tests = tests/pool/test_limits tests/pool/test_model tests/pool/test_pins tests/pool/test_threads tests/pool/test_streams
 check_PROGRAMS += $(ms_pool_tests) tests/pool/replay
 TESTS += $(ms_pool_tests)
 tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/tap.h
@@ -24,6 +25,10 @@ tests_pool_test_threads_SOURCES = tests/pool/test_threads.c tests/tap.h
 tests_pool_test_threads_LDADD = $(ms_pool_libs)
 tests_pool_test_threads_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_pool_test_streams_SOURCES = tests/pool/test_streams.c tests/tap.h
+tests_pool_test_streams_LDADD = $(ms_pool_libs)
+tests_pool_test_streams_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_streams_LDFLAGS = $(AM_LDFLAGS) -pthread
 # A tool: reserved peak, vendor calls and least capacity of traces, over the same driver.
 tests_pool_replay_SOURCES = tests/pool/replay.c
 tests_pool_replay_LDADD = $(ms_pool_libs)

@@ -1,0 +1,327 @@
+/* cross.c - what waits for a stream to get somewhere: blocks that one stream freed and another's flow owns,
+ * and flows whose stream has ended.
+ *
+ * Frees on one stream gather in a batch, which is closed with one event in that stream when it is full, when
+ * it is large, or when somebody looks for memory. Of one stream's batches none is looked at behind one that
+ * is not done. Without an event (a capture is open, a thread is gone) a batch waits until there can be one:
+ * then an event over the whole context does. Lock: the streams'. Nothing here waits for the device. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "pool/flow.h"
+
+enum { RECORDS = 32 };
+#define LARGE_BYTES (4 * MS_MIB)
+
+static struct ms_batch *first, **last = &first, *spare;
+static _Atomic uint32_t waiting;
+static uint64_t looks;
+
+bool ms_cross_pending(void)
+{
+    return atomic_load_explicit(&waiting, memory_order_relaxed) > 0;
+}
+
+static struct ms_batch *take_record(void)
+{
+    if (!spare) {
+        struct ms_batch *fresh = ms_arena_alloc(RECORDS * sizeof(*fresh));
+        for (int i = 0; fresh && i < RECORDS; i++) {
+            fresh[i].next = spare;
+            spare = &fresh[i];
+        }
+    }
+    struct ms_batch *batch = spare;
+    if (!batch)
+        return NULL;
+    spare = batch->next;
+    batch->event = NULL;
+    batch->flow = NULL;
+    batch->count = 0;
+    batch->bytes = 0;
+    return batch;
+}
+
+static struct ms_batch *batch_for(struct ms_stream *stream)
+{
+    struct ms_batch *batch = take_record();
+    if (!batch)
+        return NULL;
+    batch->stream = stream;
+    batch->stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed);
+    batch->context = atomic_load_explicit(&stream->context, memory_order_relaxed);
+    batch->gpu = stream->gpu;
+    batch->next = NULL;
+    batch->link = last;
+    *last = batch;
+    last = &batch->next;
+    atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
+    return batch;
+}
+
+static void unlink_batch(struct ms_batch *batch)
+{
+    *batch->link = batch->next;
+    if (batch->next)
+        batch->next->link = batch->link;
+    else
+        last = batch->link;
+    if (batch->stream->open == batch)
+        batch->stream->open = NULL;
+    batch->next = spare;
+    spare = batch;
+    atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+}
+
+/* --- events -------------------------------------------------------------------------------------------- */
+
+static CUevent make_event(const struct ms_gpu *gpu)
+{
+    CUevent event = NULL;
+    return gpu->event_create && gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : NULL;
+}
+
+CUevent ms_cross_record(struct ms_stream *stream)
+{
+    const struct ms_gpu *gpu = stream->gpu;
+    struct ms_visit visit;
+    if (!gpu->event_record || !gpu->event_query || !ms_stream_reachable(stream))
+        return NULL;
+    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    CUevent event = stream->spare_count ? stream->spare[--stream->spare_count] : make_event(gpu);
+    if (event && gpu->event_record(event, ms_stream_handle(stream)) != CUDA_SUCCESS) {
+        if (gpu->event_destroy)
+            gpu->event_destroy(event);
+        event = NULL;
+    }
+    ms_visit_end(&visit);
+    return event;
+}
+
+/* Where the stream itself cannot be reached; such an event would destroy an open capture. */
+static CUevent record_over_context(const struct ms_batch *batch)
+{
+    const struct ms_gpu *gpu = batch->gpu;
+    struct ms_visit visit;
+    if (!gpu->ctx_record_event || !gpu->event_query || atomic_load_explicit(&ms_open_captures, memory_order_relaxed))
+        return NULL;
+    ms_visit_begin(&visit, gpu, batch->context);
+    CUevent event = make_event(gpu);
+    if (event && gpu->ctx_record_event((CUcontext)(uintptr_t)batch->context, event) != CUDA_SUCCESS) {
+        if (gpu->event_destroy)
+            gpu->event_destroy(event);
+        event = NULL;
+    }
+    ms_visit_end(&visit);
+    return event;
+}
+
+bool ms_cross_context_is_idle(const struct ms_flow *flow)
+{
+    ms_lock(&ms_streams_lock);
+    const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_batch probe = {.gpu = stream ? stream->gpu : NULL,
+                             .context = stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0};
+    CUevent event = stream ? record_over_context(&probe) : NULL;
+    bool idle = !stream && flow->over;
+    if (event) {
+        struct ms_visit visit;
+        ms_visit_begin(&visit, probe.gpu, 0);
+        idle = probe.gpu->event_query(event) == CUDA_SUCCESS;
+        if (probe.gpu->event_destroy)
+            probe.gpu->event_destroy(event);
+        ms_visit_end(&visit);
+    }
+    ms_unlock(&ms_streams_lock);
+    return idle;
+}
+
+void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event)
+{
+    bool same = atomic_load_explicit(&stream->handle, memory_order_relaxed) &&
+                atomic_load_explicit(&stream->id, memory_order_relaxed) == stream_id;
+    if (same && stream->spare_count < MS_STREAM_EVENTS)
+        stream->spare[stream->spare_count++] = event;
+    else if (gpu->event_destroy)
+        gpu->event_destroy(event);
+}
+
+static bool is_over(struct ms_batch *batch)
+{
+    struct ms_visit visit;
+    ms_visit_begin(&visit, batch->gpu, 0);
+    CUresult status = batch->gpu->event_query(batch->event);
+    ms_visit_end(&visit);
+    switch (status) {
+    case CUDA_SUCCESS:
+        ms_cross_drop_event(batch->stream, batch->stream_id, batch->gpu, batch->event);
+        return true;
+    case CUDA_ERROR_INVALID_CONTEXT: /* its context has died, unseen */
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* --- what waits ---------------------------------------------------------------------------------------- */
+
+void ms_cross_close(struct ms_stream *stream)
+{
+    if (!stream->open)
+        return;
+    stream->open->event = ms_cross_record(stream);
+    if (stream->open->event)
+        stream->open = NULL;
+}
+
+void ms_cross_home(struct ms_slot *slot)
+{
+    struct ms_heap *heap = slot->run->segment->heap;
+    uint64_t bytes = slot->run->slot_bytes;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    atomic_fetch_sub_explicit(&heap->away_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
+    ms_lease_put(heap, lease, slot);
+    ms_unlock(&lease->lock);
+}
+
+static void finish(struct ms_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        ms_cross_home(batch->items[i]);
+    if (batch->flow && !atomic_load_explicit(&batch->flow->stream, memory_order_relaxed))
+        batch->flow->over = true;
+    unlink_batch(batch);
+}
+
+/* The block is nobody's from here on; the counters of its heap say so at once. */
+static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
+{
+    struct ms_heap *heap = block->own_heap;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    ms_count(&lease->requested, -block->requested);
+    ms_count(&lease->granted, -block->granted);
+    ms_count(&lease->frees, 1);
+    atomic_fetch_add_explicit(&heap->away_bytes, block->granted, memory_order_relaxed);
+    atomic_fetch_add_explicit(&heap->away_count, 1, memory_order_relaxed);
+    ms_slot_set(slot, MS_SLOT_LIMBO);
+    ms_unlock(&lease->lock);
+}
+
+void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
+{
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    depart(block, slot);
+    ms_lock(&ms_streams_lock);
+    struct ms_batch *batch = stream->open;
+    if (!batch)
+        batch = stream->open = batch_for(stream);
+    if (batch) { /* else, without host memory, it stays away for ever */
+        batch->items[batch->count++] = slot;
+        batch->bytes += block->granted;
+        if (batch->count == MS_BATCH_ITEMS || batch->bytes >= LARGE_BYTES)
+            ms_cross_close(stream);
+        if (batch->count == MS_BATCH_ITEMS)
+            stream->open = NULL; /* without an event, if need be */
+    }
+    ms_unlock(&ms_streams_lock);
+}
+
+bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_block *block, uint64_t handle)
+{
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    struct ms_heap *heap = block->own_heap;
+    static struct ms_stream nobody;
+    CUcontext context = NULL;
+    struct ms_visit visit;
+    CUstream stream = (CUstream)(uintptr_t)handle;
+    depart(block, slot);
+    ms_flow_count_free(heap->flow, block->requested);
+    if (!gpu->event_record || !gpu->stream_get_ctx || gpu->stream_get_ctx(stream, &context) != CUDA_SUCCESS)
+        return false;
+    ms_visit_begin(&visit, gpu, (uintptr_t)context);
+    CUevent event = make_event(gpu);
+    bool recorded = event && gpu->event_record(event, stream) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
+    ms_lock(&ms_streams_lock);
+    nobody.gpu = gpu;
+    atomic_store_explicit(&nobody.context, (uintptr_t)context, memory_order_relaxed);
+    struct ms_batch *batch = batch_for(&nobody);
+    if (batch) {
+        batch->event = recorded ? event : NULL;
+        batch->items[batch->count++] = slot;
+    }
+    ms_unlock(&ms_streams_lock);
+    return batch != NULL;
+}
+
+void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow)
+{
+    if (flow) {
+        struct ms_batch *batch = batch_for(stream);
+        if (batch) {
+            batch->flow = flow;
+            batch->event = ms_cross_record(stream);
+        }
+        return;
+    }
+    ms_cross_close(stream);
+    stream->open = NULL;
+    while (stream->spare_count && stream->gpu->event_destroy)
+        stream->gpu->event_destroy(stream->spare[--stream->spare_count]);
+}
+
+static void give_event(struct ms_batch *batch)
+{
+    bool is_open = batch->stream->open == batch;
+    if (is_open)
+        ms_cross_close(batch->stream);
+    if (!batch->event)
+        batch->event = record_over_context(batch);
+    if (batch->event && is_open)
+        batch->stream->open = NULL;
+}
+
+bool ms_cross_collect(void)
+{
+    bool any = false;
+    if (MS_LIKELY(!ms_cross_pending()))
+        return false;
+    ms_lock(&ms_streams_lock);
+    looks++;
+    for (struct ms_batch *batch = first, *next; batch; batch = next) {
+        next = batch->next;
+        if (batch->stream->blocked == looks)
+            continue;
+        if (!batch->event)
+            give_event(batch);
+        if (batch->event && is_over(batch)) {
+            finish(batch);
+            any = true;
+        } else {
+            batch->stream->blocked = looks;
+        }
+    }
+    ms_unlock(&ms_streams_lock);
+    return any;
+}
+
+void ms_cross_context_died(uint64_t context)
+{
+    for (struct ms_batch *batch = first, *next; batch; batch = next) {
+        next = batch->next;
+        if (batch->context == context)
+            finish(batch);
+    }
+}
+
+void ms_cross_reset(void)
+{
+    first = spare = NULL;
+    last = &first;
+    atomic_store_explicit(&waiting, 0, memory_order_relaxed);
+}

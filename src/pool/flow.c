@@ -1,0 +1,308 @@
+/* flow.c - a pool's memory for one stream: how it is made, whose it becomes, and the vendor's calls for it.
+ *
+ * A flow is a heap whose fence is always open: what its stream has freed, its stream may have. Flows outlive
+ * streams: one whose stream has ended, and whose work is over, is taken up by the next stream that asks its
+ * pool, or gives what is vacant to the others. Lock: the streams'. */
+#include "config.h"
+
+#include "base/arena.h"
+#include "pool/flow.h"
+
+static int graphs; /* that may know addresses */
+
+/* Lock held. Every flow of every pool. */
+static void each(void (*visit)(struct ms_flow *flow, int arg), int arg)
+{
+    struct ms_mempool *pool;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
+             flow = flow->next_of_pool)
+            visit(flow, arg);
+    }
+}
+
+static bool is_empty(struct ms_flow *flow)
+{
+    ms_lock(&flow->heap->lock);
+    bool empty = flow->heap->reserved_bytes == 0;
+    ms_unlock(&flow->heap->lock);
+    return empty;
+}
+
+/* Lock held. One that is nobody's and over: of this pool; or any with nothing in it, of one that was destroyed. */
+static struct ms_flow *unowned(struct ms_mempool *pool)
+{
+    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
+         flow = flow->next_of_pool) {
+        if (!atomic_load_explicit(&flow->stream, memory_order_relaxed) && flow->over)
+            return flow;
+    }
+    return NULL;
+}
+
+/* Lock held. The stream has nothing of the flow's. */
+static void leave_stream(struct ms_flow *flow)
+{
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_flow *_Atomic *link = stream ? &stream->flows : NULL;
+    while (link && *link && *link != flow)
+        link = &(*link)->next_of_stream;
+    if (link && *link)
+        *link = flow->next_of_stream;
+    atomic_store_explicit(&flow->stream, NULL, memory_order_release);
+}
+
+static struct ms_flow *taken_from(struct ms_mempool *gone)
+{
+    struct ms_flow *_Atomic *head = &gone->flows;
+    struct ms_flow *flow = atomic_load_explicit(head, memory_order_relaxed), *before = NULL;
+    for (; flow; before = flow, flow = flow->next_of_pool) {
+        bool waits = !atomic_load_explicit(&flow->stream, memory_order_relaxed) && !flow->over;
+        if (waits || !is_empty(flow))
+            continue;
+        leave_stream(flow);
+        if (before)
+            before->next_of_pool = flow->next_of_pool;
+        else
+            atomic_store_explicit(head, flow->next_of_pool, memory_order_relaxed);
+        return flow;
+    }
+    return NULL;
+}
+
+static struct ms_flow *recycled(const struct ms_mempool *pool)
+{
+    struct ms_mempool *gone;
+    struct ms_flow *flow = NULL;
+    for (uint32_t i = 0; !flow && (gone = ms_mempool_at(i)) != NULL; i++) {
+        if (gone->device == pool->device && !atomic_load_explicit(&gone->handle, memory_order_relaxed))
+            flow = taken_from(gone);
+    }
+    return flow;
+}
+
+/* Lock held. */
+static struct ms_flow *make(struct ms_mempool *pool)
+{
+    struct ms_flow *flow = recycled(pool);
+    if (!flow && (flow = ms_arena_alloc(sizeof(*flow))) != NULL) {
+        flow->heap = ms_heap_for_flow(pool->gpu, pool->device, flow);
+        if (!flow->heap)
+            return NULL;
+    }
+    if (!flow)
+        return NULL;
+    flow->pool = pool;
+    atomic_store_explicit(&flow->heap->fence.captures, atomic_load(&ms_open_captures), memory_order_relaxed);
+    flow->next_of_pool = atomic_load_explicit(&pool->flows, memory_order_relaxed);
+    atomic_store_explicit(&pool->flows, flow, memory_order_release);
+    return flow;
+}
+
+static struct ms_flow *find(const struct ms_stream *stream, const struct ms_mempool *pool)
+{
+    struct ms_flow *flow = atomic_load_explicit(&stream->flows, memory_order_acquire);
+    while (flow && flow->pool != pool)
+        flow = flow->next_of_stream;
+    return flow;
+}
+
+static struct ms_flow *bind(struct ms_stream *stream, struct ms_mempool *pool)
+{
+    ms_cross_collect();
+    ms_lock(&ms_streams_lock);
+    struct ms_flow *flow = find(stream, pool);
+    bool good = atomic_load_explicit(&stream->handle, memory_order_relaxed) != 0 &&
+                atomic_load_explicit(&pool->handle, memory_order_relaxed) != 0;
+    if (!flow && good && ((flow = unowned(pool)) != NULL || (flow = make(pool)) != NULL)) {
+        flow->over = false;
+        flow->next_of_stream = atomic_load_explicit(&stream->flows, memory_order_relaxed);
+        atomic_store_explicit(&flow->stream, stream, memory_order_release);
+        atomic_store_explicit(&stream->flows, flow, memory_order_release);
+    }
+    ms_unlock(&ms_streams_lock);
+    return flow;
+}
+
+struct ms_flow *ms_flow_of(struct ms_stream *stream, struct ms_mempool *pool)
+{
+    struct ms_flow *flow = find(stream, pool);
+    return MS_LIKELY(flow != NULL) ? flow : bind(stream, pool);
+}
+
+void ms_flow_orphan_all(struct ms_stream *stream, bool over)
+{
+    struct ms_flow *flow = atomic_load_explicit(&stream->flows, memory_order_relaxed);
+    atomic_store_explicit(&stream->flows, NULL, memory_order_release);
+    for (struct ms_flow *next; flow; flow = next) {
+        next = flow->next_of_stream;
+        flow->over = over;
+        atomic_store_explicit(&flow->stream, NULL, memory_order_release);
+        if (!over)
+            ms_cross_stream_ends(stream, flow);
+    }
+}
+
+/* --- the vendor ---------------------------------------------------------------------------------------- */
+
+static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint64_t bytes, CUdeviceptr *p)
+{
+    const struct ms_mempool *pool = flow->pool;
+    struct ms_visit visit;
+    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    ms_visit_begin(&visit, pool->gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    int status = (int)pool->gpu->mem_alloc_from_pool_async(p, bytes, handle, ms_stream_handle(stream));
+    ms_visit_end(&visit);
+    return status;
+}
+
+/* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
+int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
+                         uint64_t *base_bytes_p)
+{
+    struct ms_flow *flow = heap->flow;
+    struct ms_mempool *pool = flow->pool;
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_acquire);
+    CUdeviceptr p = 0;
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    int status = ask(flow, stream, bytes + (pool->padded ? MS_PAGE_BYTES : 0), &p);
+    if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !pool->padded) {
+        pool->gpu->mem_free_async(p, ms_stream_handle(stream));
+        pool->padded = true;
+        status = ask(flow, stream, bytes + MS_PAGE_BYTES, &p);
+    }
+    if (status != CUDA_SUCCESS)
+        return status;
+    *base_bytes_p = bytes + (pool->padded ? MS_PAGE_BYTES : 0);
+    atomic_fetch_add_explicit(&pool->held, *base_bytes_p, memory_order_relaxed);
+    *base_p = p;
+    *address_p = ms_round_up(p, MS_PAGE_BYTES);
+    return CUDA_SUCCESS;
+}
+
+/* In the order of its own stream, which nobody waits for; or at once, where whoever gives back has seen that
+ * nothing is under way. What can go neither way now stays with the driver's pool until that ends. */
+int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
+{
+    struct ms_flow *flow = heap->flow;
+    const struct ms_gpu *gpu = flow->pool->gpu;
+    struct ms_visit visit;
+    int status = CUDA_ERROR_NOT_READY;
+    ms_lock(&ms_streams_lock);
+    const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    bool reachable = stream && ms_stream_reachable(stream), idle = flow->idle || (!stream && flow->over);
+    ms_visit_begin(&visit, gpu, stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0);
+    if (reachable)
+        status = (int)gpu->mem_free_async(base, ms_stream_handle(stream));
+    ms_unlock(&ms_streams_lock);
+    if (!reachable && idle)
+        status = (int)gpu->mem_free(base);
+    ms_visit_end(&visit);
+    if (status == CUDA_SUCCESS)
+        atomic_fetch_sub_explicit(&flow->pool->held, bytes, memory_order_relaxed);
+    return status;
+}
+
+bool ms_flow_may_return(const struct ms_heap *heap)
+{
+    const struct ms_flow *flow = heap->flow;
+    ms_lock(&ms_streams_lock);
+    const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    bool may = stream ? ms_stream_reachable(stream) : flow->over;
+    ms_unlock(&ms_streams_lock);
+    return may;
+}
+
+/* --- captures ------------------------------------------------------------------------------------------ */
+
+static void capture(struct ms_flow *flow, int change)
+{
+    _Atomic int *open = &flow->heap->fence.captures;
+    atomic_store_explicit(open, atomic_load_explicit(&ms_open_captures, memory_order_relaxed), memory_order_relaxed);
+    if (change > 0)
+        ms_fence_mark_captured(flow->heap);
+}
+
+static void forget(struct ms_flow *flow, int unused)
+{
+    (void)unused;
+    ms_fence_forget_captured(flow->heap);
+}
+
+void ms_flow_captures(int change)
+{
+    int open = atomic_load_explicit(&ms_open_captures, memory_order_relaxed) + change;
+    atomic_store_explicit(&ms_open_captures, open > 0 ? open : 0, memory_order_release);
+    if (change)
+        each(capture, change);
+    if (change < 0 && open <= 0 && graphs <= 0)
+        each(forget, 0);
+}
+
+void ms_flow_graphs(int change)
+{
+    graphs += change;
+    if (graphs <= 0 && atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0)
+        each(forget, 0);
+}
+
+/* --- figures ------------------------------------------------------------------------------------------- */
+
+static uint64_t stepped(uint64_t requested)
+{
+    return ms_round_up(requested, MS_STEP_BYTES);
+}
+
+static void count_alloc(struct ms_mempool *pool, uint64_t requested)
+{
+    uint64_t used = atomic_fetch_add_explicit(&pool->used, stepped(requested), memory_order_relaxed) + stepped(requested);
+    uint64_t high = atomic_load_explicit(&pool->used_high, memory_order_relaxed);
+    while (MS_UNLIKELY(used > high) &&
+           !atomic_compare_exchange_weak_explicit(&pool->used_high, &high, used, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+}
+
+void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)
+{
+    struct ms_mempool *pool = flow->pool;
+    atomic_fetch_sub_explicit(&pool->used, stepped(requested), memory_order_relaxed);
+    if (MS_UNLIKELY(!atomic_load_explicit(&pool->handle, memory_order_relaxed)))
+        ms_flow_give_back(pool, UINT64_MAX);
+}
+
+/* --- requests and frees -------------------------------------------------------------------------------- */
+
+enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
+                                     struct ms_pool_block *block_p)
+{
+    struct ms_mempool *pool = handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device) : ms_mempool_find(handle);
+    struct ms_flow *flow = pool && pool->served ? ms_flow_of(stream, pool) : NULL;
+    int status;
+    if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))
+        return MS_POOL_PASSED;
+    count_alloc(pool, bytes);
+    return MS_POOL_SERVED;
+}
+
+bool ms_stream_owns(uint64_t address)
+{
+    const struct ms_segment *segment = ms_page_segment(address);
+    return segment && address - segment->address < segment->bytes && segment->heap->flow;
+}
+
+void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *stream)
+{
+    struct ms_heap *heap = block->own_heap;
+    struct ms_flow *flow = heap->flow;
+    if (MS_LIKELY(atomic_load_explicit(&flow->stream, memory_order_acquire) == stream)) {
+        ms_pool_free_end(block);
+        return;
+    }
+    atomic_fetch_add_explicit(&flow->pool->crossed, 1, memory_order_relaxed);
+    ms_cross_later(stream, block);
+    ms_flow_count_free(flow, block->requested);
+}

@@ -1,0 +1,140 @@
+/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, cross.c, flow_ladder.c.
+ *
+ * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
+ * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
+ * waits; streams end, and captures begin and end, under it too, so that a handle that is found under it is
+ * good. It comes before every lock of internal.h. Records are kept for ever. */
+#ifndef MS_POOL_FLOW_H
+#define MS_POOL_FLOW_H
+
+#include "pool/internal.h"
+#include "pool/stream.h"
+
+enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 28 };
+
+struct ms_flow;
+struct ms_batch;
+
+struct ms_stream {
+    _Atomic uint64_t handle; /* 0: it has ended */
+    _Atomic uint64_t id, context;
+    int device;
+    uint32_t thread; /* of a thread's own stream */
+    const struct ms_gpu *gpu;
+    struct ms_flow *_Atomic flows;
+    struct ms_batch *open; /* frees of other streams' memory, with no event yet */
+    CUevent spare[MS_STREAM_EVENTS];
+    uint32_t spare_count;
+    uint64_t blocked; /* in this look at the batches one of its events was not done */
+    struct ms_stream *_Atomic next; /* in its bucket */
+};
+
+struct ms_mempool {
+    _Atomic uint64_t handle; /* 0: the program destroyed it */
+    const struct ms_gpu *gpu;
+    int device;
+    bool served, by_program;
+    _Atomic bool opportunistic;
+    _Atomic uint64_t threshold;
+    _Atomic uint64_t used, used_high;
+    _Atomic uint64_t held;                   /* bytes of segments */
+    _Atomic uint64_t crossed, borrowed; /* frees on other streams; segments of other flows */
+    struct ms_flow *_Atomic flows;
+    bool padded; /* the driver does not begin its memory on pages */
+};
+
+/** A flow without a stream belongs to nobody until `over`, and then to whoever comes first. */
+struct ms_flow {
+    struct ms_heap *heap;
+    struct ms_mempool *_Atomic pool;
+    struct ms_stream *_Atomic stream;
+    bool over; /* nothing is under way in its memory */
+    _Atomic bool idle; /* ... in what is being given back just now */
+    struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
+};
+
+/** What is free, or nobody's, as soon as an event is done. */
+struct ms_batch {
+    struct ms_batch *next, **link;
+    CUevent event; /* NULL: none could be recorded yet */
+    struct ms_stream *stream;
+    uint64_t stream_id, context;
+    const struct ms_gpu *gpu;
+    struct ms_flow *flow; /* of a stream that ended */
+    uint64_t bytes;
+    uint32_t count;
+    struct ms_slot *items[MS_BATCH_ITEMS];
+};
+
+/* stream.c */
+extern struct ms_lock ms_streams_lock;
+extern _Atomic int ms_open_captures;
+/** The streams' context current, and the thread's capture mode relaxed. */
+struct ms_visit {
+    const struct ms_gpu *gpu;
+    CUstreamCaptureMode mode;
+    bool pushed;
+};
+void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context);
+void ms_visit_end(struct ms_visit *visit);
+/** Threads end without a word, and their streams with them. Without the lock. */
+void ms_stream_notice_ends(void);
+/** Lock held. Whether the calling thread can put something into the stream without harm to a capture. */
+bool ms_stream_reachable(const struct ms_stream *stream);
+/** How the driver is told which stream. */
+static inline CUstream ms_stream_handle(const struct ms_stream *stream)
+{
+    return (CUstream)(uintptr_t)atomic_load_explicit(&stream->handle, memory_order_relaxed);
+}
+
+/* mempool.c */
+struct ms_mempool *ms_mempool_find(uint64_t pool);
+/** The current pool of a device; NULL if it is not served. May call the vendor. */
+struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
+struct ms_mempool *ms_mempool_at(uint32_t index);
+void ms_mempool_reset(void);
+
+/* flow.c */
+/** The flow of a pool for a stream; makes one. NULL if there cannot be one. */
+struct ms_flow *ms_flow_of(struct ms_stream *stream, struct ms_mempool *pool);
+/** Lock held: the stream ends; its flows belong to nobody, and to anybody when its work is over. */
+void ms_flow_orphan_all(struct ms_stream *stream, bool over);
+/** For segment.c: as the vendor's own functions. `base_p` is what goes back. */
+int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
+                         uint64_t *base_bytes_p);
+int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes);
+/** Whether what is vacant can be given back just now. */
+bool ms_flow_may_return(const struct ms_heap *heap);
+/** A capture began (+1) or ended (-1), a graph came or went: what was in use stays. Lock held. */
+void ms_flow_captures(int change);
+void ms_flow_graphs(int change);
+/** A block went, by whatever way; without a lock. */
+void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
+
+/* cross.c: lock held, but where it says otherwise. */
+/** Frees a dying block when the stream gets there. Without the lock. */
+void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block);
+/** The stream ends: what it freed is closed, and its flows wait for its end. */
+void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow);
+void ms_cross_close(struct ms_stream *stream);
+/** Looks at all events, and closes what is open where that can be done. Returns whether anything went home.
+ * Without the lock. */
+bool ms_cross_collect(void);
+/** Whether anything waits. */
+bool ms_cross_pending(void);
+void ms_cross_context_died(uint64_t context);
+void ms_cross_reset(void);
+/** Whether nothing is under way in the context of the flow's stream; false if that cannot be told. Takes the lock. */
+bool ms_cross_context_is_idle(const struct ms_flow *flow);
+/** An event that is done when all that the stream has now is; NULL if there cannot be one. */
+CUevent ms_cross_record(struct ms_stream *stream);
+void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event);
+/** A slot whose free is over goes to its flow. */
+void ms_cross_home(struct ms_slot *slot);
+
+/* flow_ladder.c */
+struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** Gives back what is vacant in the flows of a pool, up to `bytes`. No lock held. */
+uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes);
+
+#endif

@@ -1,0 +1,298 @@
+/* flow_ladder.c - how a request in stream order is answered when the flow has no block ready for it.
+ *
+ * In this order: memory of the flow that is free; what came home from other streams; all of it put together;
+ * what another flow of the pool has vacant, if nothing is under way there; more from the driver's pool. When
+ * the driver has none: for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
+ * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
+#include "config.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "pool/flow.h"
+
+#define NAP_LEAST_NS 20000u
+#define NAP_MOST_NS  2000000u
+
+/* Lock held. Whether nothing is under way in another flow's memory. */
+static bool is_idle(struct ms_flow *flow)
+{
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_visit visit;
+    if (!stream)
+        return flow->over;
+    CUevent event = ms_cross_record(stream);
+    if (!event)
+        return false;
+    ms_visit_begin(&visit, stream->gpu, 0);
+    bool done = stream->gpu->event_query(event) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
+    ms_cross_drop_event(stream, atomic_load_explicit(&stream->id, memory_order_relaxed), stream->gpu, event);
+    return done;
+}
+
+/* The smallest vacant segment of at least `bytes`, not more than twice that. Heap's lock held. */
+static struct ms_segment *fitting(const struct ms_heap *heap, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < heap->vacant_count; i++) {
+        if (heap->vacant[i]->bytes >= bytes)
+            return heap->vacant[i]->bytes <= 2 * bytes || bytes <= MS_PAGE_BYTES ? heap->vacant[i] : NULL;
+    }
+    return NULL;
+}
+
+static bool has_fitting(struct ms_heap *heap, uint64_t bytes)
+{
+    ms_lock(&heap->lock);
+    bool has = fitting(heap, bytes) != NULL;
+    ms_unlock(&heap->lock);
+    return has;
+}
+
+/* Streams' lock held. From one heap to another, with its addresses. */
+static bool move(struct ms_heap *from, struct ms_heap *to, uint64_t bytes)
+{
+    ms_lock(&from->lock);
+    struct ms_segment *segment = fitting(from, bytes);
+    if (segment) {
+        ms_vacant_remove(from, segment);
+        ms_segment_unlink(from, segment);
+    }
+    ms_unlock(&from->lock);
+    if (!segment)
+        return false;
+    segment->heap = to;
+    ms_page_set(segment->address, segment->bytes, segment);
+    ms_lock(&to->lock);
+    ms_segment_link(to, segment);
+    ms_unlock(&to->lock);
+    return true;
+}
+
+static bool borrow(struct ms_flow *flow, uint64_t bytes, bool flush)
+{
+    bool borrowed = false;
+    ms_lock(&ms_streams_lock);
+    for (struct ms_flow *other = atomic_load_explicit(&flow->pool->flows, memory_order_relaxed); other && !borrowed;
+         other = other->next_of_pool) {
+        if (other == flow)
+            continue;
+        if (flush || !atomic_load_explicit(&other->stream, memory_order_relaxed))
+            ms_lease_flush(other->heap);
+        if (has_fitting(other->heap, bytes) && is_idle(other))
+            borrowed = move(other->heap, flow->heap, bytes);
+    }
+    if (borrowed)
+        atomic_fetch_add_explicit(&flow->pool->borrowed, 1, memory_order_relaxed);
+    ms_unlock(&ms_streams_lock);
+    return borrowed;
+}
+
+/* By chance another stream has got there: the pool's rule must allow that it is made use of. */
+static bool may_borrow(struct ms_flow *flow)
+{
+    struct ms_mempool *pool = flow->pool;
+    bool alone = !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
+    return !alone && atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
+}
+
+static uint64_t least_segment(const struct ms_request *request)
+{
+    return ms_round_up(request->granted, MS_PAGE_BYTES);
+}
+
+static void nap(uint64_t ns)
+{
+    int saved_errno = errno;
+    const struct timespec time = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    nanosleep(&time, NULL);
+    errno = saved_errno;
+}
+
+/* What is vacant elsewhere goes to the driver, which may make one piece of it. */
+static void give_back_others(const struct ms_flow *flow)
+{
+    struct ms_mempool *pool;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device == flow->pool->device)
+            ms_flow_give_back(pool, UINT64_MAX);
+    }
+}
+
+/* The driver has refused. */
+static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
+    struct ms_slot *slot = NULL;
+    for (;;) {
+        bool pending = ms_cross_pending();
+        ms_cross_collect();
+        ms_lease_flush(heap);
+        if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+            return slot;
+        if (borrow(heap->flow, least_segment(request), true) &&
+            (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+            return slot;
+        give_back_others(heap->flow);
+        if ((slot = ms_ladder_grow(heap, request, status_p)) != NULL || *status_p != CUDA_ERROR_OUT_OF_MEMORY)
+            return slot;
+        if (!pending || ms_clock_ns() >= deadline)
+            return NULL;
+        nap(pause);
+        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+    }
+}
+
+struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    struct ms_flow *flow = heap->flow;
+    bool home = ms_cross_collect();
+    struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
+    if (slot)
+        return slot;
+    if (home || request->granted > MS_SLAB_MAX_BYTES) {
+        ms_lease_flush(heap);
+        if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+            return slot;
+    }
+    if (may_borrow(flow) && borrow(flow, least_segment(request), request->granted >= MS_MIB) &&
+        (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+        return slot;
+    *status_p = CUDA_SUCCESS;
+    slot = ms_ladder_grow(heap, request, status_p);
+    if (!slot && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+        slot = out_of_memory(heap, request, status_p);
+    return slot;
+}
+
+/* --- giving back --------------------------------------------------------------------------------------- */
+
+/* What is vacant, the largest first, linked by `leaving_next`; from here on no request finds it. */
+static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_segment *all = NULL;
+    uint64_t detached = 0;
+    ms_lock(&heap->lock);
+    for (uint32_t i = heap->vacant_count; i-- > 0 && detached < bytes;) {
+        struct ms_segment *segment = heap->vacant[i];
+        if (segment->captured)
+            continue;
+        ms_vacant_remove(heap, segment);
+        ms_segment_unlink(heap, segment);
+        detached += segment->bytes;
+        segment->leaving_next = all;
+        all = segment;
+    }
+    ms_unlock(&heap->lock);
+    return all;
+}
+
+static void attach(struct ms_heap *heap, struct ms_segment *segment)
+{
+    ms_page_set(segment->address, segment->bytes, segment);
+    ms_lock(&heap->lock);
+    ms_segment_link(heap, segment);
+    ms_unlock(&heap->lock);
+}
+
+static bool nothing_under_way(struct ms_flow *flow)
+{
+    ms_lock(&ms_streams_lock);
+    bool idle = is_idle(flow);
+    ms_unlock(&ms_streams_lock);
+    return idle || ms_cross_context_is_idle(flow);
+}
+
+/* What is vacant goes back if nothing is under way after it was set aside: where the driver gave it to another
+ * stream, and made that one wait, the wait would be for what was issued up to now, not up to the free. */
+static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
+{
+    uint64_t given = 0;
+    ms_lease_flush(flow->heap);
+    struct ms_segment *segment = detach(flow->heap, bytes), *next;
+    bool idle = segment && nothing_under_way(flow);
+    flow->idle = idle;
+    for (; segment; segment = next) {
+        next = segment->leaving_next;
+        given += idle ? segment->bytes : 0;
+        if (idle)
+            ms_segment_return(flow->heap, segment);
+        else
+            attach(flow->heap, segment);
+    }
+    flow->idle = false;
+    return given;
+}
+
+uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
+{
+    bool gone = !atomic_load_explicit(&pool->handle, memory_order_acquire);
+    uint64_t given = 0;
+    ms_stream_notice_ends();
+    ms_cross_collect();
+    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire); flow && given < bytes;
+         flow = flow->next_of_pool) {
+        if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
+            ms_lease_flush(flow->heap);
+            given += ms_keep_give_back(flow->heap, bytes - given, true);
+        } else {
+            given += give_back(flow, bytes - given);
+        }
+    }
+    return given;
+}
+
+uint64_t ms_stream_trim(int device)
+{
+    struct ms_mempool *pool;
+    uint64_t given = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device == device)
+            given += ms_flow_give_back(pool, UINT64_MAX);
+    }
+    return given;
+}
+
+uint64_t ms_stream_reclaimable(int device)
+{
+    struct ms_mempool *pool;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        for (; pool->device == device && flow; flow = flow->next_of_pool) {
+            ms_lease_flush(flow->heap);
+            ms_lock(&flow->heap->lock);
+            bytes += flow->heap->vacant_bytes;
+            ms_unlock(&flow->heap->lock);
+        }
+    }
+    return bytes;
+}
+
+/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP. */
+static void settle(struct ms_mempool *pool)
+{
+    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
+    uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed),
+             keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
+    if (!flow || !handle)
+        return;
+    if (keep < flow->heap->keep_bytes)
+        keep = flow->heap->keep_bytes;
+    if (held <= used || held - used <= keep || !ms_flow_give_back(pool, held - used - keep))
+        return;
+    if (pool->gpu->mem_pool_trim_to)
+        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, used + keep);
+}
+
+void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
+{
+    struct ms_mempool *pool;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device == device && pool->gpu == gpu)
+            settle(pool);
+    }
+}

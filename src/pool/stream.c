@@ -1,0 +1,293 @@
+/* stream.c - which stream is which, and what becomes of one that ends.
+ *
+ * A record for each stream that was met, in buckets by handle, or by identity for a thread's own stream. The
+ * way of a hit is the thread's latest stream, told by handle, context and the number of streams that have
+ * ended so far. A record whose stream has ended serves the next one in its bucket. */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "pool/flow.h"
+
+enum { BUCKETS = 512, RECORDS = 16 };
+
+struct ms_lock ms_streams_lock = MS_LOCK_INIT(MS_RANK_POOL_STREAMS);
+_Atomic int ms_open_captures;
+
+static struct ms_stream *_Atomic buckets[BUCKETS];
+static struct ms_stream *spare;
+static uint32_t spare_count;
+static bool any_threads; /* a thread's own stream was met */
+static _Atomic uint64_t ended; /* streams that have ended, and one */
+
+struct latest {
+    uint64_t handle, context, ended;
+    struct ms_stream *stream;
+};
+static MS_TLS struct latest latest, own; /* own: the thread's, which has no handle to find it by */
+
+void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context)
+{
+    CUcontext current = NULL;
+    visit->gpu = gpu;
+    visit->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    visit->pushed = false;
+    if (gpu->exchange_capture_mode)
+        gpu->exchange_capture_mode(&visit->mode);
+    if (!context || (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS &&
+                     (uintptr_t)current == context))
+        return;
+    visit->pushed = gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS;
+}
+
+void ms_visit_end(struct ms_visit *visit)
+{
+    CUcontext ours;
+    if (visit->pushed && visit->gpu->ctx_pop)
+        visit->gpu->ctx_pop(&ours);
+    if (visit->gpu->exchange_capture_mode && visit->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        visit->gpu->exchange_capture_mode(&visit->mode);
+}
+
+uint64_t ms_stream_context(const struct ms_stream *stream)
+{
+    return atomic_load_explicit(&stream->context, memory_order_relaxed);
+}
+
+static bool captures(const struct ms_gpu *gpu, CUstream handle)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return !gpu->stream_is_capturing || gpu->stream_is_capturing(handle, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool ms_stream_captures(const struct ms_stream *stream)
+{
+    return MS_UNLIKELY(atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0) &&
+           captures(stream->gpu, ms_stream_handle(stream));
+}
+
+static uint32_t this_thread(void)
+{
+    static MS_TLS uint32_t thread;
+    if (!thread)
+        thread = (uint32_t)syscall(SYS_gettid);
+    return thread;
+}
+
+bool ms_stream_reachable(const struct ms_stream *stream)
+{
+    uint64_t handle = atomic_load_explicit(&stream->handle, memory_order_relaxed);
+    if (!handle || (handle == MS_STREAM_PER_THREAD && stream->thread != this_thread()))
+        return false;
+    return !ms_stream_captures(stream);
+}
+
+static struct ms_stream *_Atomic *bucket_of(uint64_t handle, uint64_t context, uint64_t id)
+{
+    uint64_t key = handle > MS_STREAM_PER_THREAD ? handle : handle == MS_STREAM_LEGACY ? context : id << 4;
+    return &buckets[(key >> 4) * 0x9e3779b97f4a7c15u >> 55];
+}
+
+/* Handles above 2 mean the same in every context. */
+static bool is_named(const struct ms_stream *stream, uint64_t handle, uint64_t context, uint64_t id)
+{
+    return atomic_load_explicit(&stream->handle, memory_order_acquire) == handle &&
+           (handle > MS_STREAM_PER_THREAD ||
+            atomic_load_explicit(&stream->context, memory_order_relaxed) == context) &&
+           (handle != MS_STREAM_PER_THREAD || atomic_load_explicit(&stream->id, memory_order_relaxed) == id);
+}
+
+static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle, uint64_t context, uint64_t id)
+{
+    struct ms_stream *stream = atomic_load_explicit(bucket, memory_order_acquire);
+    while (stream && !is_named(stream, handle, context, id))
+        stream = atomic_load_explicit(&stream->next, memory_order_acquire);
+    return stream;
+}
+
+/* Lock held. One of the bucket's whose stream has ended, or a new one in it. */
+static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
+{
+    struct ms_stream *stream = atomic_load_explicit(bucket, memory_order_relaxed);
+    while (stream && (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->open))
+        stream = atomic_load_explicit(&stream->next, memory_order_relaxed);
+    if (stream)
+        return stream;
+    if (!spare_count && (spare = ms_arena_alloc(RECORDS * sizeof(*spare))) != NULL)
+        spare_count = RECORDS;
+    if (!spare_count)
+        return NULL;
+    stream = &spare[--spare_count];
+    atomic_store_explicit(&stream->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(bucket, stream, memory_order_release);
+    return stream;
+}
+
+/* What the driver says of it; false if it knows no such stream. */
+static bool ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
+                uint64_t *context_p)
+{
+    CUcontext its = NULL;
+    CUstream stream = (CUstream)(uintptr_t)handle;
+    *context_p = context;
+    if (!gpu->stream_get_id || gpu->stream_get_id(stream, id_p) != CUDA_SUCCESS)
+        return false;
+    if (handle <= MS_STREAM_PER_THREAD)
+        return true;
+    if (!gpu->stream_get_ctx || gpu->stream_get_ctx(stream, &its) != CUDA_SUCCESS || !its)
+        return false;
+    *context_p = (uintptr_t)its;
+    return true;
+}
+
+static int device_of(const struct ms_gpu *gpu, uint64_t context)
+{
+    struct ms_visit visit;
+    uint64_t current;
+    ms_visit_begin(&visit, gpu, context);
+    int device = ms_gpu_current(gpu, &current);
+    ms_visit_end(&visit);
+    return current == context ? device : MS_GPU_NO_DEVICE;
+}
+
+static bool thread_is_gone(const struct ms_stream *stream)
+{
+    int saved_errno = errno;
+    bool gone = syscall(SYS_tgkill, getpid(), stream->thread, 0) != 0 && errno == ESRCH;
+    errno = saved_errno;
+    return gone;
+}
+
+/* Lock held. */
+static void end(struct ms_stream *stream)
+{
+    ms_cross_stream_ends(stream, NULL);
+    ms_flow_orphan_all(stream, false);
+    atomic_store_explicit(&stream->handle, 0, memory_order_release);
+    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+}
+
+/* Lock held. A thread's stream ends with it, and nobody says so. */
+static void end_lost_threads(void)
+{
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
+        for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
+            if (atomic_load_explicit(&stream->handle, memory_order_relaxed) == MS_STREAM_PER_THREAD &&
+                thread_is_gone(stream))
+                end(stream);
+        }
+    }
+}
+
+void ms_stream_notice_ends(void)
+{
+    ms_lock(&ms_streams_lock);
+    if (any_threads)
+        end_lost_threads();
+    ms_unlock(&ms_streams_lock);
+}
+
+static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
+{
+    unsigned long long id = 0;
+    uint64_t its;
+    if (!ask(gpu, context, handle, &id, &its))
+        return NULL;
+    int device = device_of(gpu, its);
+    if (device < 0 || device >= MS_DEVICES)
+        return NULL;
+    struct ms_stream *_Atomic *bucket = bucket_of(handle, its, id);
+    ms_lock(&ms_streams_lock);
+    struct ms_stream *stream = find(bucket, handle, its, id);
+    if (!stream && handle == MS_STREAM_PER_THREAD) {
+        any_threads = true;
+        end_lost_threads();
+    }
+    if (!stream && (stream = record_in(bucket)) != NULL) {
+        atomic_store_explicit(&stream->id, id, memory_order_relaxed);
+        atomic_store_explicit(&stream->context, its, memory_order_relaxed);
+        stream->device = device;
+        stream->thread = this_thread();
+        stream->gpu = gpu;
+        stream->spare_count = 0;
+        atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
+        atomic_store_explicit(&stream->handle, handle, memory_order_release);
+    }
+    ms_unlock(&ms_streams_lock);
+    return stream;
+}
+
+static struct ms_stream *look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, struct latest *last)
+{
+    uint64_t now = atomic_load_explicit(&ended, memory_order_acquire);
+    struct ms_stream *stream = NULL;
+    if (handle != MS_STREAM_PER_THREAD)
+        stream = find(bucket_of(handle, context, 0), handle, context, 0);
+    if (!stream)
+        stream = meet(gpu, context, handle);
+    *last = (struct latest){handle, context, now, stream};
+    return stream;
+}
+
+struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
+{
+    struct latest *last = handle == MS_STREAM_PER_THREAD ? &own : &latest;
+    uint64_t context = 0; /* a handle of the driver's is the same in all */
+    if (!handle)
+        handle = MS_STREAM_LEGACY;
+    if (handle <= MS_STREAM_PER_THREAD && (ms_gpu_current(gpu, &context) < 0 || !context))
+        return NULL;
+    if (MS_LIKELY(last->handle == handle && last->context == context && last->stream &&
+                  last->ended == atomic_load_explicit(&ended, memory_order_acquire)))
+        return last->stream;
+    return look_up(gpu, context, handle, last);
+}
+
+void ms_stream_ending(uint64_t handle)
+{
+    struct ms_stream *stream = handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+    if (stream)
+        end(stream);
+}
+
+static void die(struct ms_stream *stream)
+{
+    atomic_store_explicit(&stream->handle, 0, memory_order_release);
+    stream->spare_count = 0; /* its events are gone too */
+    stream->open = NULL;
+    ms_flow_orphan_all(stream, true);
+    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+}
+
+void ms_stream_context_died(uint64_t context)
+{
+    ms_lock(&ms_streams_lock);
+    ms_cross_context_died(context);
+    for (uint32_t i = 0; context && i < BUCKETS; i++) {
+        struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
+        for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
+            if (atomic_load_explicit(&stream->context, memory_order_relaxed) == context &&
+                atomic_load_explicit(&stream->handle, memory_order_relaxed))
+                die(stream);
+        }
+    }
+    ms_unlock(&ms_streams_lock);
+}
+
+void ms_stream_reset(void)
+{
+    ms_lock_reset(&ms_streams_lock);
+    memset((void *)buckets, 0, sizeof(buckets));
+    spare = NULL;
+    spare_count = 0;
+    latest = own = (struct latest){0};
+    atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
+    ms_cross_reset();
+}

@@ -1,0 +1,362 @@
+/* test_streams.c - memory in the order of streams: who gets what when, and what goes back, over a driver that
+ * counts whatever is given away too early. MEMSHIM_TEST_STEPS sets how long the long walk is. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "streams.h"
+#include "tap.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+static const struct ms_gpu *gpu;
+
+static uint64_t take_from(uint64_t pool, uint64_t bytes, uint64_t stream)
+{
+    struct ms_pool_block block;
+    struct ms_stream *s = ms_stream_of(gpu, stream);
+    if (!s || ms_stream_captures(s) || ms_stream_alloc(s, pool, bytes, &block) != MS_POOL_SERVED)
+        return 0;
+    model_given(stream, block.address, bytes);
+    model_used(stream, block.address, bytes);
+    return block.address;
+}
+
+static uint64_t take(uint64_t bytes, uint64_t stream)
+{
+    return take_from(MS_MEMPOOL_CURRENT, bytes, stream);
+}
+
+static int give(uint64_t address, uint64_t stream)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    struct ms_stream *s = ms_stream_of(gpu, stream);
+    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
+    if (verdict != MS_POOL_SERVED)
+        return verdict == MS_POOL_PASSED ? -1 : status;
+    model_used(stream, address, block.requested);
+    ms_stream_free_end(&block, s);
+    return 0;
+}
+
+static void sound(const char *when)
+{
+    const char *wrong = ms_pool_check();
+    ok(!wrong, "%s: every invariant holds%s%s", when, wrong ? ": " : "", wrong ? wrong : "");
+    is_u64(model.hazards + model.destroyed_captures + model.wrong_context + model.unknown_frees, 0,
+           "%s: nothing is given too early, no capture is destroyed, no event is in the wrong place", when);
+}
+
+static void test_own(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t s = model_stream(), p = take(1000, s), q = take(4 * MIB, s);
+    ok(p && q, "two blocks");
+    is_int(give(p, s), 0, "one is freed");
+    ok(take(1000, s) == p, "and had again by its own stream, which is busy");
+    give(q, s);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t bytes = (uint64_t)1 << (9 + i % 14);
+        give(take(bytes, s), s);
+    }
+    is_u64(model.events + model.context_events + model.queries, 0, "without an event");
+    is_int(give(p, s), 0, "the last one is freed");
+    is_int(give(p, s), CUDA_ERROR_INVALID_VALUE, "but not twice");
+    is_int(give(12345, s), -1, "what is nobody's is the driver's to answer");
+    sound("own");
+}
+
+static void test_crossed(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), p = take(8 * MIB, a), q;
+    give(p, b);
+    q = take(8 * MIB, a);
+    ok(q && q != p, "what another stream has yet to get done with is not had again");
+    model_finish(b);
+    ok(take(8 * MIB, a) == p, "but when it is");
+    is_u64(model.events, 1, "by one event");
+    uint64_t many[1000], before = model.events;
+    for (int i = 0; i < 1000; i++)
+        many[i] = take(4096, a);
+    for (int i = 0; i < 1000; i++)
+        give(many[i], b);
+    ok(model.events - before <= 40, "%" PRIu64 " events for 1000 small frees", model.events - before);
+    sound("crossed");
+}
+
+static void test_idle(void)
+{
+    gpu = model_fresh(64 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), p = take(40 * MIB, a);
+    give(p, a);
+    is_u64(take(40 * MIB, b), 0, "no memory, and a stream is busy: the driver answers");
+    model_finish(a);
+    ok(take(40 * MIB, b) == p, "what an idle stream has free is another's");
+    sound("idle");
+}
+
+static void test_stream_ends(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), b, p = take(MIB, a), q = take(MIB, a);
+    give(p, a);
+    model_destroy_stream(a);
+    b = model_stream();
+    ok(b != a, "a stream that is busy keeps its place");
+    ok(take(MIB, b) != p, "and its memory");
+    model_finish(a);
+    uint64_t c = model_stream();
+    is_u64(c, a, "its handle comes back for another");
+    uint64_t r = take(MIB, c);
+    ok(r == p || r != q, "which takes up what it left");
+    is_int(give(q, c), 0, "and may free what lives on");
+    sound("stream ends");
+}
+
+static void test_pool_ends(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t s = model_stream(), pool = model_pool(), p = take_from(pool, 3 * MIB, s), q = take_from(pool, 20 * MIB, s);
+    struct ms_mempool_use use;
+    ok(ms_mempool_use(pool, &use) && use.used == 23 * MIB && use.high == 23 * MIB, "what is in use is counted");
+    give(q, s);
+    ok(ms_mempool_use(pool, &use) && use.used == 3 * MIB && use.high == 23 * MIB, "and what was");
+    ms_mempool_reset_high(pool);
+    ok(ms_mempool_use(pool, &use) && use.high == 3 * MIB, "until that is set back");
+    model_destroy_pool(pool);
+    is_u64(model_live(), 1, "a pool that ends keeps what lives in it");
+    is_u64(take_from(pool, MIB, s), 0, "gives no more");
+    is_int(give(p, s), 0, "and takes it back");
+    is_u64(model_live(), 0, "to the last byte");
+    for (int i = 0; i < 300; i++) {
+        pool = model_pool();
+        p = take_from(pool, MIB, s);
+        if (!p)
+            break;
+        give(p, s);
+        model_destroy_pool(pool);
+    }
+    ok(p != 0, "three hundred pools come and go");
+    sound("pool ends");
+}
+
+static void test_current(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t s = model_stream(), pool = model_pool(), p = take(MIB, s), q;
+    struct ms_mempool_use use;
+    model_set_current(pool);
+    q = take(2 * MIB, s);
+    ok(ms_mempool_use(pool, &use) && use.used == 2 * MIB, "requests come from the current pool");
+    model_destroy_pool(pool);
+    ok(take(MIB, s) && ms_mempool_use(1, &use) && use.used == 2 * MIB, "and from the default one when that is gone");
+    give(p, s);
+    give(q, s);
+    sound("current");
+}
+
+static void test_keeping(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t s = model_stream(), p = take(100 * MIB, s);
+    give(p, s);
+    ms_stream_trim(0);
+    is_u64(model_live(), 1, "what a stream is at stays");
+    model_finish(s);
+    ms_stream_at_sync(gpu, 0);
+    is_u64(model_live(), 1, "within MEMSHIM_KEEP too");
+    is_u64(ms_stream_trim(0), 100 * MIB, "a trim gives back what no stream uses");
+    is_u64(model_live(), 0, "all of it");
+    gpu = model_fresh(512 * MIB);
+    model_keep = 10 * MIB;
+    s = model_stream();
+    p = take(100 * MIB, s);
+    give(p, s);
+    model_finish(s);
+    ms_stream_at_sync(gpu, 0);
+    is_u64(model_live(), 0, "what is beyond MEMSHIM_KEEP goes back when the program waits");
+    ms_mempool_set(1, MS_MEMPOOL_THRESHOLD, UINT64_MAX);
+    give(take(100 * MIB, s), s);
+    model_finish(s);
+    ms_stream_at_sync(gpu, 0);
+    is_u64(model_live(), 1, "but for what the pool was told to keep");
+    ms_mempool_trim(1);
+    is_u64(model_live(), 0, "until it is trimmed");
+    sound("keeping");
+}
+
+static void test_capture(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), p = take(4 * MIB, b), q = take(30 * MIB, a);
+    model_capture(a, true);
+    ms_pool_graph_alive(0, 1);
+    is_u64(take(MIB, a), 0, "a stream that captures is the driver's");
+    ok(take(MIB, b) != 0, "another is served meanwhile");
+    give(p, b);
+    give(q, b); /* of the capturing stream's flow */
+    ms_pool_graph_alive(0, 1);
+    model_capture(a, false);
+    model_finish(a);
+    model_finish(b);
+    ms_stream_trim(0);
+    ok(model_live() > 0, "what was live meanwhile stays while there are graphs");
+    ms_pool_graph_alive(0, -2);
+    ms_stream_trim(0);
+    sound("capture");
+}
+
+static void test_context_dies(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), p = take(8 * MIB, a), q = take(8 * MIB, a);
+    give(p, a);
+    give(q, b);
+    model_kill_context();
+    a = model_stream();
+    uint64_t r = take(8 * MIB, a);
+    ok(r == p || r == q, "memory of a pool outlives the context, and its streams' work");
+    sound("context dies");
+}
+
+static void test_padding(void)
+{
+    gpu = model_fresh(512 * MIB);
+    model.offset = 512;
+    uint64_t s = model_stream(), p = take(MIB, s);
+    ok(p != 0, "memory that does not begin on a page is served from the next one");
+    give(p, s);
+    model_finish(s);
+    ms_stream_trim(0);
+    is_u64(model_live(), 0, "and goes back as it came");
+    sound("padding");
+}
+
+/* --- a long walk --------------------------------------------------------------------------------------- */
+
+struct held {
+    uint64_t address, bytes;
+};
+static uint64_t seed;
+static uint64_t chance(uint64_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 33) % n;
+}
+
+static uint64_t size(void)
+{
+    switch (chance(4)) {
+    case 0:
+        return 1 + chance(64 * KIB);
+    case 1:
+        return 64 * KIB + chance(MIB);
+    case 2:
+        return MIB + chance(4 * MIB);
+    default:
+        return chance(8) ? 512 * (1 + chance(8)) : 16 * MIB + chance(8 * MIB);
+    }
+}
+
+enum { HELD = 64, STREAMS = 6 };
+
+static void step(struct held *held, uint64_t *streams, uint64_t *pools)
+{
+    struct held *h = &held[chance(HELD)];
+    uint64_t s = chance(10) ? streams[chance(STREAMS)] : 1, bytes = size();
+    uint64_t act = chance(200);
+    struct ms_stream *known = act < 160 && s ? ms_stream_of(gpu, s) : NULL;
+    bool captures = known && ms_stream_captures(known);
+    if (act < 150 && h->address && known && !captures) {
+        give(h->address, s);
+        h->address = 0;
+    } else if (act < 150 && !h->address && known && !captures) {
+        uint64_t pool = pools[chance(2)];
+        h->address = take_from(pool, bytes, s);
+        h->bytes = bytes;
+    } else if (act < 180) {
+        model_finish(s);
+    } else if (act < 184 && s > 1) {
+        for (int i = 0; i < STREAMS; i++)
+            streams[i] = streams[i] == s ? 0 : streams[i];
+        model_destroy_stream(s);
+    } else if (act < 190) {
+        int i = (int)chance(STREAMS);
+        streams[i] = streams[i] ? streams[i] : model_stream();
+    } else if (act < 192) {
+        ms_mempool_trim(chance(2) + 1);
+    } else if (act < 194) {
+        ms_stream_at_sync(gpu, 0);
+    } else if (act == 194) {
+        if (pools[1])
+            model_destroy_pool(pools[1]);
+        pools[1] = pools[1] ? 0 : model_pool();
+    } else if (act == 195 && s > 1) {
+        model_capture(s, !captures && !ms_stream_captures(ms_stream_of(gpu, s)));
+    }
+}
+
+static void walk(uint64_t steps, uint64_t capacity, uint64_t fail_at)
+{
+    struct held held[HELD] = {{0}};
+    uint64_t streams[STREAMS] = {0}, pools[2] = {MS_MEMPOOL_CURRENT, 0};
+    gpu = model_fresh(capacity);
+    model.fail_at = fail_at;
+    model_policy.oom_wait_ms = 0;
+    for (int i = 0; i < STREAMS; i++)
+        streams[i] = model_stream();
+    for (uint64_t i = 0; i < steps; i++) {
+        step(held, streams, pools);
+        if (i % 512 == 0 && ms_pool_check()) {
+            diag("step %" PRIu64 ": %s", i, ms_pool_check());
+            break;
+        }
+    }
+}
+
+static void test_walk(void)
+{
+    const char *wanted = getenv("MEMSHIM_TEST_STEPS");
+    uint64_t steps = wanted ? strtoull(wanted, NULL, 10) : 60000;
+    for (seed = 1; seed < 4; seed++) {
+        uint64_t kept = seed;
+        walk(steps / 3, kept == 1 ? 400 * MIB : 150 * MIB, 0);
+        sound(kept == 1 ? "with plenty" : "with little");
+        seed = kept;
+    }
+}
+
+/* Whatever call of the driver's fails: nothing is lost, nobody gets memory too early. */
+static void test_failures(void)
+{
+    uint64_t wrong = 0, hazards = 0, n = 1;
+    for (; n < 400; n += 1 + n / 50) {
+        seed = 5;
+        walk(3000, 200 * MIB, n);
+        wrong += ms_pool_check() != NULL;
+        hazards += model.hazards + model.destroyed_captures;
+    }
+    is_u64(wrong, 0, "every invariant holds when the n-th call of the driver's fails");
+    is_u64(hazards, 0, "and nothing is given too early");
+}
+
+int main(void)
+{
+    plan(0);
+    test_own();
+    test_crossed();
+    test_idle();
+    test_stream_ends();
+    test_pool_ends();
+    test_current();
+    test_keeping();
+    test_capture();
+    test_context_dies();
+    test_padding();
+    test_walk();
+    test_failures();
+    return done();
+}
