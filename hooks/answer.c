@@ -10,7 +10,7 @@
 #include "hooks/init.h"
 #include "hooks/ipc.h"
 #include "hooks/serve.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 /* Numbers of ours and of the vendor's never meet. */
 #define OWN_BUFFER_ID (UINT64_C(1) << 62)
@@ -191,7 +191,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     device = ms_gpu_current(target->gpu, &context);
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0 && device >= 0) {
-        own = *free_p + ms_pool_reclaimable(device);
+        own = *free_p + ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
         room = ms_pool_room(device);
         own = own < room ? own : room;
         *free_p = own < *total_p ? own : *total_p;

@@ -18,6 +18,8 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemGetInfo_v2: out = free, pitch = total. */
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p);
+/** cuMemPoolGetAttribute: out = value, flags = attribute, key = pool. */
+bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args *args, int *status_p);
 
 /** An address that the vendor knows nothing of, and at which nobody can map memory: its answer is that for an unknown pointer. */
 #define MS_NOWHERE 0x1000u

@@ -260,6 +260,7 @@ static const struct {
     bool takes_stack;
 } classes[MS_CLASS_COUNT] = {
     [MS_CLASS_ALLOC] = {NULL, after_alloc, true},
+    [MS_CLASS_ALLOC_ASYNC] = {NULL, after_alloc, true},
     [MS_CLASS_PITCH] = {NULL, after_alloc, true},
     [MS_CLASS_FREE] = {before_free, after_free, false},
     [MS_CLASS_FREE_ASYNC] = {before_free, after_free, false},

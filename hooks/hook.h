@@ -36,6 +36,7 @@ enum ms_row {
 /** What dispatch.c does around a call. */
 enum ms_class {
     MS_CLASS_ALLOC,          /* a block appears */
+    MS_CLASS_ALLOC_ASYNC,    /* ... when a stream gets there */
     MS_CLASS_PITCH,          /* ... whose rows the vendor pads */
     MS_CLASS_FREE,           /* a block goes */
     MS_CLASS_FREE_ASYNC,     /* ... when a stream gets there */
@@ -73,6 +74,12 @@ enum ms_class {
     MS_CLASS_GRAPH,          /* a graph, or what runs one, appears */
     MS_CLASS_GRAPH_END,
     MS_CLASS_GREEN,          /* a context that shares another's memory */
+    MS_CLASS_MEMPOOL,        /* a pool of the program's appears */
+    MS_CLASS_MEMPOOL_END,
+    MS_CLASS_MEMPOOL_CURRENT, /* ... is the one that requests without one come from */
+    MS_CLASS_MEMPOOL_GET,    /* what it says of itself: answered (serve_mempool.c) */
+    MS_CLASS_MEMPOOL_SET,
+    MS_CLASS_MEMPOOL_TRIM,
     MS_CLASS_PIN,            /* a block is shared with somebody whom a free does not reach */
     MS_CLASS_COUNT
 };

@@ -11,77 +11,15 @@
 #include "hooks/answer.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
+#include "hooks/serve_call.h"
 #include "hooks/submit.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 static _Atomic uint64_t dropped_frees;
 
 uint64_t ms_serve_dropped_frees(void)
 {
     return atomic_load(&dropped_frees);
-}
-
-/* Not for calls of memshim's own, nor for those that the driver makes inside another. */
-static bool is_ours_to_serve(void)
-{
-    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
-}
-
-/* Inside a runtime's hook cancellation is deferred already. */
-static void enter(struct ms_section *section, const struct ms_call *outer)
-{
-    if (outer) {
-        ms_section_enter_nested(section);
-    } else {
-        ms_section_enter_brief(section);
-        ms_ledger_touch();
-    }
-}
-
-static void leave(struct ms_section *section, const struct ms_call *outer)
-{
-    if (outer)
-        ms_section_leave_nested(section);
-    else
-        ms_section_leave_brief(section);
-}
-
-/* The program has its answer: count the call, which is the outermost frame's if there is one. */
-static void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
-{
-    if (!outer) {
-        ms_ledger_call((uint16_t)row, status == 0, true, bytes);
-    } else {
-        outer->served = true;
-        outer->bytes += bytes;
-    }
-}
-
-struct request {
-    unsigned row;
-    const struct ms_gpu *gpu;
-    const void *frame, *caller;
-    uint64_t requested; /* by the program; `bytes` is what the vendor would be asked for */
-    uint64_t bytes;
-};
-
-static ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
-{
-    if (outer)
-        return ms_call_stack(outer, request->bytes);
-    if (ms_stack_sampling() && !ms_stack_sampled(request->bytes))
-        return 0;
-    return ms_stack_capture(request->frame, request->caller);
-}
-
-static void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
-{
-    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
-                                   .requested = request->requested, .context = given->context, .thread = ms_thread_id(),
-                                   .kind = MS_KIND_DEVICE, .device = (int16_t)given->device,
-                                   .api = outer ? outer->row : (uint16_t)request->row, .stack = stack_of(request, outer)};
-
-    ms_pool_set_ticket(given, ms_ledger_serve(&block));
 }
 
 static void refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
@@ -149,7 +87,7 @@ static bool ask_pool(const struct request *request, struct ms_call *outer, uint6
 bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t *out,
                     uint64_t bytes, int *status_p)
 {
-    const struct request request = {row, target->gpu, frame, caller, bytes, bytes};
+    const struct request request = {row, target->gpu, frame, caller, bytes, bytes, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     struct ms_section section;
     uint64_t context;
@@ -167,7 +105,7 @@ bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *fr
 bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p)
 {
-    struct request request = {row, target->gpu, frame, caller, args->bytes, 0};
+    struct request request = {row, target->gpu, frame, caller, args->bytes, 0, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     uint64_t context, multiple, pitch, *out = (uint64_t *)(uintptr_t)args->out;
     struct ms_section section;
@@ -266,6 +204,10 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t 
 
     if (!address || !is_ours_to_serve())
         return address && ms_thread.depth > 0 && drop(address, status_p);
+    if (ms_stream_owns(address)) {
+        *status_p = ms_serve_free_ordered(row, target, address, stream);
+        return true;
+    }
     if (!ms_pool_owns(address))
         return false;
     enter(&section, outer);

@@ -42,6 +42,8 @@ void ms_serve_context_ended(uint64_t context, bool dead);
 void ms_serve_status(uint64_t context, int status);
 /** Whether that has ever happened: the driver is asked then before a block is freed. */
 bool ms_serve_any_down(void);
+/** ... without asking the driver: false for one that was not checked yet. */
+bool ms_serve_context_is_served(uint64_t context);
 /** Captures that are open in the context. */
 int ms_serve_captures(uint64_t context);
 void ms_serve_capture(uint64_t context, int change);
@@ -63,6 +65,13 @@ bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const vo
                           const struct ms_args *args, int *status_p);
 bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t address, int *status_p);
 bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream, int *status_p);
+/** serve_stream.c: requests in stream order, and frees of what one of them got. */
+bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args, int *status_p);
+int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream);
+/** serve_mempool.c: what the driver has done to a pool. */
+void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args);
+void ms_serve_mempool_set(const struct ms_args *args);
 /** Frees that came while this thread was inside memshim's own code (a signal handler's), and had to be dropped. */
 uint64_t ms_serve_dropped_frees(void);
 
@@ -86,6 +95,8 @@ static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, 
 {
     return ms_serve_alloc(row, target, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes, status_p);
 }
+
+#define ms_serve_ALLOC_ASYNC ms_serve_alloc_async
 
 static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                                   const struct ms_args *args, int *status_p)

@@ -13,7 +13,7 @@
 #include "base/options.h"
 #include "hooks/init.h"
 #include "hooks/watch.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 #define CONTEXTS 64 /* power of two; a process with more has the rest followed */
 #define IDLE_WAIT_NS 200000
@@ -211,6 +211,13 @@ uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, unsigned elem
     return atomic_load_explicit(&c->pitch_state, memory_order_acquire) == SERVED ? atomic_load(&c->pitch) : 0;
 }
 
+bool ms_serve_context_is_served(uint64_t handle)
+{
+    const struct context *c = find(handle);
+
+    return c && atomic_load_explicit(&c->state, memory_order_acquire) == SERVED;
+}
+
 void ms_serve_context_foreign(uint64_t handle)
 {
     struct context *c = handle ? find_or_make(handle) : NULL;
@@ -229,6 +236,8 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
 {
     struct context *c = handle ? find(handle) : NULL;
 
+    if (handle && dead)
+        ms_stream_context_died(handle);
     if (!c)
         return;
     ms_pool_context_ended(handle, dead);

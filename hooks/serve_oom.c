@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "gpu/gpu.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total, uint64_t free_bytes,
                                   uint64_t bytes)
@@ -65,13 +65,14 @@ bool ms_serve_make_room(const struct ms_call *call)
 
     if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
-    if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_PITCH && row->class != MS_CLASS_HANDLE_CREATE)
+    if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_ALLOC_ASYNC && row->class != MS_CLASS_PITCH &&
+        row->class != MS_CLASS_HANDLE_CREATE)
         return false;
     if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED || call->args.kind == MS_KIND_IMPORTED)
         return false; /* nothing of the device's */
     ms_section_enter(&section);
     device = row->class == MS_CLASS_HANDLE_CREATE ? call->args.device : ms_gpu_current(call->gpu, &context);
-    given = device >= 0 ? ms_pool_trim(device, 0) : 0;
+    given = device >= 0 ? ms_pool_trim(device, 0) + ms_stream_trim(device) : 0;
     ms_section_leave(&section);
     return given > 0;
 }

@@ -8,7 +8,7 @@
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "hooks/submit.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 #define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
 
@@ -97,6 +97,8 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         if (MS_UNLIKELY(ms_pool_ordered()))
             ordered_enters(watch);
         watch->was_capturing = is_capturing(gpu, args->stream);
+        if (class == MS_CLASS_STREAM_END && watch->context)
+            ms_stream_ending(args->stream);
         break;
     case MS_CLASS_STREAM_WAIT:
         watch->context = context_of_stream(gpu, args->stream);
@@ -110,6 +112,15 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         break;
     case MS_CLASS_GRAPH_END:
         watch->context = ms_graph_ended(args->key);
+        break;
+    case MS_CLASS_MEMPOOL_END:
+        watch->ending = ms_mempool_ending(args->key);
+        break;
+    case MS_CLASS_MEMPOOL_CURRENT:
+        ms_mempool_current_changed();
+        break;
+    case MS_CLASS_MEMPOOL_TRIM:
+        ms_mempool_trim(args->key);
         break;
     default:
         break;
@@ -136,6 +147,16 @@ static void capture_ended(struct ms_watch *watch, int status)
         ms_graph_made(handle_out(watch->args), watch->context);
 }
 
+/* The driver gives back what its pools do not use when the program waits, and so do we. */
+static void settle(const struct ms_watch *watch, int status)
+{
+    uint64_t context;
+    int device = status == 0 ? ms_gpu_current(watch->gpu, &context) : MS_GPU_NO_DEVICE;
+
+    if (device >= 0)
+        ms_stream_at_sync(watch->gpu, device);
+}
+
 static void note(struct ms_watch *watch, int status)
 {
     const struct ms_args *args = watch->args;
@@ -145,12 +166,14 @@ static void note(struct ms_watch *watch, int status)
         if (watch->context)
             ms_pool_sync_end(watch->context, watch->mark, status);
         ms_serve_status(watch->context, status);
+        settle(watch, status);
         ms_serve_refresh();
         break;
     case MS_CLASS_STREAM_WAIT:
         if (status == 0 && watch->stream)
             ms_pool_stream_wait_end(watch->stream, watch->mark);
         ms_serve_status(watch->context, status);
+        settle(watch, status);
         break;
     case MS_CLASS_CAPTURE:
     case MS_CLASS_STREAM_END:
@@ -172,6 +195,20 @@ static void note(struct ms_watch *watch, int status)
     case MS_CLASS_GREEN:
         if (status == 0)
             ms_serve_context_foreign(handle_out(args));
+        break;
+    case MS_CLASS_MEMPOOL:
+        if (status == 0)
+            ms_serve_mempool_made(watch->gpu, args);
+        break;
+    case MS_CLASS_MEMPOOL_END:
+        ms_mempool_ended(watch->ending, args->key, status == 0);
+        break;
+    case MS_CLASS_MEMPOOL_CURRENT:
+        ms_mempool_current_changed();
+        break;
+    case MS_CLASS_MEMPOOL_SET:
+        if (status == 0)
+            ms_serve_mempool_set(args);
         break;
     case MS_CLASS_PIN:
         if (status == 0)

@@ -15,6 +15,7 @@ struct ms_watch {
     const struct ms_args *args;
     uint64_t context, mark;
     struct ms_pool_stream *stream; /* of a wait */
+    struct ms_mempool *ending;
     struct ms_section section;
 };
 

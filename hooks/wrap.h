@@ -10,6 +10,7 @@
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
+#include "pool/stream.h"
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/hip.h"
@@ -45,6 +46,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
  * answered without the vendor (answer.c); a word to the pool before and after (watch.c); or a frame in which the vendor gets
  * another argument than the program gave, and the program perhaps another answer (ipc_import.c). */
 #define MS_SHAPE_ALLOC          MS_BODY_FRAME
+#define MS_SHAPE_ALLOC_ASYNC    MS_BODY_FRAME
 #define MS_SHAPE_PITCH          MS_BODY_FRAME
 #define MS_SHAPE_FREE           MS_BODY_FRAME
 #define MS_SHAPE_FREE_ASYNC     MS_BODY_FRAME
@@ -81,6 +83,12 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_GRAPH_END      MS_BODY_WATCH
 #define MS_SHAPE_GREEN          MS_BODY_WATCH
 #define MS_SHAPE_PIN            MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL        MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_END    MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_CURRENT MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_GET    MS_BODY_ASK
+#define MS_SHAPE_MEMPOOL_SET    MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
 
 /* Who is asked before the vendor. A row that is followed asks nobody. */
 #define MS_FIRST_SERVED(cls)   ms_serve_##cls

@@ -43,7 +43,6 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 
 static void bind_streams(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
-    gpu->stream_get_id = (__typeof__(gpu->stream_get_id))find(arg, "cuStreamGetId");
     gpu->mem_alloc_from_pool_async = (__typeof__(gpu->mem_alloc_from_pool_async))find(arg, "cuMemAllocFromPoolAsync");
     gpu->mem_pool_get_attribute = (__typeof__(gpu->mem_pool_get_attribute))find(arg, "cuMemPoolGetAttribute");
     gpu->mem_pool_trim_to = (__typeof__(gpu->mem_pool_trim_to))find(arg, "cuMemPoolTrimTo");

@@ -74,7 +74,6 @@ struct ms_gpu {
     CUresult (*exchange_capture_mode)(CUstreamCaptureMode *);
     CUresult (*ipc_close)(CUdeviceptr);
     /* Memory in the order of streams. */
-    CUresult (*stream_get_id)(CUstream, unsigned long long *);
     CUresult (*mem_alloc_from_pool_async)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
     CUresult (*mem_pool_get_attribute)(CUmemoryPool, CUmemPool_attribute, void *);
     CUresult (*mem_pool_trim_to)(CUmemoryPool, size_t);

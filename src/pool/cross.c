@@ -185,7 +185,7 @@ void ms_cross_home(struct ms_slot *slot)
     struct ms_lease *lease = ms_lease_lock(heap);
     atomic_fetch_sub_explicit(&heap->away_bytes, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
-    ms_lease_put(heap, lease, slot);
+    ms_lease_put_ready(heap, lease, slot);
     ms_unlock(&lease->lock);
 }
 

@@ -322,7 +322,7 @@ int ms_pool_free_end(const struct ms_pool_block *block)
     struct ms_heap *heap = block->own_heap;
     int status = CUDA_SUCCESS;
     if (MS_UNLIKELY(heap->flow)) {
-        retire(block);
+        retire(block, true);
         ms_flow_count_free(heap->flow, block->requested);
         return status;
     }

@@ -1,0 +1,79 @@
+/* serve_call.h - what every call that the pool answers does before and after: for serve.c and serve_stream.c alone.
+ *
+ * Floor 3. A section around it, one event in the record, under the name and with the stack of the outermost frame. */
+#ifndef MS_HOOKS_SERVE_CALL_H
+#define MS_HOOKS_SERVE_CALL_H
+
+#include <stdatomic.h>
+
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/serve.h"
+#include "pool/pool.h"
+
+/* Not for calls of memshim's own, nor for those that the driver makes inside another. */
+static inline bool is_ours_to_serve(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+
+/* Inside a runtime's hook cancellation is deferred already. */
+static inline void enter(struct ms_section *section, const struct ms_call *outer)
+{
+    if (outer) {
+        ms_section_enter_nested(section);
+    } else {
+        ms_section_enter_brief(section);
+        ms_ledger_touch();
+    }
+}
+
+static inline void leave(struct ms_section *section, const struct ms_call *outer)
+{
+    if (outer)
+        ms_section_leave_nested(section);
+    else
+        ms_section_leave_brief(section);
+}
+
+/* The program has its answer: count the call, which is the outermost frame's if there is one. */
+static inline void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
+{
+    if (!outer) {
+        ms_ledger_call((uint16_t)row, status == 0, true, bytes);
+    } else {
+        outer->served = true;
+        outer->bytes += bytes;
+    }
+}
+
+struct request {
+    unsigned row;
+    const struct ms_gpu *gpu;
+    const void *frame, *caller;
+    uint64_t requested; /* by the program; `bytes` is what the vendor would be asked for */
+    uint64_t bytes;
+    uint64_t stream; /* of a request in stream order */
+};
+
+static inline ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
+{
+    if (outer)
+        return ms_call_stack(outer, request->bytes);
+    if (ms_stack_sampling() && !ms_stack_sampled(request->bytes))
+        return 0;
+    return ms_stack_capture(request->frame, request->caller);
+}
+
+static inline void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
+{
+    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
+                                   .requested = request->requested, .context = given->context, .thread = ms_thread_id(),
+                                   .kind = given->ordered ? MS_KIND_ASYNC : MS_KIND_DEVICE, .stream = request->stream,
+                                   .outlives_context = given->ordered, .device = (int16_t)given->device,
+                                   .api = outer ? outer->row : (uint16_t)request->row, .stack = stack_of(request, outer)};
+
+    ms_pool_set_ticket(given, ms_ledger_serve(&block));
+}
+
+#endif

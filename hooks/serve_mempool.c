@@ -1,0 +1,74 @@
+/* serve_mempool.c - the program's own pools, of which what is served in stream order is carved.
+ *
+ * The driver makes, checks, changes and ends them; the pool (src/pool/mempool.c) is told what it must know. Two attributes are answered
+ * here, since the driver believes that all that was taken for later is in use. No lock, no allocation; inside a section. */
+#include "hooks/answer.h"
+
+#include <stdatomic.h>
+
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/serve.h"
+#include "hooks/watch.h"
+#include "pool/stream.h"
+
+/* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver would give. */
+static bool is_plain(const CUmemPoolProps *props)
+{
+    return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props->handleTypes == CU_MEM_HANDLE_TYPE_NONE &&
+           props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && props->usage == 0;
+}
+
+/* The driver has accepted the properties. */
+void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args)
+{
+    const CUmemPoolProps *props = (const CUmemPoolProps *)(uintptr_t)args->given;
+    const CUmemoryPool *pool_p = args->out;
+
+    if (pool_p && *pool_p && props && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props->location.id), is_plain(props));
+}
+
+void ms_serve_mempool_set(const struct ms_args *args)
+{
+    if (!args->out)
+        return;
+    switch ((int)args->flags) {
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+        ms_mempool_set(args->key, MS_MEMPOOL_OPPORTUNISTIC, (uint64_t)*(const int *)args->out);
+        break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        ms_mempool_set(args->key, MS_MEMPOOL_THRESHOLD, *(const cuuint64_t *)args->out);
+        break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        ms_mempool_reset_high(args->key);
+        break;
+    default:
+        break;
+    }
+}
+
+typedef CUresult (*get_func_t)(CUmemoryPool, CUmemPool_attribute, void *);
+
+/* Of what the driver counts as used, our segments are not; what is served is. */
+bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    get_func_t vendor = (get_func_t)target->real;
+    bool high = args->flags == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    struct ms_mempool_use use;
+    struct ms_section section;
+    cuuint64_t now = 0;
+
+    if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || ms_thread.depth > 0 || !ms_init_active() ||
+        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        return false;
+    ms_section_enter(&section);
+    *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags, (void *)(uintptr_t)args->out);
+    if (*status_p == 0 && ms_mempool_use(args->key, &use) &&
+        vendor((CUmemoryPool)(uintptr_t)args->key, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &now) == CUDA_SUCCESS) {
+        now = now > use.held ? now - use.held : 0;
+        *(cuuint64_t *)(uintptr_t)args->out = now + (high ? use.high : use.used);
+    }
+    ms_section_leave(&section);
+    return true;
+}

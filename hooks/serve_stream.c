@@ -1,0 +1,114 @@
+/* serve_stream.c - requests and frees in the order of a stream, answered from what the program's own pools gave.
+ *
+ * Runs in the program's threads, inside a section. No lock of its own, no allocation. What belongs into a graph, and what the driver would
+ * refuse, is the driver's to answer: a free that has to be refused is put to it with an address that is nobody's. */
+#include "hooks/serve.h"
+
+#include "hooks/answer.h"
+#include "hooks/serve_call.h"
+#include "pool/stream.h"
+
+/* The first call for a context checks that the driver does what the pool builds on; that takes it being current. */
+static bool is_served(const struct ms_gpu *gpu, const struct ms_stream *stream)
+{
+    uint64_t context = ms_stream_context(stream), current;
+    int device;
+
+    if (MS_LIKELY(ms_serve_context_is_served(context)))
+        return true;
+    device = ms_gpu_current(gpu, &current);
+    return device >= 0 && current == context && ms_serve_context(gpu, context, device);
+}
+
+/* The runtime has seen to it that there is a context. */
+static bool has_context(const struct ms_gpu *gpu, const struct ms_call *outer)
+{
+    uint64_t context;
+
+    return outer || (ms_gpu_current(gpu, &context) >= 0 && context);
+}
+
+bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args, int *status_p)
+{
+    const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, args->stream};
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_stream *stream;
+    struct ms_pool_block given;
+    struct ms_section section;
+    bool served;
+
+    if (!args->out || !args->bytes || (outer && ms_thread.recording) || !is_ours_to_serve() || !target->gpu)
+        return false;
+    enter(&section, outer);
+    served = has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
+             is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
+             ms_stream_alloc(stream, args->key, args->bytes, &given) == MS_POOL_SERVED;
+    if (MS_LIKELY(served)) {
+        record(&request, outer, &given);
+        count(outer, row, 0, args->bytes);
+        *(uint64_t *)(uintptr_t)args->out = given.address;
+        *status_p = 0;
+    }
+    leave(&section, outer);
+    return served;
+}
+
+/* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
+static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
+{
+    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
+    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
+}
+
+/* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the capture. */
+static bool may_free(const struct ms_target *target, const struct ms_call *outer, const struct ms_stream *stream,
+                     uint64_t handle, int *status_p)
+{
+    bool doubtful = !stream || ms_serve_any_down() || !has_context(target->gpu, outer);
+
+    if (stream && ms_stream_captures(stream)) {
+        is_refused(target->gpu, handle, status_p);
+        if (*status_p == 0)
+            *status_p = CUDA_ERROR_INVALID_VALUE;
+        return false;
+    }
+    return MS_LIKELY(!doubtful) || !is_refused(target->gpu, handle, status_p);
+}
+
+static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struct ms_stream *stream, uint64_t handle)
+{
+    ms_ledger_unserve(block->ticket, block->address, NULL);
+    if (MS_LIKELY(stream != NULL))
+        ms_stream_free_end(block, stream);
+    else
+        ms_stream_free_end_unknown(gpu, block, handle);
+}
+
+int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t address, uint64_t handle)
+{
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_pool_block block;
+    struct ms_section section;
+    struct ms_stream *stream;
+    int status = 0;
+
+    enter(&section, outer);
+    stream = ms_stream_of(target->gpu, handle);
+    if (may_free(target, outer, stream, handle, &status)) {
+        switch (ms_pool_free_begin(address, &block, &status)) {
+        case MS_POOL_SERVED:
+            status = 0;
+            free_in(target->gpu, &block, stream, handle);
+            break;
+        case MS_POOL_PASSED:
+            status = CUDA_ERROR_INVALID_VALUE;
+            break;
+        default:
+            break;
+        }
+    }
+    count(outer, row, status, 0);
+    leave(&section, outer);
+    return status;
+}
