@@ -11,6 +11,7 @@
 #include "hooks/ipc.h"
 #include "hooks/serve.h"
 #include "pool/stream.h"
+#include "pool/whole.h"
 
 /* Numbers of ours and of the vendor's never meet. */
 #define OWN_BUFFER_ID (UINT64_C(1) << 62)
@@ -194,6 +195,34 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
         own = *free_p + ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
         room = ms_pool_room(device);
         own = own < room ? own : room;
+        *free_p = own < *total_p ? own : *total_p;
+    }
+    ms_section_leave(&section);
+    return true;
+}
+
+typedef int (*meminfo_of_func_t)(int, size_t *, size_t *);
+
+/* The handles that wait to be used again are free to the program. */
+bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
+    struct ms_section section;
+    uint64_t context, own, limit, live;
+    int device;
+
+    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
+        ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
+        return false;
+    ms_section_enter(&section);
+    device = ms_gpu_current(target->gpu, &context);
+    *status_p = ((meminfo_of_func_t)target->real)((int)args->flags, free_p, total_p);
+    if (*status_p == 0 && device >= 0) {
+        own = *free_p + ms_whole_bytes(device);
+        limit = ms_option_size(MS_OPT_LIMIT, *total_p);
+        live = ms_ledger_live(device);
+        if (own > (limit > live ? limit - live : 0))
+            own = limit > live ? limit - live : 0;
         *free_p = own < *total_p ? own : *total_p;
     }
     ms_section_leave(&section);

@@ -21,6 +21,9 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
 /** cuMemPoolGetAttribute: out = value, flags = attribute, key = pool. */
 bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args *args, int *status_p);
 
+/** aclrtGetMemInfo: flags = kind of memory, out = free, pitch = total. */
+bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *args, int *status_p);
+
 /** An address that the vendor knows nothing of, and at which nobody can map memory: its answer is that for an unknown pointer. */
 #define MS_NOWHERE 0x1000u
 

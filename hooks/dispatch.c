@@ -11,6 +11,7 @@
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
+#include "hooks/serve_handles.h"
 
 /* Primary contexts by device, learned when they are retained: reset and release name the device only. */
 static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];
@@ -163,6 +164,18 @@ static void after_handle_create(struct ms_call *call, int status)
         note_oom(call);
 }
 
+static void after_whole_create(struct ms_call *call, int status)
+{
+    ms_whole_create_end(call, status);
+    if (ms_is_no_memory(ms_rows[call->row]->api, status))
+        note_oom(call);
+}
+
+static void before_device_end(struct ms_call *call)
+{
+    ms_whole_device_ending(call->gpu, -1);
+}
+
 static void after_handle_retain(struct ms_call *call, int status)
 {
     if (status == 0)
@@ -210,6 +223,16 @@ static _Atomic uint64_t *primary_of(const struct ms_call *call)
     return device >= 0 && device < MS_DEVICES_MAX ? &primary_contexts[device] : NULL;
 }
 
+/* The context that a device's end takes with it. */
+static uint64_t primary_context(const struct ms_call *call)
+{
+    _Atomic uint64_t *primary = primary_of(call);
+
+    if (call->gpu && call->gpu->vendor && call->gpu->vendor->context_of)
+        return call->gpu->vendor->context_of(call->gpu, call->args.device);
+    return primary ? atomic_load_explicit(primary, memory_order_relaxed) : 0;
+}
+
 static void after_primary_retain(struct ms_call *call, int status)
 {
     _Atomic uint64_t *primary = primary_of(call);
@@ -220,16 +243,14 @@ static void after_primary_retain(struct ms_call *call, int status)
 
 static void before_primary_end(struct ms_call *call)
 {
-    _Atomic uint64_t *primary = primary_of(call);
-
-    if (primary)
-        ms_serve_context_ending(atomic_load_explicit(primary, memory_order_relaxed));
+    if (call->args.device >= 0)
+        ms_whole_device_ending(call->gpu, call->args.device);
+    ms_serve_context_ending(primary_context(call));
 }
 
 static void primary_ended(struct ms_call *call, bool dead)
 {
-    _Atomic uint64_t *primary = primary_of(call);
-    uint64_t context = primary ? atomic_load_explicit(primary, memory_order_relaxed) : 0;
+    uint64_t context = primary_context(call);
 
     ms_serve_context_ended(context, dead);
     if (dead)
@@ -269,6 +290,12 @@ static const struct {
     [MS_CLASS_HANDLE_RELEASE] = {ms_handle_release_begin, ms_handle_release_end, false},
     [MS_CLASS_HANDLE_MAP] = {ms_handle_map_begin, ms_handle_map_end, false},
     [MS_CLASS_HANDLE_UNMAP] = {ms_handle_unmap_begin, ms_handle_unmap_end, false},
+    [MS_CLASS_WHOLE_CREATE] = {ms_whole_create_begin, after_whole_create, true},
+    [MS_CLASS_WHOLE_RELEASE] = {ms_whole_release_begin, ms_whole_release_end, false},
+    [MS_CLASS_WHOLE_MAP] = {ms_whole_map_begin, ms_whole_map_end, false},
+    [MS_CLASS_WHOLE_SHARE] = {ms_whole_refuse, ms_whole_share_end, false},
+    [MS_CLASS_WHOLE_ASK] = {ms_whole_refuse, NULL, false},
+    [MS_CLASS_DEVICE_END] = {before_device_end, NULL, false},
     [MS_CLASS_IMPORT] = {NULL, after_import, true},
     [MS_CLASS_IMPORT_END] = {ms_import_close_begin, ms_import_close_end, false},
     [MS_CLASS_IPC_OPEN] = {ms_ipc_open_begin, after_import, true},

@@ -48,7 +48,7 @@ struct ms_call {
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
     void *object;         /* handles.c: likewise */
-    void *ipc;            /* ipc_import.c: likewise. This and what follows is set by the shape TURN alone */
+    void *ipc;            /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
     bool answered;        /* the vendor is not called, */
     int status;           /* ... the program gets this */
     struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */

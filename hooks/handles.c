@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
-#include "hooks/resolve.h"
+#include "hooks/serve_handles.h"
 
 #define BUCKETS 1024
 #define CHUNK 128
@@ -27,6 +27,9 @@ struct object {
     uint32_t references;
     uint32_t mappings;
     uint8_t space;
+    uint8_t fill; /* with what it is filled when it is mapped next, if with anything */
+    bool pinned;  /* somebody else may reach it, or did: never recycled */
+    struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
 };
 
 struct mapping {
@@ -90,6 +93,12 @@ static struct object *find_locked(enum ms_space space, uint64_t handle)
     return NULL;
 }
 
+/* Two vendors' handles may have one value. */
+static uint64_t named(const struct ms_call *call, uint64_t handle)
+{
+    return handle ^ (uint64_t)ms_gpu_maker(call->gpu) << 56;
+}
+
 /* Take a dead object out of the table. Returns true if it was dead; its number is then in *number_p. */
 static bool bury_locked(struct object *object, uint64_t *number_p)
 {
@@ -146,9 +155,35 @@ static uint64_t handle_out(const struct ms_call *call)
 void ms_handle_created(struct ms_call *call)
 {
     struct object *object;
+    struct ms_whole_key key;
 
-    if (reference(MS_SPACE_HANDLE, handle_out(call), 0, 0, &object))
-        ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
+    if (!reference(MS_SPACE_HANDLE, named(call, handle_out(call)), 0, 0, &object))
+        return;
+    if (ms_whole_key_of(call, &key)) {
+        ms_lock(&lock);
+        object->whole = key;
+        object->fill = (uint8_t)ms_whole_fill(call);
+        ms_unlock(&lock);
+    }
+    ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
+}
+
+bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
+{
+    uint64_t number = 0;
+
+    ms_lock(&lock);
+    struct object *object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
+    bool idle = object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
+    if (idle) {
+        *key_p = object->whole;
+        object->references = 0;
+        bury_locked(object, &number);
+    }
+    ms_unlock(&lock);
+    if (idle)
+        end_block(MS_SPACE_HANDLE, number);
+    return idle;
 }
 
 static struct mapping *mapping_at_locked(uint64_t address)
@@ -162,15 +197,29 @@ static struct mapping *mapping_at_locked(uint64_t address)
     return NULL;
 }
 
+void ms_handle_pin(struct ms_call *call)
+{
+    ms_lock(&lock);
+    struct object *object = call->args.key ? find_locked(MS_SPACE_HANDLE, named(call, call->args.key)) : NULL;
+    struct mapping *mapping = call->args.given ? mapping_at_locked(call->args.given) : NULL;
+    if (object)
+        object->pinned = true;
+    if (mapping)
+        mapping->object->pinned = true;
+    ms_unlock(&lock);
+}
+
 void ms_handle_retained(struct ms_call *call)
 {
-    uint64_t handle = handle_out(call);
+    uint64_t handle = named(call, handle_out(call));
     struct object *object;
     struct mapping *mapping;
 
     ms_lock(&lock);
     object = find_locked(MS_SPACE_HANDLE, handle);
-    mapping = object ? NULL : mapping_at_locked(call->args.key);
+    mapping = mapping_at_locked(call->args.key);
+    if (mapping)
+        mapping->object->pinned = true; /* its handle may be another's too from now on */
     if (object) {
         object->references++;
     } else if (mapping) {
@@ -193,7 +242,7 @@ void ms_handle_release_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_HANDLE, call->args.key);
+    object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
     if (object) {
         object->references--;
         object->mappings++; /* keeps it in the table until the vendor has answered */
@@ -230,7 +279,7 @@ void ms_handle_map_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_HANDLE, call->args.key);
+    object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
     if (object)
         object->mappings++;
     ms_unlock(&lock);
@@ -239,7 +288,9 @@ void ms_handle_map_begin(struct ms_call *call)
 
 void ms_handle_map_end(struct ms_call *call, int status)
 {
+    struct object *object = call->object;
     struct mapping *mapping = NULL;
+    unsigned fill = 0;
 
     if (!call->object)
         return;
@@ -250,9 +301,13 @@ void ms_handle_map_end(struct ms_call *call, int status)
             *mapping = (struct mapping){.address = call->args.given, .bytes = call->args.bytes, .object = call->object};
             mapping->next = mappings[bucket_of(mapping->address)];
             mappings[bucket_of(mapping->address)] = mapping;
+            fill = object->fill;
+            object->fill = 0;
         }
         ms_unlock(&lock);
     }
+    if (fill && call->gpu->vendor->fill)
+        call->gpu->vendor->fill(call->gpu, call->args.given, (int)fill, call->args.bytes);
     if (!mapping)
         drop_pin(call->object, MS_SPACE_HANDLE, false);
 }
@@ -330,14 +385,17 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
     }
 }
 
+/* What is closed by its address is known by it; what is closed by a name, by that (`given`, in a space of its own). */
 void ms_import_opened(struct ms_call *call)
 {
     uint64_t pointer = handle_out(call), context, bytes = call->args.bytes;
+    uint64_t name = call->args.given ? call->args.given : pointer;
+    enum ms_space space = (enum ms_space)call->args.space;
     int device = ms_gpu_device_of(call->gpu, pointer, ms_gpu_current(call->gpu, &context));
     struct object *object;
 
-    if (reference(MS_SPACE_ADDRESS, pointer, pointer, context, &object))
-        ms_call_record(call, MS_SPACE_ADDRESS, pointer, bytes ? bytes : ms_gpu_size_of(call->gpu, pointer), device);
+    if (reference(space, name, name, context, &object))
+        ms_call_record(call, space, name, bytes ? bytes : ms_gpu_size_of(call->gpu, pointer), device);
 }
 
 void ms_import_close_begin(struct ms_call *call)
@@ -345,7 +403,7 @@ void ms_import_close_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_ADDRESS, call->args.key);
+    object = find_locked((enum ms_space)call->args.space, call->args.key);
     if (object) {
         object->references--;
         object->mappings++;
@@ -357,8 +415,8 @@ void ms_import_close_begin(struct ms_call *call)
 void ms_import_close_end(struct ms_call *call, int status)
 {
     if (call->object)
-        drop_pin(call->object, MS_SPACE_ADDRESS, status != 0);
-    else if (status == 0)
+        drop_pin(call->object, (enum ms_space)call->args.space, status != 0);
+    else if (status == 0 && call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
         ms_ledger_unseen_free();
 }
 
@@ -371,7 +429,7 @@ void ms_handles_context_ended(uint64_t context)
     for (unsigned b = 0; b < BUCKETS; b++) {
         for (struct object *object = objects[b], *next; object; object = next) {
             next = object->next;
-            if (object->space != MS_SPACE_ADDRESS || object->context != context)
+            if (object->space == MS_SPACE_HANDLE || object->context != context)
                 continue;
             object->references = 0;
             bury_locked(object, &number);

@@ -45,6 +45,12 @@ enum ms_class {
     MS_CLASS_HANDLE_RELEASE,
     MS_CLASS_HANDLE_MAP,
     MS_CLASS_HANDLE_UNMAP,
+    MS_CLASS_WHOLE_CREATE,   /* the same four where handles are recycled (serve_handles.h) */
+    MS_CLASS_WHOLE_RELEASE,
+    MS_CLASS_WHOLE_MAP,
+    MS_CLASS_WHOLE_SHARE,    /* somebody else may reach the memory from now on */
+    MS_CLASS_WHOLE_ASK,      /* a question that is about a handle */
+    MS_CLASS_DEVICE_END,     /* memory may go with the library, or with all its devices */
     MS_CLASS_IMPORT,         /* another process's memory; opened again it is the same block */
     MS_CLASS_IMPORT_END,
     MS_CLASS_IPC_OPEN,       /* likewise, where a token may stand for the vendor's handle (ipc.h) */
@@ -64,6 +70,7 @@ enum ms_class {
     MS_CLASS_ATTRIBUTES,
     MS_CLASS_SET_ATTRIBUTE,
     MS_CLASS_MEMINFO,
+    MS_CLASS_MEMINFO_OF,     /* ... of a kind of memory: one argument more */
     MS_CLASS_EXPORT,         /* ... and a handle for other processes (ipc.h) */
     /* What the pool must know of (watch.c); not recorded. */
     MS_CLASS_SYNC,           /* the program waits for a context */

@@ -7,6 +7,7 @@
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
 #include "hooks/serve.h"
+#include "hooks/serve_handles.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -66,13 +67,14 @@ bool ms_serve_make_room(const struct ms_call *call)
     if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_ALLOC_ASYNC && row->class != MS_CLASS_PITCH &&
-        row->class != MS_CLASS_HANDLE_CREATE)
+        row->class != MS_CLASS_HANDLE_CREATE && row->class != MS_CLASS_WHOLE_CREATE)
         return false;
     if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED || call->args.kind == MS_KIND_IMPORTED)
         return false; /* nothing of the device's */
     ms_section_enter(&section);
-    device = row->class == MS_CLASS_HANDLE_CREATE ? call->args.device : ms_gpu_current(call->gpu, &context);
-    given = device >= 0 ? ms_pool_trim(device, 0) + ms_stream_trim(device) : 0;
+    device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE ? call->args.device
+                                                                                         : ms_gpu_current(call->gpu, &context);
+    given = device >= 0 ? ms_pool_trim(device, 0) + ms_stream_trim(device) + ms_whole_give_back(device) : 0;
     ms_section_leave(&section);
     return given > 0;
 }

@@ -13,6 +13,7 @@
 #include "base/objects.h"
 #include "base/options.h"
 #include "hooks/answer.h"
+#include "hooks/serve_handles.h"
 #include "hooks/submit.h"
 #include "hooks/watch.h"
 #include "pool/pool.h"
@@ -162,6 +163,7 @@ void ms_serve_start(bool again)
         return;
     if (again) {
         ms_pool_reset();
+        ms_whole_forget();
         ms_serve_contexts_reset();
         ms_serve_async_reset();
         ms_graphs_reset();
@@ -234,6 +236,7 @@ void ms_serve_finish(void)
             tell_figures(device, &figures);
     }
     ms_pool_walk(tell_piece, NULL);
+    ms_whole_finish();
     tell_ordered();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",

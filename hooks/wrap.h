@@ -13,6 +13,7 @@
 #include "pool/stream.h"
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_runtime.h"
+#include "gpu/abi/acl.h"
 #include "gpu/abi/hip.h"
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
@@ -27,6 +28,20 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
          : MS_DEVICE_NONE)
 #define MS_LOCATION_KIND(prop) \
     ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? MS_KIND_HANDLE : MS_KIND_PINNED)
+#define MS_ACL_IS_DEVICE(prop) ((prop) && (prop)->location.type == ACL_MEM_LOCATION_TYPE_DEVICE)
+#define MS_ACL_DEVICE(prop) (MS_ACL_IS_DEVICE(prop) ? ms_device_number(MS_MAKER_ACL, (int)(prop)->location.id) : MS_DEVICE_NONE)
+#define MS_ACL_KIND(prop)   (MS_ACL_IS_DEVICE(prop) ? MS_KIND_HANDLE : MS_KIND_PINNED)
+/* Pages are 2 MiB, or 1 GiB. */
+#define MS_ACL_PAGE(attr)                                                                                   \
+    ((attr) == ACL_HBM_MEM_HUGE1G || (attr) == ACL_MEM_HUGE1G || (attr) == ACL_MEM_P2P_HUGE1G ? 1u << 30 : 2u << 20)
+/* The properties of a handle that may be recycled, packed; 0 for what the vendor alone understands, or rounds up. */
+#define MS_ACL_WHAT(prop, size, flags)                                                                      \
+    (MS_ACL_IS_DEVICE(prop) && !(flags) && (size) % MS_ACL_PAGE((prop)->memAttr) == 0 &&                    \
+             (prop)->handleType == ACL_MEM_HANDLE_TYPE_NONE &&                                              \
+             (prop)->allocationType == ACL_MEM_ALLOCATION_TYPE_PINNED && !(prop)->reserve                   \
+         ? UINT64_C(1) << 32 | (uint32_t)(prop)->memAttr                                                    \
+         : 0)
+#define MS_NAME_HASH(name) ((name) ? ms_hash_text(name) : 0)
 /* In a per-thread twin, stream 0 is the stream that others call 2. */
 #define MS_STREAM_PTSZ(stream) ((stream) ? (uintptr_t)(stream) : 2)
 #define MS_FLAGS_PTSZ(flags) ((flags) ? (flags) : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
@@ -36,6 +51,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_ABSENT_CUresult CUDA_ERROR_NO_DEVICE
 #define MS_ABSENT_cudaError_t cudaErrorInsufficientDriver
 #define MS_ABSENT_hipError_t hipErrorNoDevice
+#define MS_ABSENT_aclError ACL_ERROR_RT_NO_DEVICE
 
 #define MS_STRIP(...) __VA_ARGS__
 #define MS_LOOKUP_NAME(name, version, per_thread) (name)
@@ -55,6 +71,12 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_HANDLE_RELEASE MS_BODY_FRAME
 #define MS_SHAPE_HANDLE_MAP     MS_BODY_FRAME
 #define MS_SHAPE_HANDLE_UNMAP   MS_BODY_FRAME
+#define MS_SHAPE_WHOLE_CREATE   MS_BODY_OFFER
+#define MS_SHAPE_WHOLE_RELEASE  MS_BODY_OFFER
+#define MS_SHAPE_WHOLE_MAP      MS_BODY_OFFER
+#define MS_SHAPE_WHOLE_SHARE    MS_BODY_OFFER
+#define MS_SHAPE_WHOLE_ASK      MS_BODY_OFFER
+#define MS_SHAPE_DEVICE_END     MS_BODY_FRAME
 #define MS_SHAPE_IMPORT         MS_BODY_FRAME
 #define MS_SHAPE_IMPORT_END     MS_BODY_FRAME
 #define MS_SHAPE_IPC_OPEN       MS_BODY_TURN
@@ -73,6 +95,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
 #define MS_SHAPE_SET_ATTRIBUTE  MS_BODY_ASK
 #define MS_SHAPE_MEMINFO        MS_BODY_ASK
+#define MS_SHAPE_MEMINFO_OF     MS_BODY_ASK
 #define MS_SHAPE_EXPORT         MS_BODY_ASK
 #define MS_SHAPE_SYNC           MS_BODY_WATCH
 #define MS_SHAPE_STREAM_WAIT    MS_BODY_WATCH
@@ -109,6 +132,24 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
         if (MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&             \
             ms_serve_make_room(&ms_call_))                                                                  \
+            ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
+        return ms_status_;                                                                                      \
+    }
+
+/* A frame in which the call may be answered before the vendor hears of it. */
+#define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, ...)                                 \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        struct ms_call ms_call_;                                                                            \
+        result ms_status_;                                                                                      \
+        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_.answered = false;                                                                          \
+        ms_call_begin(&ms_call_);                                                                               \
+        ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
+        if (MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                                          \
+            ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_))                       \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \

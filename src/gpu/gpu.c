@@ -37,6 +37,8 @@ uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer)
     CUdeviceptr base = 0;
     size_t bytes = 0;
 
+    if (gpu && gpu->vendor && gpu->vendor->size_of)
+        return gpu->vendor->size_of(gpu, pointer);
     if (!gpu || !gpu->address_range || gpu->address_range(&base, &bytes, pointer) != CUDA_SUCCESS)
         return 0;
     return bytes;

@@ -20,7 +20,7 @@
 #include "gpu/abi/cuda_driver.h"
 
 #define MS_GPU_NO_DEVICE MS_DEVICE_NONE
-#define MS_GPU_OWN 8
+#define MS_GPU_OWN 12
 
 struct ms_gpu;
 struct ms_gpu_description;
@@ -34,8 +34,17 @@ struct ms_gpu_vendor {
     void (*describe)(const struct ms_gpu *gpu, int index, struct ms_gpu_description *description_p);
     /** Index of the device, or MS_GPU_NO_DEVICE. */
     int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
+    /* Where `address_range` is not CUDA's. */
+    uint64_t (*size_of)(const struct ms_gpu *gpu, uint64_t pointer);
+    /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is none. */
+    uint64_t (*context_of)(const struct ms_gpu *gpu, int index);
+    /* Physical memory that is recycled (pool/whole.h): give it back, and fill what was mapped. Statuses are the vendor's. */
+    int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
+    int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
+    int unknown_handle; /* what it answers of a handle that is none */
+    int no_memory;      /* ... where there is none left */
 };
-extern const struct ms_gpu_vendor ms_gpu_cuda, ms_gpu_hip;
+extern const struct ms_gpu_vendor ms_gpu_cuda, ms_gpu_hip, ms_gpu_acl;
 
 struct ms_gpu {
     const struct ms_gpu_vendor *vendor; /* NULL: nothing was bound */
@@ -93,6 +102,11 @@ void ms_gpu_bind(struct ms_gpu *gpu, const struct ms_gpu_vendor *vendor, ms_gpu_
 
 /** The number of the vendor's device `index`. */
 int ms_gpu_device(const struct ms_gpu *gpu, int index);
+
+static inline enum ms_maker ms_gpu_maker(const struct ms_gpu *gpu)
+{
+    return gpu && gpu->vendor ? gpu->vendor->maker : MS_MAKER_CUDA;
+}
 
 /** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);

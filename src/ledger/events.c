@@ -116,7 +116,7 @@ static void top_sites(struct ms_oom *oom, int device)
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack, const struct ms_oom_view *view)
 {
     struct ms_oom oom = {.t_ns = ms_ledger_now(),
-                         .requested = requested,
+                         .requested = requested < INT64_MAX ? requested : INT64_MAX, /* a report has no larger number */
                          .stack = stack,
                          .api = api,
                          .reserved_bytes = view->reserved,

@@ -12,5 +12,5 @@ tests_acl_share_SOURCES = tests/acl/share.c $(acl_sources)
 tests_acl_share_LDFLAGS = $(acl_ldflags)
 tests_acl_share_LDADD = libascendcl.so
 
-TESTS += tests/acl/exports.sh
-dist_check_SCRIPTS += tests/acl/exports.sh
+TESTS += tests/acl/equal.sh tests/acl/exports.sh
+dist_check_SCRIPTS += tests/acl/equal.sh tests/acl/exports.sh

@@ -51,10 +51,8 @@ undefined=$(nm -D --undefined-only "$TEST_LIB" | awk '{print $2}')
 try "it needs no vendor symbol" sh -c '! echo "$1" | grep -E "^(cu[A-Z]|cuda|__cuda|hip|nccl|acl)"' sh "$undefined"
 
 # The exports are the rows that have wrappers, and the four functions of the loader.
-for table in driver runtime; do
-    printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/cuda_%s.def"\n' $table |
-        $TEST_CC -E -P -I"$top_srcdir" -x c - | sed -n 's/^@ //p'
-done | sort -u >"$TEST_TMP/rows"
+printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/rows.def"\n' |
+    $TEST_CC -E -P -I"$top_srcdir" -x c - | sed -n 's/^@ //p' | sort -u >"$TEST_TMP/rows"
 nm -D --defined-only "$TEST_LIB" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u >"$TEST_TMP/exports"
 try "there are more than 80 rows with wrappers" sh -c 'test "$(wc -l <"$TEST_TMP/rows")" -gt 80'
 comm -23 "$TEST_TMP/rows" "$TEST_TMP/exports" >"$TEST_TMP/missing"

@@ -25,6 +25,7 @@ aclError aclrtDeviceGetBareTgid(int32_t *);
 aclError aclrtGetCurrentContext(aclrtContext *);
 aclError aclrtGetDevice(int32_t *);
 aclError aclrtGetDeviceCount(uint32_t *);
+aclError aclrtGetPrimaryCtxState(int32_t, uint32_t *, int32_t *); /* [rt] */
 aclError aclrtGetRunMode(aclrtRunMode *);
 const char *aclrtGetSocName(void);
 aclError aclrtGetVersion(int32_t *, int32_t *, int32_t *);

@@ -293,6 +293,20 @@ ACL_API(aclrtSynchronizeDeviceWithTimeout)(int32_t timeout_ms)
     return acl_context();
 }
 
+ACL_API(aclrtGetPrimaryCtxState)(int32_t device, uint32_t *flags_p, int32_t *active_p)
+{
+    ACL_ENTER(aclrtGetPrimaryCtxState);
+    ACL_CHECK(sim_device(device), ACL_ERROR_RT_INVALID_DEVICEID);
+    pthread_mutex_lock(&lock);
+    bool active = find_default(device) != NULL;
+    pthread_mutex_unlock(&lock);
+    if (flags_p)
+        *flags_p = 0;
+    if (active_p)
+        *active_p = active;
+    return ACL_SUCCESS;
+}
+
 ACL_API(aclrtDeviceGetBareTgid)(int32_t *pid_p)
 {
     ACL_ENTER(aclrtDeviceGetBareTgid);

@@ -1,0 +1,310 @@
+/* serve_handles.c - see serve_handles.h. Runs in the program's threads inside a hooked call, with the guard closed. No lock across a
+ * vendor call; no allocation but the arena's. Figures of each device under one lock (MS_RANK_POOL_PINS). */
+#include "hooks/serve_handles.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/options.h"
+#include "gpu/gpu.h"
+#include "hooks/serve.h"
+
+enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
+
+/* How much may wait: no more than is live, and MEMSHIM_KEEP beyond it. A program that frees all of it and asks for it again in each
+ * round would make calls of the vendor's all the time: so what had to go and was asked for again is learned. */
+struct device {
+    struct ms_pool_record record;
+    uint64_t total_bytes; /* of the device, for shares of it; 0 until it was asked */
+    uint64_t evicted_bytes, learned_bytes;
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
+static struct device devices[MS_DEVICES_MAX];
+
+bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p)
+{
+    if (!call->args.flags || !call->gpu || !call->gpu->vendor || !call->gpu->vendor->handle_free || call->args.device < 0 ||
+        call->args.device >= MS_DEVICES_MAX || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        return false;
+    *key_p = (struct ms_whole_key){call->gpu, call->args.flags, call->args.bytes, call->args.device};
+    return true;
+}
+
+int ms_whole_fill(const struct ms_call *call)
+{
+    int64_t poison = ms_option_int(MS_OPT_POISON);
+
+    if (poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH)
+        return ALLOC_BYTE;
+    return call->answered && poison == MS_POISON_FREE ? FREE_BYTE : 0;
+}
+
+/* --- figures --- */
+
+static struct ms_segment_record segment_of(const struct ms_whole *whole)
+{
+    return (struct ms_segment_record){.address = whole->place, .bytes = whole->key.bytes,
+                                      .device = (int16_t)whole->key.device, .tier = TIER_SINGLE};
+}
+
+enum change { TAKEN, PUT, UNPUT, EVICTED, MISSED };
+
+static void count(int device, enum change change, uint64_t bytes)
+{
+    ms_lock(&lock);
+    struct device *d = &devices[device];
+    struct ms_pool_record *r = &d->record;
+    switch (change) {
+    case PUT:
+        r->served_frees++;
+        r->reserved_bytes += bytes;
+        r->largest_free_bytes = bytes > r->largest_free_bytes ? bytes : r->largest_free_bytes;
+        break;
+    case UNPUT:
+        r->served_frees--;
+        r->reserved_bytes -= bytes;
+        break;
+    case TAKEN:
+        r->served_allocs++;
+        r->tier_hits[TIER_SINGLE]++;
+        r->reserved_bytes -= bytes;
+        break;
+    case EVICTED:
+        r->vendor_frees++;
+        r->reserved_bytes -= bytes;
+        break;
+    default:
+        r->misses++;
+        break;
+    }
+    r->largest_free_bytes = r->reserved_bytes ? r->largest_free_bytes : 0;
+    r->parts.cached = r->reserved_bytes;
+    if (r->reserved_bytes > r->peak_reserved_bytes) {
+        r->peak_reserved_bytes = r->reserved_bytes;
+        r->peak_parts = r->parts;
+    }
+    struct ms_pool_record now = *r;
+    ms_unlock(&lock);
+    ms_ledger_pool(device, &now);
+}
+
+/* --- giving back --- */
+
+static bool evict(int device, uint64_t *bytes_p)
+{
+    struct ms_whole whole;
+
+    if (!ms_whole_evict(device, &whole))
+        return false;
+    ms_ledger_segment_removed(whole.place);
+    whole.key.gpu->vendor->handle_free(whole.key.gpu, whole.thing);
+    count(device, EVICTED, whole.key.bytes);
+    *bytes_p += whole.key.bytes;
+    return true;
+}
+
+uint64_t ms_whole_give_back(int device)
+{
+    uint64_t bytes = 0;
+
+    while (evict(device, &bytes))
+        ;
+    if (bytes) {
+        ms_lock(&lock);
+        devices[device].record.trims++;
+        ms_unlock(&lock);
+    }
+    return bytes;
+}
+
+void ms_whole_device_ending(const struct ms_gpu *gpu, int index)
+{
+    for (int i = 0; gpu && gpu->vendor && i < ms_device_count(gpu->vendor->maker); i++) {
+        if (index < 0 || i == index)
+            ms_whole_give_back(ms_gpu_device(gpu, i));
+    }
+}
+
+static uint64_t total_of(const struct ms_gpu *gpu, int device)
+{
+    struct ms_gpu_description description;
+
+    ms_lock(&lock);
+    uint64_t total = devices[device].total_bytes;
+    ms_unlock(&lock);
+    if (total)
+        return total;
+    ms_gpu_describe(gpu, device, &description);
+    ms_lock(&lock);
+    devices[device].total_bytes = description.total_bytes;
+    ms_unlock(&lock);
+    return description.total_bytes;
+}
+
+/* What waits beyond the bound goes, the longest first. */
+static void keep_bound(const struct ms_gpu *gpu, int device)
+{
+    uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), live = ms_ledger_live(device), gone = 0;
+
+    ms_lock(&lock);
+    keep += devices[device].learned_bytes;
+    ms_unlock(&lock);
+    while (ms_whole_bytes(device) > live + keep && evict(device, &gone))
+        ;
+    ms_lock(&lock);
+    devices[device].evicted_bytes += gone;
+    ms_unlock(&lock);
+}
+
+/* The vendor made one: would it have been here, had it been kept? */
+static void learn(int device, uint64_t bytes)
+{
+    ms_lock(&lock);
+    struct device *d = &devices[device];
+    uint64_t missed = bytes < d->evicted_bytes ? bytes : d->evicted_bytes;
+    d->evicted_bytes -= missed;
+    d->learned_bytes += missed;
+    ms_unlock(&lock);
+}
+
+/* --- the calls --- */
+
+static void answer(struct ms_call *call, int status)
+{
+    call->answered = true;
+    call->status = status;
+}
+
+static void serve(struct ms_call *call)
+{
+    call->served = true;
+    if (ms_thread.outermost)
+        ms_thread.outermost->served = true;
+    answer(call, 0);
+}
+
+/* MEMSHIM_LIMIT is the device's memory to the program: what waits goes first, then there is none. */
+static bool is_beyond_limit(const struct ms_call *call)
+{
+    int device = call->args.device;
+    uint64_t limit = ms_option_size(MS_OPT_LIMIT, total_of(call->gpu, device)), live = ms_ledger_live(device);
+
+    if (limit == UINT64_MAX)
+        return false;
+    if (live + ms_whole_bytes(device) + call->args.bytes > limit)
+        ms_whole_give_back(device);
+    return live + call->args.bytes > limit;
+}
+
+void ms_whole_create_begin(struct ms_call *call)
+{
+    struct ms_whole_key key;
+    struct ms_whole whole;
+    uint64_t context;
+
+    /* Without a context the vendor refuses, whatever waits here. */
+    if (!call->args.out || !call->args.bytes || !ms_whole_key_of(call, &key) || ms_gpu_current(call->gpu, &context) < 0)
+        return;
+    if (ms_whole_take(&key, &whole)) {
+        ms_ledger_segment_removed(whole.place);
+        count(key.device, TAKEN, key.bytes);
+        *(uint64_t *)(uintptr_t)call->args.out = whole.thing;
+        serve(call);
+    } else if (is_beyond_limit(call)) {
+        answer(call, call->gpu->vendor->no_memory);
+    }
+}
+
+void ms_whole_create_end(struct ms_call *call, int status)
+{
+    struct ms_whole_key key;
+
+    if (status != 0)
+        return;
+    ms_handle_created(call);
+    if (!call->answered && ms_whole_key_of(call, &key)) {
+        learn(key.device, key.bytes);
+        count(key.device, MISSED, key.bytes);
+    }
+}
+
+void ms_whole_refuse(struct ms_call *call)
+{
+    if (call->args.key && ms_whole_has(call->args.key))
+        answer(call, call->gpu->vendor->unknown_handle);
+}
+
+void ms_whole_release_begin(struct ms_call *call)
+{
+    struct ms_whole whole = {.thing = call->args.key};
+    struct ms_segment_record segment;
+
+    ms_whole_refuse(call);
+    if (call->answered)
+        return;
+    call->found = ms_handle_recycle(call, &whole.key);
+    if (!call->found) {
+        ms_handle_release_begin(call);
+        return;
+    }
+    whole.place = ms_whole_place(whole.key.bytes);
+    segment = segment_of(&whole);
+    ms_ledger_segment_added(&segment);
+    count(whole.key.device, PUT, whole.key.bytes);
+    if (ms_whole_put(&whole)) {
+        serve(call);
+        keep_bound(whole.key.gpu, whole.key.device);
+    } else { /* the record has forgotten it, and the vendor gets it */
+        ms_ledger_segment_removed(whole.place);
+        count(whole.key.device, UNPUT, whole.key.bytes);
+    }
+}
+
+void ms_whole_release_end(struct ms_call *call, int status)
+{
+    if (!call->found && !call->answered)
+        ms_handle_release_end(call, status);
+}
+
+void ms_whole_map_begin(struct ms_call *call)
+{
+    ms_whole_refuse(call);
+    if (!call->answered)
+        ms_handle_map_begin(call);
+}
+
+void ms_whole_map_end(struct ms_call *call, int status)
+{
+    ms_handle_map_end(call, status);
+}
+
+void ms_whole_share_end(struct ms_call *call, int status)
+{
+    if (status == 0)
+        ms_handle_pin(call);
+}
+
+/* --- the end --- */
+
+static void tell_piece(void *arg, const struct ms_whole *whole)
+{
+    const struct ms_segment_record segment = segment_of(whole);
+    const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
+
+    (void)arg;
+    ms_ledger_map_piece(&segment, &piece);
+}
+
+void ms_whole_finish(void)
+{
+    ms_whole_each(tell_piece, NULL);
+}
+
+void ms_whole_forget(void)
+{
+    ms_whole_reset();
+    ms_lock_reset(&lock);
+    memset(devices, 0, sizeof(devices));
+}
