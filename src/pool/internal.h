@@ -137,7 +137,7 @@ struct ms_fence_mark {
     uint64_t upto; /* 0: one of several, the last one says */
 };
 
-enum { MS_MARKS = 64, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
+enum { MS_MARKS = 512, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 
 /** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
 struct ms_fence {

@@ -1,4 +1,4 @@
-"""scripts/bench pool, replay and random: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench pool, replay, random and runahead: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
 
 import json
 import os
@@ -15,6 +15,9 @@ KEYS = {
                "cpu_ns_per_event"],
     "random": ["allocator", "max_mib", "operations", "ns_per_op", "cpu_ns_per_op", "live_peak_bytes", "reserved_peak_bytes", "reserved_over_live",
                "vendor_calls", "failures"],
+    "runahead": ["allocator", "asked_ahead_ms", "ahead_ms", "live_peak_bytes", "in_flight_peak_bytes", "reserved_peak_bytes",
+                 "reserved_over_live", "limbo_bytes_at_peak", "limbo_waits", "events", "device_syncs", "vendor_calls",
+                 "seconds_over_stream", "wrong"],
 }
 FACTS = []
 
@@ -89,14 +92,30 @@ def look_at_random():
              r["ns_per_op"] > 0 for r in rows), "random: what is alive stays below the cap")
 
 
+def look_at_runahead():
+    """What was freed and is still in use is memory: all of it under the fence, none of it while one stream alone has work."""
+    rows = bench("runahead", "--ahead", "150", "--iterations", "10")
+    named = {row["allocator"]: row for row in rows}
+    fact(list(named) == ["native", "memshim", "memshim-ordered", "native-async", "memshim-async"], "runahead: a row for each way to allocate")
+    fact(all(row["wrong"] == 0 for row in rows), "runahead: every block holds what was written last")
+    fence, ordered = named.get("memshim"), named.get("memshim-ordered")
+    fact(fence and fence["in_flight_peak_bytes"] > 2 * fence["live_peak_bytes"] and fence["limbo_bytes_at_peak"] > fence["live_peak_bytes"],
+         "runahead: much is freed while the host is ahead")
+    fact(fence and fence["reserved_peak_bytes"] < 1.25 * (fence["live_peak_bytes"] + fence["in_flight_peak_bytes"] + 256 * MIB),
+         "runahead: the fence keeps what is live and in flight, and what may be kept")
+    fact(ordered and ordered["reserved_peak_bytes"] < 1.2 * ordered["live_peak_bytes"] and ordered["limbo_bytes_at_peak"] == 0 and
+         ordered["events"] > 10, "runahead: ordered keeps what is live")
+
+
 def main():
-    """All three."""
+    """All four."""
     if os.environ["TEST_SANITIZE"]:
         print("1..0 # SKIP figures mean nothing under a sanitizer")
         return
     look_at_pool()
     look_at_replay()
     look_at_random()
+    look_at_runahead()
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

@@ -1,7 +1,8 @@
-"""The benches of scripts/bench that compare allocators: pool, replay, random. docs/bench.md says what they measure."""
+"""The benches of scripts/bench that compare allocators: pool, replay, random, runahead. docs/bench.md says what they measure."""
 
 import glob
 import gzip
+import json
 import lzma
 import os
 import statistics
@@ -48,7 +49,7 @@ def compile_peer(options, name, place):
     """The program that measures a peer; made of the same objects as ours."""
     sources = os.path.join(options.top, "tests/bench")
     program = os.path.join(options.build, "tests/bench/peers", name)
-    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe")]
+    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe", "runahead")]
     source = os.path.join(sources, "peers", name + ".cc")
     libraries = {"torch": ["torch/lib"], "rmm": ["librmm/lib64", "rapids_logger/lib64"]}[name]
     includes = {"torch": ["torch/include"], "rmm": ["librmm/include", "librmm/include/rapids", "rapids_logger/include"]}[name]
@@ -238,7 +239,7 @@ def model_rows(options, trace, name):
 
 def bench_replay(options):
     """Each trace on each allocator; without a trace those of the repository."""
-    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "track": {"MEMSHIM_MODE": "track"}}
+    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "ordered": {"MEMSHIM_FREE": "ordered"}, "track": {"MEMSHIM_MODE": "track"}}
     tools = ours(options, variants) + [peer for peer in peers(options) if peer.name.startswith("torch")]
     traces = options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
     rows = []
@@ -290,3 +291,60 @@ def bench_random(options):
     tools = ours(options, {"track": {"MEMSHIM_MODE": "track"}}) + peers(options)
     return [random_row(tool, options, limit, operations) for limit in options.limits or (1, 4, 64, 256, 1024, 4096)
             for operations in options.operations or (1000, 10000, 100000) for tool in tools]
+
+
+# --- runahead
+
+
+def told_by_report(path):
+    """What memshim's own report says of one run: limbo when most was reserved, waits for it, and what the policy counted."""
+    if not os.path.exists(path):
+        return {"limbo": None, "waits": None}
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    os.remove(path)
+    parts = [device["peak_parts"] for device in report["devices"] if device.get("peak_reserved_bytes")]
+    return {"limbo": sum(part["limbo"] for part in parts), "waits": sum(pool.get("limbo_waits", 0) for pool in report["pools"])}
+
+
+def runahead_row(tool, options, ahead_ms):
+    """The medians of the rounds; calls are counted in all of them, for all alike."""
+    taken = []
+    with tempfile.TemporaryDirectory() as place:
+        path = os.path.join(place, "report.json")
+        report = {"MEMSHIM_REPORT": path} if "LD_PRELOAD" in tool.environment else {}
+        told = {"limbo": None, "waits": None}
+        for _ in range(max(1, min(3, options.rounds))):
+            figures = tool.run(options, ["runahead", ahead_ms, options.iterations], {"MEMSIM_MEMORY": "64G", "MEMSIM_COUNT": "1", **report})
+            if figures:
+                taken.append(figures)
+                told = told_by_report(path)
+
+    def middle(name, digits=0):
+        return rounded(median(figures[name] for figures in taken), digits)
+    return {
+        "allocator": tool.name,
+        "asked_ahead_ms": ahead_ms,
+        "ahead_ms": middle("ahead_ms", 1),
+        "live_peak_bytes": middle("live_peak_bytes"),
+        "in_flight_peak_bytes": middle("in_flight_peak_bytes"),
+        "reserved_peak_bytes": middle("reserved_peak_bytes"),
+        "reserved_over_live": taken and rounded(middle("reserved_peak_bytes") / middle("live_peak_bytes"), 3) or None,
+        "limbo_bytes_at_peak": told["limbo"],
+        "limbo_waits": told["waits"],
+        "events": middle("events"),
+        "device_syncs": middle("syncs"),
+        "vendor_calls": middle("vendor_calls"),
+        "seconds_over_stream": taken and rounded(middle("seconds", 3) / middle("stream_seconds", 3), 3) or None,
+        "wrong": taken and int(max(figures["wrong"] for figures in taken)),
+    }
+
+
+def bench_runahead(options):
+    """A host that is not ahead, and one that is by half a second: cudaMalloc, cudaMallocAsync, and PyTorch's allocator."""
+    command = [os.path.join(options.build, "tests/bench/alloc/alloc"), "runtime-default-async"]
+    preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
+    tools = ours(options, {"ordered": {"MEMSHIM_FREE": "ordered"}})
+    tools += [Tool("native-async", command, {}), Tool("memshim-async", command, preload)]
+    tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
+    return [runahead_row(tool, options, ahead_ms) for ahead_ms in options.ahead or (0, 500) for tool in tools]

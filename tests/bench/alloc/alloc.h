@@ -70,6 +70,7 @@ void bench_die(const char *what) __attribute__((noreturn));
 /** The verbs. Each prints what scripts/bench reads: "name value" lines. */
 int bench_pool(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_replay(const struct bench_allocator *allocator, int argc, char **argv);
+int bench_runahead(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_recipe(const struct bench_allocator *allocator, int argc, char **argv);
 
 #ifdef __cplusplus

@@ -40,7 +40,25 @@ static void give(void *block, size_t bytes, unsigned stream)
         bench_die("a block cannot be freed");
 }
 
+/* Only the default stream has a handle here that others know. */
+static void *take_async(size_t bytes, unsigned stream)
+{
+    void *block = NULL;
+
+    (void)stream;
+    return cudaMallocAsync(&block, bytes, NULL) == cudaSuccess ? block : NULL;
+}
+
+static void give_async(void *block, size_t bytes, unsigned stream)
+{
+    (void)bytes;
+    (void)stream;
+    if (cudaFreeAsync(block, NULL) != cudaSuccess)
+        bench_die("a block cannot be freed");
+}
+
 const struct bench_allocator bench_allocators[] = {
     {"runtime", start, start_thread, take, give},
+    {"runtime-default-async", start, start_thread, take_async, give_async},
     {NULL, NULL, NULL, NULL, NULL},
 };
