@@ -267,7 +267,8 @@ static CUresult total(size_t *bytes_p, CUdevice device)
 const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
 {
     static struct ms_gpu with, without;
-    with = (struct ms_gpu){.ctx_get_current = get_current,
+    with = (struct ms_gpu){.vendor = &ms_gpu_cuda,
+                           .ctx_get_current = get_current,
                            .device_get = device_get,
                            .device_total_mem = total,
                            .mem_alloc = mem_alloc,
