@@ -10,6 +10,7 @@
 #include "hooks/init.h"
 #include "hooks/ipc.h"
 #include "hooks/serve.h"
+#include "pool/foreign.h"
 #include "pool/stream.h"
 #include "pool/whole.h"
 
@@ -31,11 +32,15 @@ static bool may_answer(void)
 /* Whether the address is the pool's; what was granted beyond what was asked for is nobody's. */
 static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 {
+    struct ms_foreign_block foreign;
     struct ms_pool_block block;
     bool ours;
 
     if (!atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
+    *found_p = false;
+    if (ms_foreign_find(address, &foreign)) /* what the vendor says of a live one is true */
+        return !foreign.live;
     ours = ms_pool_find(address, &block);
     *found_p = ours && address - block.address < block.requested;
     if (*found_p)

@@ -75,13 +75,21 @@ void ms_call_describe_device(const struct ms_gpu *gpu, int device)
     ms_ledger_device(device, &info);
 }
 
+/* A library that rounds what it was asked for asks the driver for more. */
+static uint64_t requested_bytes(const struct ms_call *call, const struct ms_call *named, uint64_t bytes)
+{
+    if (ms_rows[named->row]->class == MS_CLASS_BUFFER_ALLOC && named->args.bytes && named->args.bytes < bytes)
+        return named->args.bytes;
+    return call->args.bytes ? call->args.bytes : bytes;
+}
+
 static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device, uint64_t context)
 {
     struct ms_call *outer = ms_thread.outermost;
     const struct ms_call *named = outermost(call);
     enum ms_kind kind = call->args.kind;
     struct ms_block block = {
-        .key = key, .space = (uint8_t)space, .bytes = bytes, .requested = call->args.bytes ? call->args.bytes : bytes,
+        .key = key, .space = (uint8_t)space, .bytes = bytes, .requested = requested_bytes(call, named, bytes),
         .stream = call->args.stream, .thread = ms_thread_id(), .kind = (uint8_t)kind, .device = (int16_t)device,
         .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
         .context = context, .api = named->row, .stack = named->stack};
@@ -309,6 +317,7 @@ static const struct {
     [MS_CLASS_ENTRY_POINT] = {NULL, after_lookup, false},
     [MS_CLASS_NAME] = {NULL, NULL, false},
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
+    [MS_CLASS_BUFFER_ALLOC] = {NULL, NULL, true},
 };
 
 /* Frames that record, as opposed to those that name and those that look up. A function called from inside one is the

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
+#include "hooks/buffers.h"
 #include "hooks/serve_handles.h"
 
 #define BUCKETS 1024
@@ -235,6 +236,9 @@ void ms_handle_retained(struct ms_call *call)
         objects[bucket_of(handle)] = object;
     }
     ms_unlock(&lock);
+    /* The handle of a buffer that is recorded as a buffer: counted here for its release alone. */
+    if (!object && ms_buffer_retained(call->args.key))
+        reference(MS_SPACE_HANDLE, handle, 0, 0, &object);
 }
 
 void ms_handle_release_begin(struct ms_call *call)
@@ -270,7 +274,7 @@ void ms_handle_release_end(struct ms_call *call, int status)
 {
     if (call->object)
         drop_pin(call->object, MS_SPACE_HANDLE, status != 0);
-    else if (status == 0)
+    else if (status == 0 && !ms_buffer_released())
         ms_ledger_unseen_free();
 }
 
@@ -363,8 +367,11 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
     struct mapping *mapping;
     bool dead;
 
-    if (!call->found)
+    if (!call->found) {
+        if (status == 0)
+            ms_buffer_unmapped(begin, bytes);
         return;
+    }
     if (status != 0) {
         unmark(begin, bytes);
         return;

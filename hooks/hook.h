@@ -64,6 +64,12 @@ enum ms_class {
     MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
     MS_CLASS_NAME,           /* names the nested driver calls */
     MS_CLASS_NAME_ALLOC,     /* the same, and takes the call stack */
+    /* Buffers of a library that ends in another interface, recycled whole (buffers.c). */
+    MS_CLASS_BUFFER_ALLOC,
+    MS_CLASS_BUFFER_FREE,
+    MS_CLASS_BUFFER_HOLD,    /* one is registered, by a holder */
+    MS_CLASS_BUFFER_RELEASE,
+    MS_CLASS_BUFFER_HOLDER_END,
     /* Questions about addresses and memory, answered for blocks of the pool (answer.c); not recorded. */
     MS_CLASS_RANGE,
     MS_CLASS_ATTRIBUTE,

@@ -175,6 +175,39 @@ unsigned ms_library_count_locked(enum ms_api api)
     return count;
 }
 
+const struct ms_gpu *ms_library_driver(void)
+{
+    const struct ms_gpu *gpu = NULL;
+
+    ms_lock(&ms_resolve_lock);
+    for (int tries = 0; tries < 2 && !gpu; tries++) {
+        if (tries)
+            ms_libraries_refresh_locked();
+        for (unsigned i = 0; i < library_count && !gpu; i++) {
+            if (libraries[i].present && libraries[i].api == MS_API_CUDA_DRIVER)
+                gpu = &libraries[i].gpu;
+        }
+    }
+    ms_unlock(&ms_resolve_lock);
+    return gpu;
+}
+
+void *ms_library_sibling(uintptr_t address, enum ms_row row)
+{
+    const struct ms_library *library;
+    void *found = NULL;
+
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    library = ms_library_at_locked(address, ms_rows[row]->api);
+    for (unsigned i = 0; library && i < MAP_SLOTS && !found; i++) {
+        if (map[i].address && map[i].row == row && &libraries[map[i].library] == library)
+            found = (void *)map[i].address;
+    }
+    ms_unlock(&ms_resolve_lock);
+    return found;
+}
+
 struct at_search {
     uintptr_t address;
     enum ms_api api;

@@ -49,6 +49,11 @@ struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 
+/** The first CUDA driver that is loaded, or NULL; and the function of another row in the vendor's library that `address` lies in. Both take
+ * the lock. */
+const struct ms_gpu *ms_library_driver(void);
+void *ms_library_sibling(uintptr_t address, enum ms_row row);
+
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);

@@ -13,6 +13,7 @@
 #include "base/objects.h"
 #include "base/options.h"
 #include "hooks/answer.h"
+#include "hooks/buffers.h"
 #include "hooks/serve_handles.h"
 #include "hooks/submit.h"
 #include "hooks/watch.h"
@@ -166,6 +167,7 @@ void ms_serve_start(bool again)
         ms_whole_forget();
         ms_serve_contexts_reset();
         ms_serve_async_reset();
+        ms_buffers_reset();
         ms_graphs_reset();
         ms_memops_reset();
     } else {

@@ -9,6 +9,7 @@
 #include "hooks/serve.h"
 #include "hooks/submit.h"
 #include "pool/stream.h"
+#include "pool/foreign.h"
 
 #define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
 
@@ -212,7 +213,7 @@ static void note(struct ms_watch *watch, int status)
         break;
     case MS_CLASS_PIN:
         if (status == 0)
-            ms_pool_pin(args->key);
+            ms_pool_pin(args->key), ms_foreign_spend(args->key);
         break;
     default:
         break;

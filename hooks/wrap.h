@@ -5,6 +5,7 @@
 #define MS_HOOKS_WRAP_H
 
 #include "hooks/answer.h"
+#include "hooks/buffers.h"
 #include "hooks/dispatch.h"
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
@@ -15,6 +16,7 @@
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/acl.h"
 #include "gpu/abi/hip.h"
+#include "gpu/abi/nccl.h"
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
 
@@ -52,6 +54,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_ABSENT_cudaError_t cudaErrorInsufficientDriver
 #define MS_ABSENT_hipError_t hipErrorNoDevice
 #define MS_ABSENT_aclError ACL_ERROR_RT_NO_DEVICE
+#define MS_ABSENT_ncclResult_t ncclUnhandledCudaError
 
 #define MS_STRIP(...) __VA_ARGS__
 #define MS_LOOKUP_NAME(name, version, per_thread) (name)
@@ -90,6 +93,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_ENTRY_POINT    MS_BODY_FRAME
 #define MS_SHAPE_NAME           MS_BODY_FRAME
 #define MS_SHAPE_NAME_ALLOC     MS_BODY_FRAME
+#define MS_SHAPE_BUFFER_ALLOC   MS_BODY_BUFFER
+#define MS_SHAPE_BUFFER_FREE    MS_BODY_BUFFER
+#define MS_SHAPE_BUFFER_HOLD    MS_BODY_BUFFER
+#define MS_SHAPE_BUFFER_RELEASE MS_BODY_BUFFER
+#define MS_SHAPE_BUFFER_HOLDER_END MS_BODY_BUFFER
 #define MS_SHAPE_RANGE          MS_BODY_ASK
 #define MS_SHAPE_ATTRIBUTE      MS_BODY_ASK
 #define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
@@ -113,7 +121,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_MEMPOOL_SET    MS_BODY_WATCH
 #define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
 
-/* Who is asked before the vendor. A row that is followed asks nobody. */
+/* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that itself. */
+#define ms_serve_BUFFER_ALLOC ms_serve_nothing
+#define ms_serve_BUFFER_FREE  ms_serve_nothing
 #define MS_FIRST_SERVED(cls)   ms_serve_##cls
 #define MS_FIRST_FOLLOWED(cls) ms_serve_nothing
 
@@ -169,6 +179,22 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_status_ = (result)ms_ipc_turned(&ms_call_, (int)ms_status_);                                     \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \
+    }
+
+/* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
+#define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, ...)                                \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        struct ms_call ms_call_;                                                                            \
+        int ms_answer_ = 0;                                                                                 \
+        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_begin(&ms_call_);                                                                           \
+        if (!ms_buffer_begin(&ms_call_, ms_target_, &ms_answer_))                                           \
+            ms_answer_ = (int)((result(*) types)ms_target_->real)passed;                                    \
+        ms_buffer_end(&ms_call_, ms_answer_);                                                               \
+        ms_call_end(&ms_call_, ms_answer_);                                                                 \
+        return (result)ms_answer_;                                                                          \
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/foreign.h"
 
 /* Legacy stream: an event in it follows all work of blocking streams. */
 #define DEFAULT_STREAM ((CUstream)0x1)
@@ -244,6 +245,27 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)
         return;
     ms_fence_retired(heap, mark);
     ms_keep_at_sync(heap);
+    ms_foreign_at_sync(heap);
+}
+
+uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device)
+{
+    struct ms_heap *heap = context ? ms_heap_make(gpu, context, device) : NULL;
+    return heap ? ms_fence_tag(heap) : 0;
+}
+
+/* A context that is gone has no work any more. */
+bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (!heap || epoch <= ms_fence_done(heap))
+        return true;
+    if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
+        return false;
+    if (close)
+        ms_fence_close(heap);
+    ms_fence_poll(heap);
+    return epoch <= ms_fence_done(heap);
 }
 
 void ms_fence_forget_captured(struct ms_heap *heap)

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "pool/internal.h"
+#include "pool/foreign.h"
 
 static struct ms_lock peak_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
@@ -114,13 +115,14 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
         ms_heap_unlock_all(heap);
         ms_figures_add(sum, &f);
     }
+    ms_foreign_add_figures(device, sum);
 }
 
-void ms_figures_changed(struct ms_heap *heap)
+void ms_figures_changed_on(int device)
 {
-    struct ms_device *d = &ms_devices[heap->device];
+    struct ms_device *d = &ms_devices[device];
     struct ms_pool_figures sum;
-    device_figures(heap->device, &sum, false);
+    device_figures(device, &sum, false);
     ms_lock(&peak_lock);
     if (sum.reserved_bytes > d->peak_reserved_bytes) {
         d->peak_reserved_bytes = sum.peak_reserved_bytes = sum.reserved_bytes;
@@ -128,7 +130,12 @@ void ms_figures_changed(struct ms_heap *heap)
     }
     ms_unlock(&peak_lock);
     if (ms_observer && ms_observer->figures)
-        ms_observer->figures(heap->device, &sum);
+        ms_observer->figures(device, &sum);
+}
+
+void ms_figures_changed(struct ms_heap *heap)
+{
+    ms_figures_changed_on(heap->device);
 }
 
 void ms_figures_bury(struct ms_heap *heap)
@@ -168,7 +175,7 @@ uint64_t ms_pool_reclaimable(int device)
         ms_unlock(&heap->lock);
         ms_heap_leave(heap);
     }
-    return bytes;
+    return bytes + ms_foreign_idle_bytes(device);
 }
 
 uint64_t ms_pool_room(int device)

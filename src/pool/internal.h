@@ -431,6 +431,10 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
     return open;
 }
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
+/** For memory that is no heap's (foreign.c): the epoch of the context in which something is freed now, 0 without a fence;
+ * and whether one has passed, which is looked at once, after closing it if wanted. No lock held. */
+uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device);
+bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close);
 void ms_fence_forget(struct ms_heap *heap);
 /** What is in use now is known to the graph of a capture; or there are no graphs any more. */
 void ms_fence_mark_captured(struct ms_heap *heap);
@@ -475,6 +479,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 /* figures.c */
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
+void ms_figures_changed_on(int device);
 /** What a heap did stays counted when its context is gone. */
 void ms_figures_bury(struct ms_heap *heap);
 void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);

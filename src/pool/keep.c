@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "pool/internal.h"
+#include "pool/foreign.h"
 
 enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
 #define FORGET_NS   ((uint64_t)60 * 1000000000u)
@@ -228,5 +229,5 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
             given += ms_keep_give_back(heap, reserved - live - keep_bytes, false);
         ms_heap_leave(heap);
     }
-    return given;
+    return given + ms_foreign_trim(device, keep_bytes);
 }

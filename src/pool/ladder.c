@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/foreign.h"
 
 #define POLL_LEAST_NS 5000u
 #define POLL_MOST_NS  200000u
@@ -148,7 +149,9 @@ static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
             given += ms_keep_give_back_async(other, bytes - given);
         ms_heap_leave(other);
     }
-    return given < bytes ? given + ms_stream_trim(heap->device) : given;
+    if (given < bytes)
+        given += ms_stream_trim(heap->device);
+    return given < bytes ? given + ms_foreign_trim(heap->device, 0) : given;
 }
 
 static void nap(uint64_t ns)

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "pool/flow.h"
+#include "pool/foreign.h"
 
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
@@ -31,6 +32,7 @@ void ms_pool_reset(void)
     ms_pins_reset();
     ms_mempool_reset();
     ms_stream_reset();
+    ms_foreign_reset();
 }
 
 void ms_pool_note(const char *line)

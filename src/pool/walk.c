@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "pool/internal.h"
+#include "pool/foreign.h"
 
 typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
 
@@ -84,4 +85,5 @@ void ms_pool_walk(tell_func tell, void *arg)
             walk_segment(heap, segment, tell, arg);
         ms_heap_unlock_all(heap);
     }
+    ms_foreign_walk(tell, arg);
 }

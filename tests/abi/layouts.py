@@ -20,6 +20,8 @@ PARTS = {
     "driver": ("cuda_driver.h", "#define __CUDA_API_VERSION_INTERNAL\n#include <cuda.h>\n", (400, 900, 40)),
     "runtime": ("cuda_runtime.h", "#include <cuda_runtime_api.h>\n", (40, 250, 10)),
 }
+if vendor.has_nccl():
+    PARTS["nccl"] = ("nccl.h", "#include <nccl.h>\n", (30, 60, 3))
 # Differences that are meant: CUDA 12's layouts have no counterpart in the headers of CUDA 13.
 OURS_ALONE = re.compile(r"_12$")
 FILLER = re.compile(r"_$")  # a member of ours that stands for those left out
@@ -113,7 +115,7 @@ def parse(text):
 def constants(header):
     """The object-like macros of one of our headers that stand for a number."""
     text = open(header, encoding="utf-8").read()
-    return re.findall(r"^#define ((?:CU|cuda)\w+)\s+\S", text, re.M)
+    return re.findall(r"^#define ((?:CU|cuda|NCCL_)\w+)\s+\S", text, re.M)
 
 
 def checks(header):
@@ -128,7 +130,7 @@ def checks(header):
     lines = {"structures": 0, "enumerators": 0, "constants": 0}
     out = []
     for name, paths in sorted(layouts.items()):
-        if OURS_ALONE.search(name) or not re.search(r"\b(CU|cu)", name):
+        if OURS_ALONE.search(name) or not re.search(r"\b(CU|cu|nccl)", name):
             continue
         lines["structures"] += 1
         out.append("CHECK(\"sizeof %s\", sizeof(%s))" % (name, name))

@@ -13,16 +13,20 @@ PARTS = (
     ("driver", "cuda_driver.def", {**vendor.exports("stubs/libcuda.so"), **vendor.driver_prototypes()}),
     ("runtime", "cuda_runtime.def", {**vendor.exports("libcudart.so"), **vendor.runtime_prototypes()}),
 )
+if vendor.has_nccl():
+    PARTS += (("nccl", "nccl.def", {**vendor.exports("libnccl.so.2"), **vendor.nccl_prototypes()}),)
 # Enough of each class must be found, or the parser has gone blind and the check means nothing.
-KNOWN = {"driver": 195, "runtime": 121}
+KNOWN = {"driver": 195, "runtime": 121, "nccl": 32}
 SAMPLES = {
     "driver": ("cuMemAlloc_v2", "cuMemFreeAsync_ptsz", "cuMulticastBindMem", "cuImportExternalMemory", "cuPointerGetAttribute"),
     "runtime": ("cudaMalloc", "cudaMallocFromPoolAsync_ptsz", "cudaIpcOpenMemHandle", "cudaFreeHost", "cudaDeviceReset"),
+    "nccl": ("ncclMemAlloc", "pncclMemFree", "ncclCommWindowRegister", "pncclCommDeregister"),
 }
 INVENTED = (
     ("cuMemAllocTensor", "CUdeviceptr *dptr, size_t bytes"), ("cuWeightsAcquire", "CUdeviceptr *dptr, int kind"),
     ("cudaMallocTiered", "void **p, size_t n, int tier"), ("cuMemPoolResize", "CUmemoryPool pool, size_t bytes"),
     ("cudaFreeBatchAsync", "void **p, size_t n"), ("cuCtxCreate_v9", "CUcontext *c"),
+    ("ncclMemAllocOn", "void **p, size_t n, int device"), ("pncclCommWindowShare", "ncclComm_t comm"),
 )
 
 

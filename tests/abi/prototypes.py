@@ -54,7 +54,7 @@ def variants():
     return text, absent, count
 
 
-tap = vendor.Tap(8)
+tap = vendor.Tap(10)
 passed, said = compiles(DRIVER + DECLARE % "cuda_driver.def")
 tap.fact(passed, "driver: every row has the vendor's signature", said)
 passed, said = compiles(DRIVER + '#include "gpu/abi/cuda_driver_fn.h"\n')
@@ -68,5 +68,11 @@ passed, said = compiles(DRIVER + text)
 tap.fact(passed, "driver: the name and version of a row are those of its variant", said)
 tap.fact(not absent, "driver: every name and version is one of the vendor's", absent)
 tap.fact(count >= 40, "driver: %d rows can be looked up" % count)
+for name, source in (("row has", DECLARE % "nccl.def"), ("prototype of ours is", '#include "gpu/abi/nccl_fn.h"\n')):
+    if not vendor.has_nccl():
+        tap.skip("nccl: every %s the vendor's signature" % name, "no nccl.h in the toolkit")
+        continue
+    passed, said = compiles("#include <nccl.h>\n#define MEMSHIM_GPU_ABI_NCCL_H\n" + source)
+    tap.fact(passed, "nccl: every %s the vendor's signature" % name, said)
 passed, _ = compiles(DRIVER + "CUresult cuMemAlloc_v2(CUdeviceptr *dptr, unsigned int bytesize);\n")
 tap.fact(not passed, "a wrong signature is caught")

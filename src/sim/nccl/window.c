@@ -186,6 +186,7 @@ SIM_NCCL(ncclResult_t, CommWindowRegister,
 {
     struct sim_job *job;
 
+    SIM_TRY(sim_runtime());
     SIM_TRY(sim_comm_check(comm, "CommWindowRegister"));
     if (!buffer || !bytes || !window_p || flags & ~NCCL_WIN_COLL_SYMMETRIC)
         return sim_fail(ncclInvalidArgument, "CommWindowRegister : improper arguments");

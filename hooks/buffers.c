@@ -1,0 +1,404 @@
+/* buffers.c - see buffers.h.
+ *
+ * Runs in the program's threads, inside the frame of the call. Owns a table of what is registered, under a lock
+ * (MS_RANK_EXPORT) that is never held across a call of the vendor's or of the pool's. No allocation.
+ *
+ * The library is called with the guard open, so that what it looks up is wrapped as ever, and with the thread marked as
+ * being inside a call of the driver's: what it makes there is backing of the buffer, and recorded by nobody. */
+#include "hooks/buffers.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "gpu/gpu.h"
+#include "hooks/init.h"
+#include "hooks/resolve.h"
+#include "hooks/serve.h"
+#include "pool/pool.h"
+#include "pool/foreign.h"
+
+#define FAILED 1 /* ncclUnhandledCudaError: what the library says of everything that CUDA refused */
+
+typedef int (*alloc_func_t)(void **, size_t);
+typedef int (*free_func_t)(void *);
+
+/* One copy of the library is served: the first that is called. Its two functions; a name more for one function is the same copy. */
+static _Atomic(void *) real_alloc, real_free;
+static _Atomic bool is_plain; /* its buffers are the driver's ordinary allocations: served as those are */
+static _Atomic uint32_t loose_references;
+
+/* --- the library --- */
+
+static bool is_loaded(void *real)
+{
+    const struct ms_gpu *gpu;
+    enum ms_row row;
+
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    bool found = ms_library_row_locked((uintptr_t)real, -1, &row, &gpu);
+    ms_unlock(&ms_resolve_lock);
+    return found;
+}
+
+static int make(uint64_t bytes, uint64_t *address_p)
+{
+    alloc_func_t alloc = (alloc_func_t)atomic_load_explicit(&real_alloc, memory_order_relaxed);
+    int depth = ms_thread.depth, recording = ms_thread.recording, status;
+    void *pointer = NULL;
+
+    ms_thread.depth = 0;
+    ms_thread.recording = 1;
+    status = alloc(&pointer, bytes);
+    ms_thread.recording = recording;
+    ms_thread.depth = depth;
+    *address_p = (uintptr_t)pointer;
+    return status;
+}
+
+/* Where the library was unloaded, its memory is out of reach. */
+static int unmake(uint64_t address)
+{
+    void *real = atomic_load_explicit(&real_free, memory_order_relaxed);
+
+    return real && is_loaded(real) ? ((free_func_t)real)((void *)(uintptr_t)address) : FAILED;
+}
+
+static const struct ms_foreign_source source = {.make = make, .unmake = unmake};
+
+/* The library's other function lies beside the one that is called. */
+static void *sibling(const struct ms_target *target, const char *symbol)
+{
+    for (int row = 0; row < MS_ROW_COUNT; row++) {
+        if (strcmp(ms_rows[row]->symbol, symbol) == 0)
+            return ms_library_sibling((uintptr_t)target->real, (enum ms_row)row);
+    }
+    return NULL;
+}
+
+static bool is_our_copy(const struct ms_target *target)
+{
+    void *none = NULL, *known = atomic_load_explicit(&real_alloc, memory_order_acquire);
+
+    if (!known) {
+        void *other = sibling(target, "ncclMemFree");
+        if (!other)
+            return false;
+        atomic_store(&real_free, other);
+        if (atomic_compare_exchange_strong(&real_alloc, &none, target->real))
+            return true;
+        known = atomic_load(&real_alloc);
+    }
+    return known == target->real;
+}
+
+/* --- a request --- */
+
+static uint64_t granted_bytes(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    static _Atomic uint64_t granules[MS_DEVICES_MAX];
+    uint64_t granule = atomic_load_explicit(&granules[device], memory_order_relaxed);
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)}};
+    size_t asked = 0;
+
+    if (!granule) {
+        if (!gpu->granularity || gpu->granularity(&asked, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || !asked)
+            return 0;
+        granule = asked;
+        atomic_store_explicit(&granules[device], granule, memory_order_relaxed);
+    }
+    return bytes > UINT64_MAX / 2 ? 0 : (bytes + granule - 1) / granule * granule;
+}
+
+/* Before the first call of a process there may be no driver, and in this thread no context: the library makes both when it is asked to
+ * free nothing, as it would have with the program's own call. */
+static const struct ms_gpu *driver(uint64_t *context_p, int *device_p)
+{
+    const struct ms_gpu *gpu = ms_library_driver();
+
+    *context_p = 0;
+    *device_p = gpu ? ms_gpu_current(gpu, context_p) : MS_DEVICE_NONE;
+    if (!*context_p) {
+        ms_guard_leave();
+        ((free_func_t)atomic_load(&real_free))(NULL);
+        ms_guard_enter();
+        gpu = ms_library_driver();
+        *device_p = gpu ? ms_gpu_current(gpu, context_p) : MS_DEVICE_NONE;
+    }
+    return *context_p && *device_p >= 0 ? gpu : NULL;
+}
+
+static void record(struct ms_call *call, const struct ms_foreign_request *request, const struct ms_foreign_block *given)
+{
+    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = given->granted,
+                                   .requested = given->requested, .context = request->context, .thread = ms_thread_id(),
+                                   .kind = MS_KIND_HANDLE, .device = (int16_t)given->device, .outlives_context = true,
+                                   .api = call->row, .stack = ms_call_stack(call, given->granted)};
+
+    ms_foreign_set_ticket(given, ms_ledger_serve(&block));
+    call->served = true;
+    call->bytes += given->granted;
+}
+
+/* Ordinary memory, which the program may free with the driver's own functions: this one is followed, the next ones are not asked for
+ * here. */
+static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_request *request, const struct ms_foreign_block *given)
+{
+    const struct ms_gpu *gpu = request->gpu;
+    struct ms_foreign_block gone;
+    unsigned legacy = 0;
+
+    if (!gpu->pointer_attribute || gpu->pointer_attribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                                          given->address) != CUDA_SUCCESS || !legacy)
+        return false;
+    atomic_store(&is_plain, true);
+    ms_foreign_forget(given->address, &gone);
+    call->gpu = gpu;
+    call->args.kind = MS_KIND_DEVICE;
+    ms_call_record(call, MS_SPACE_ADDRESS, given->address, given->requested, request->device);
+    return true;
+}
+
+static int refused(struct ms_call *call, const struct ms_foreign_request *request, int status)
+{
+    struct ms_oom_view view = ms_serve_oom_view(request->gpu, request->device, request->granted);
+
+    if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
+        ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested), &view);
+    return status == MS_FOREIGN_LIMIT ? FAILED : status;
+}
+
+static bool answer(struct ms_call *call, const struct ms_foreign_request *request, int *status_p)
+{
+    struct ms_foreign_block given;
+    bool made = false;
+
+    if (!ms_foreign_take(request, &given)) {
+        made = ms_foreign_make(request, &given, status_p);
+        if (!made) {
+            *status_p = refused(call, request, *status_p);
+            return true;
+        }
+    }
+    if (!made || !turns_out_plain(call, request, &given))
+        record(call, request, &given);
+    memcpy((void *)(uintptr_t)call->args.out, &given.address, sizeof(given.address));
+    *status_p = 0;
+    return true;
+}
+
+static bool alloc(struct ms_call *call, const struct ms_target *target, int *status_p)
+{
+    struct ms_foreign_request request = {.source = &source, .requested = call->args.bytes};
+
+    if (!call->args.out || !call->args.bytes || atomic_load(&is_plain) || !is_our_copy(target))
+        return false;
+    request.gpu = driver(&request.context, &request.device);
+    if (!request.gpu)
+        return false;
+    ms_call_describe_device(request.gpu, request.device);
+    request.granted = granted_bytes(request.gpu, request.device, request.requested);
+    return request.granted && ms_serve_context(request.gpu, request.context, request.device) &&
+           answer(call, &request, status_p);
+}
+
+/* --- a free --- */
+
+static bool free_buffer(const struct ms_call *call, int *status_p)
+{
+    const struct ms_gpu *gpu = ms_library_driver();
+    struct ms_foreign_block block;
+    uint64_t context = 0;
+
+    switch (ms_foreign_free_begin(call->args.key, &block)) {
+    case MS_POOL_PASSED:
+        return false;
+    case MS_POOL_REFUSED:
+        *status_p = FAILED;
+        return true;
+    default:
+        break;
+    }
+    if (gpu)
+        ms_gpu_current(gpu, &context);
+    ms_ledger_unserve(block.ticket, block.address, NULL);
+    ms_foreign_free_end(&block, gpu, context);
+    *status_p = 0;
+    return true;
+}
+
+/* --- what is registered --- */
+
+#define HOLDS 1024
+
+static struct hold {
+    uint64_t holder, handle, address; /* handle 0: not known before the end of a group; held as long as the holder lives */
+} holds[HOLDS];
+static uint32_t hold_count;
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
+
+static void note_hold(uint64_t holder, uint64_t handle, uint64_t address)
+{
+    bool noted = false;
+
+    if (!ms_foreign_hold(address))
+        return;
+    ms_lock(&lock);
+    if (hold_count < HOLDS) {
+        holds[hold_count++] = (struct hold){holder, handle, address};
+        noted = true;
+    }
+    ms_unlock(&lock);
+    if (!noted) {
+        ms_foreign_spend(address); /* nobody will know when it is over */
+        ms_foreign_release(address);
+    }
+}
+
+/* One of the holder's: of this handle, or whichever comes first. 0 if there is none. */
+static uint64_t take_hold(uint64_t holder, uint64_t handle, bool any)
+{
+    uint64_t address = 0;
+
+    ms_lock(&lock);
+    for (uint32_t i = 0; i < hold_count && !address; i++) {
+        if (holds[i].holder == holder && (any || holds[i].handle == handle)) {
+            address = holds[i].address;
+            holds[i] = holds[--hold_count];
+        }
+    }
+    ms_unlock(&lock);
+    return address;
+}
+
+static uint64_t handle_of(const struct ms_args *args)
+{
+    uint64_t handle = 0;
+
+    memcpy(&handle, args->out, sizeof(handle));
+    return handle;
+}
+
+/* In a group the handle is written when the group ends. */
+static void registered(const struct ms_call *call)
+{
+    uint64_t handle = handle_of(&call->args);
+
+    if (handle == call->args.flags)
+        handle = 0;
+    note_hold(call->args.given, handle, call->args.key);
+}
+
+static void released(const struct ms_call *call)
+{
+    uint64_t address = call->args.key ? take_hold(call->args.given, call->args.key, false) : 0;
+
+    if (address)
+        ms_foreign_release(address);
+}
+
+static void holder_ended(uint64_t holder)
+{
+    uint64_t address;
+
+    while ((address = take_hold(holder, 0, true)) != 0)
+        ms_foreign_release(address);
+}
+
+/* --- around the call --- */
+
+bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *status_p)
+{
+    bool answered = false;
+    int saved_errno;
+
+    if (call->passes || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        return false;
+    saved_errno = errno;
+    ms_guard_enter();
+    switch (ms_rows[call->row]->class) {
+    case MS_CLASS_BUFFER_ALLOC:
+        /* The library calls itself, or somebody stands before it: the outermost call is the program's. */
+        answered = ms_thread.outermost == call && alloc(call, target, status_p);
+        break;
+    case MS_CLASS_BUFFER_FREE:
+        answered = free_buffer(call, status_p);
+        break;
+    case MS_CLASS_BUFFER_HOLD:
+        call->args.flags = call->args.out ? handle_of(&call->args) : 0;
+        break;
+    default:
+        break;
+    }
+    ms_guard_leave();
+    errno = saved_errno;
+    return answered;
+}
+
+void ms_buffer_end(struct ms_call *call, int status)
+{
+    if (call->passes || status != 0 || !ms_foreign_any())
+        return;
+    ms_guard_enter();
+    switch (ms_rows[call->row]->class) {
+    case MS_CLASS_BUFFER_HOLD:
+        if (call->args.out)
+            registered(call);
+        break;
+    case MS_CLASS_BUFFER_RELEASE:
+        released(call);
+        break;
+    case MS_CLASS_BUFFER_HOLDER_END:
+        holder_ended(call->args.given);
+        break;
+    default:
+        break;
+    }
+    ms_guard_leave();
+}
+
+/* --- what the driver's hooks tell --- */
+
+bool ms_buffer_retained(uint64_t address)
+{
+    struct ms_foreign_block block;
+
+    if (!ms_foreign_find(address, &block) || !block.live)
+        return false;
+    /* The library itself says when it is done with it, by deregistering. */
+    if (!ms_thread.outermost || ms_rows[ms_thread.outermost->row]->api != MS_API_NCCL)
+        ms_foreign_spend(block.address);
+    return true;
+}
+
+bool ms_buffer_unmapped(uint64_t address, uint64_t bytes)
+{
+    struct ms_foreign_block block;
+
+    if (!ms_foreign_find(address, &block) || !block.live || block.address != address || bytes < block.granted ||
+        !ms_foreign_forget(address, &block))
+        return false;
+    ms_ledger_unserve(block.ticket, block.address, NULL);
+    atomic_fetch_add(&loose_references, 1);
+    return true;
+}
+
+bool ms_buffer_released(void)
+{
+    uint32_t loose = atomic_load(&loose_references);
+
+    while (loose && !atomic_compare_exchange_weak(&loose_references, &loose, loose - 1))
+        ;
+    return loose != 0;
+}
+
+void ms_buffers_reset(void)
+{
+    ms_lock_reset(&lock);
+    hold_count = 0;
+    atomic_store(&loose_references, 0);
+}

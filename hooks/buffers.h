@@ -1,0 +1,28 @@
+/* buffers.h - buffers of a library that ends in another interface: NCCL's, which end in the driver.
+ *
+ * Floor 3. A request is answered with a buffer that was freed and is of the same device and granted size, or by the
+ * library itself, whose calls of the driver are then no blocks of their own. What is freed waits in src/pool/foreign.c. A
+ * buffer that is registered or has a window is not recycled. Whatever does not fit (another copy of the library, memory
+ * that is no handle's) is left to the vendor, and followed through the driver's functions. */
+#ifndef MS_HOOKS_BUFFERS_H
+#define MS_HOOKS_BUFFERS_H
+
+#include "hooks/dispatch.h"
+
+/** After ms_call_begin. True if `status_p` is the program's answer, and the library is not called. */
+bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *status_p);
+/** Before ms_call_end, with the program's status. */
+void ms_buffer_end(struct ms_call *call, int status);
+
+/* What the driver's hooks tell: a program may take a buffer apart by itself, as the library does. */
+
+/** Its handle was asked for. True if the address lies in one of ours. */
+bool ms_buffer_retained(uint64_t address);
+/** It was unmapped: it is over. True if it was one of ours; the reference of its maker goes with the next release. */
+bool ms_buffer_unmapped(uint64_t address, uint64_t bytes);
+/** Whether a release of a handle that nobody knows is that one. */
+bool ms_buffer_released(void);
+
+void ms_buffers_reset(void);
+
+#endif

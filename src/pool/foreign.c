@@ -1,0 +1,526 @@
+/* foreign.c - see foreign.h.
+ *
+ * Owns a table of records that is filled once and searched from its beginning: a program has few such buffers, and each costs the vendor
+ * a thousand times what the search does. One lock, taken with none of the pool's held or to be taken inside. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "pool/internal.h"
+#include "pool/foreign.h"
+
+enum { RECORDS = 2048, LOOK_NS = 100000 };
+
+enum state { NONE, MAKING, LIVE, DYING, HELD, LIMBO, IDLE, LEAVING };
+
+struct record {
+    uint64_t address, bytes, requested, context, epoch;
+    const struct ms_foreign_source *source;
+    int device;
+    enum state state;
+    uint32_t ticket, holds;
+    bool spent;
+};
+
+/* Of one device, since the beginning. */
+struct counts {
+    uint64_t allocs, frees, hits, misses, made, unmade, trims;
+    uint64_t trimmed_bytes; /* at synchronisations, and not asked for again */
+    uint64_t extra_bytes;   /* kept beyond MEMSHIM_KEEP, since it was */
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
+static struct record *records;
+static struct counts counts[MS_DEVICES];
+_Atomic uint32_t ms_foreign_count; /* records in use are below */
+
+static bool is_device(int device)
+{
+    return device >= 0 && device < MS_DEVICES;
+}
+
+/* Lock held. */
+static struct record *find(uint64_t address)
+{
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        struct record *r = &records[i];
+        if (r->state > MAKING && address - r->address < r->bytes)
+            return r;
+    }
+    return NULL;
+}
+
+static struct record *unused(void)
+{
+    uint32_t count = ms_foreign_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (records[i].state == NONE)
+            return &records[i];
+    }
+    if (!records && !(records = ms_arena_alloc(RECORDS * sizeof(*records))))
+        return NULL;
+    if (count == RECORDS)
+        return NULL;
+    ms_foreign_count = count + 1;
+    return &records[count];
+}
+
+static void describe(const struct record *r, struct ms_foreign_block *b)
+{
+    *b = (struct ms_foreign_block){.address = r->address, .requested = r->requested, .granted = r->bytes, .device = r->device,
+                                 .ticket = r->ticket, .live = r->state == LIVE, .own = (uint32_t)(r - records)};
+}
+
+static void bear(struct record *r, const struct ms_foreign_request *request, struct ms_foreign_block *b)
+{
+    r->state = LIVE;
+    r->requested = request->requested;
+    r->context = request->context;
+    r->ticket = 0;
+    counts[r->device].allocs++;
+    describe(r, b);
+}
+
+static bool fits(const struct record *r, const struct ms_foreign_request *request)
+{
+    return r->source == request->source && r->device == request->device && r->bytes == request->granted && !r->spent;
+}
+
+static struct record *choose(const struct ms_foreign_request *request, enum state state)
+{
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        if (records[i].state == state && fits(&records[i], request))
+            return &records[i];
+    }
+    return NULL;
+}
+
+static void tell(const struct record *r, bool added)
+{
+    const struct ms_pool_segment segment = {.address = r->address, .bytes = r->bytes, .context = r->context,
+                                            .device = r->device, .tier = MS_TIER_SINGLE};
+    if (ms_observer && added && ms_observer->segment_added)
+        ms_observer->segment_added(&segment);
+    if (ms_observer && !added && ms_observer->segment_removed)
+        ms_observer->segment_removed(&segment);
+}
+
+/* What a fence has seen by now is idle. No lock held. */
+static void settle(int device)
+{
+    for (uint32_t i = 0; i < atomic_load(&ms_foreign_count); i++) {
+        ms_lock(&lock);
+        struct record seen = records[i];
+        ms_unlock(&lock);
+        if (seen.state != LIMBO || seen.device != device || !ms_pool_epoch_done(seen.context, seen.epoch, false))
+            continue;
+        ms_lock(&lock);
+        if (records[i].state == LIMBO && records[i].epoch == seen.epoch && records[i].context == seen.context)
+            records[i].state = IDLE;
+        ms_unlock(&lock);
+    }
+}
+
+static bool take(const struct ms_foreign_request *request, struct ms_foreign_block *block_p)
+{
+    ms_lock(&lock);
+    struct record *r = choose(request, IDLE);
+    if (r) {
+        bear(r, request, block_p);
+        counts[r->device].hits++;
+    }
+    ms_unlock(&lock);
+    return r != NULL;
+}
+
+/* Waits for no longer than a small part of what the vendor takes to make one. */
+static bool wait_a_moment(const struct ms_foreign_request *request)
+{
+    uint64_t begin = ms_clock_ns();
+    ms_lock(&lock);
+    const struct record *r = choose(request, LIMBO);
+    uint64_t context = r ? r->context : 0, epoch = r ? r->epoch : 0;
+    ms_unlock(&lock);
+    bool done = r && ms_pool_epoch_done(context, epoch, true);
+    while (r && !done && ms_clock_ns() - begin < LOOK_NS)
+        done = ms_pool_epoch_done(context, epoch, false);
+    return done;
+}
+
+bool ms_foreign_take(const struct ms_foreign_request *request, struct ms_foreign_block *block_p)
+{
+    if (!ms_foreign_any() || !is_device(request->device))
+        return false;
+    if (take(request, block_p))
+        return true;
+    if (!wait_a_moment(request))
+        return false;
+    settle(request->device);
+    return take(request, block_p);
+}
+
+static bool charge(const struct ms_foreign_request *request)
+{
+    struct ms_device *device = &ms_devices[request->device];
+    struct ms_gpu_description about;
+    ms_gpu_describe(request->gpu, request->device, &about);
+    uint64_t limit = ms_policy->size_of('L', about.total_bytes);
+    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
+    if (reserved + request->granted <= limit)
+        return true;
+    atomic_fetch_sub_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
+    return false;
+}
+
+static void refund(int device, uint64_t bytes)
+{
+    atomic_fetch_sub_explicit(&ms_devices[device].reserved_bytes, bytes, memory_order_relaxed);
+}
+
+/* A record, the room under the limit, and the library's buffer. */
+static struct record *make(const struct ms_foreign_request *request, int *status_p)
+{
+    *status_p = MS_FOREIGN_LIMIT;
+    if (!charge(request))
+        return NULL;
+    ms_lock(&lock);
+    struct record *r = unused();
+    if (r)
+        *r = (struct record){.state = MAKING, .bytes = request->granted, .source = request->source, .device = request->device};
+    ms_unlock(&lock);
+    uint64_t address = 0;
+    *status_p = r ? request->source->make(request->granted, &address) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (*status_p == 0 && address != 0)
+        r->address = address;
+    else if (r)
+        r->state = NONE;
+    if (*status_p == 0 && address != 0)
+        return r;
+    refund(request->device, request->granted);
+    return NULL;
+}
+
+bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p, int *status_p)
+{
+    if (!is_device(request->device) || !ms_policy) {
+        *status_p = CUDA_ERROR_INVALID_DEVICE;
+        return false;
+    }
+    struct record *r = make(request, status_p);
+    if (!r && ms_pool_trim(request->device, 0))
+        r = make(request, status_p);
+    if (!r)
+        return false;
+    struct counts *c = &counts[request->device];
+    ms_lock(&lock);
+    if (c->trimmed_bytes) { /* what went back at a synchronisation is wanted again: keep as much the next time */
+        c->extra_bytes += c->trimmed_bytes;
+        c->trimmed_bytes = 0;
+    }
+    c->misses++;
+    c->made++;
+    bear(r, request, block_p);
+    struct record told = *r;
+    ms_unlock(&lock);
+    tell(&told, true);
+    ms_figures_changed_on(request->device);
+    return true;
+}
+
+void ms_foreign_set_ticket(const struct ms_foreign_block *block, uint32_t ticket)
+{
+    ms_lock(&lock);
+    records[block->own].ticket = ticket;
+    ms_unlock(&lock);
+}
+
+enum ms_pool_verdict ms_foreign_free_begin(uint64_t address, struct ms_foreign_block *block_p)
+{
+    enum ms_pool_verdict verdict = MS_POOL_PASSED;
+    if (!ms_foreign_any())
+        return verdict;
+    ms_lock(&lock);
+    struct record *r = find(address);
+    if (r) {
+        describe(r, block_p);
+        verdict = r->state == LIVE && r->address == address ? MS_POOL_SERVED : MS_POOL_REFUSED;
+        if (verdict == MS_POOL_SERVED)
+            r->state = DYING;
+    }
+    ms_unlock(&lock);
+    return verdict;
+}
+
+/* No lock held. The one who calls has the record in a state that nobody else touches. */
+static void unmake(struct record *r)
+{
+    struct record gone = *r;
+    int status = r->source->unmake(r->address);
+    tell(&gone, false);
+    refund(gone.device, gone.bytes);
+    ms_lock(&lock);
+    counts[gone.device].unmade++;
+    r->state = NONE;
+    ms_unlock(&lock);
+    if (status != 0)
+        ms_pool_note("pool: the library did not take back a buffer of its own; its memory stays with it");
+}
+
+/* What is spent waits for its fence as all others do, and then leaves with the next trim. */
+void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_gpu *gpu, uint64_t context)
+{
+    bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
+    uint64_t epoch = at_once ? 0 : ms_pool_epoch(gpu, context, block->device);
+    struct record *r = &records[block->own];
+    ms_lock(&lock);
+    r->epoch = epoch;
+    r->context = context;
+    r->state = r->holds ? HELD : LIMBO;
+    if (at_once && r->state == LIMBO)
+        r->state = IDLE;
+    counts[r->device].frees++;
+    bool leaves = r->spent && r->state == IDLE;
+    ms_unlock(&lock);
+    if (leaves)
+        ms_foreign_trim(block->device, UINT64_MAX);
+}
+
+bool ms_foreign_forget(uint64_t address, struct ms_foreign_block *block_p)
+{
+    if (!ms_foreign_any())
+        return false;
+    ms_lock(&lock);
+    struct record *r = find(address);
+    bool live = r && r->state == LIVE && r->address == address;
+    struct record gone = {0};
+    if (live) {
+        describe(r, block_p);
+        gone = *r;
+        r->state = NONE;
+        counts[r->device].frees++;
+    }
+    ms_unlock(&lock);
+    if (live) {
+        tell(&gone, false);
+        refund(gone.device, gone.bytes);
+    }
+    return live;
+}
+
+bool ms_foreign_find(uint64_t address, struct ms_foreign_block *block_p)
+{
+    if (!ms_foreign_any())
+        return false;
+    ms_lock(&lock);
+    const struct record *r = find(address);
+    if (r)
+        describe(r, block_p);
+    ms_unlock(&lock);
+    return r != NULL;
+}
+
+bool ms_foreign_hold(uint64_t address)
+{
+    if (!ms_foreign_any())
+        return false;
+    ms_lock(&lock);
+    struct record *r = find(address);
+    bool live = r && r->state == LIVE;
+    r = live ? r : NULL;
+    if (r)
+        r->holds++;
+    ms_unlock(&lock);
+    return live;
+}
+
+void ms_foreign_release(uint64_t address)
+{
+    ms_lock(&lock);
+    struct record *r = ms_foreign_any() ? find(address) : NULL;
+    if (r && r->holds && --r->holds == 0 && r->state == HELD)
+        r->state = LIMBO;
+    ms_unlock(&lock);
+}
+
+void ms_foreign_spend(uint64_t address)
+{
+    ms_lock(&lock);
+    struct record *r = ms_foreign_any() ? find(address) : NULL;
+    if (r)
+        r->spent = true;
+    ms_unlock(&lock);
+}
+
+/* The largest that is idle and no larger than `most`; a spent one whatever its size. It is the caller's then. Lock held. */
+static struct record *victim(int device, uint64_t most)
+{
+    struct record *best = NULL;
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        struct record *r = &records[i];
+        if (r->state != IDLE || r->device != device)
+            continue;
+        if (r->spent) {
+            best = r;
+            break;
+        }
+        if (r->bytes <= most && (!best || r->bytes > best->bytes))
+            best = r;
+    }
+    if (best)
+        best->state = LEAVING;
+    return best;
+}
+
+static uint64_t idle_bytes(int device)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        if (records[i].state == IDLE && records[i].device == device)
+            bytes += records[i].bytes;
+    }
+    return bytes;
+}
+
+/* `exceed`: also one that is larger than what is over. */
+static uint64_t give_back(int device, uint64_t keep_bytes, bool exceed)
+{
+    uint64_t given = 0;
+    for (;;) {
+        ms_lock(&lock);
+        uint64_t idle = idle_bytes(device), over = idle > keep_bytes ? idle - keep_bytes : 0;
+        struct record *r = victim(device, exceed && over ? UINT64_MAX : over);
+        ms_unlock(&lock);
+        if (!r)
+            break;
+        given += r->bytes;
+        unmake(r);
+    }
+    if (given) {
+        ms_lock(&lock);
+        counts[device].trims++;
+        ms_unlock(&lock);
+        ms_figures_changed_on(device);
+    }
+    return given;
+}
+
+/* Every context's fence is closed and looked at once: what is still in use stays. */
+uint64_t ms_foreign_trim(int device, uint64_t keep_bytes)
+{
+    if (!ms_foreign_any() || !is_device(device))
+        return 0;
+    for (uint32_t i = 0; i < atomic_load(&ms_foreign_count); i++) {
+        ms_lock(&lock);
+        struct record seen = records[i];
+        ms_unlock(&lock);
+        if (seen.state == LIMBO && seen.device == device)
+            ms_pool_epoch_done(seen.context, seen.epoch, true);
+    }
+    settle(device);
+    return give_back(device, keep_bytes, true);
+}
+
+/* The program has waited for the heap's context. What is vacant in the heap counts towards MEMSHIM_KEEP. */
+void ms_foreign_at_sync(struct ms_heap *heap)
+{
+    int device = heap->device;
+    if (!ms_foreign_any() || !is_device(device))
+        return;
+    settle(device);
+    ms_lock(&heap->lock);
+    uint64_t keep = heap->keep_bytes > heap->vacant_bytes ? heap->keep_bytes - heap->vacant_bytes : 0;
+    ms_unlock(&heap->lock);
+    uint64_t given = give_back(device, keep + counts[device].extra_bytes, false);
+    ms_lock(&lock);
+    counts[device].trimmed_bytes += given;
+    ms_unlock(&lock);
+}
+
+uint64_t ms_foreign_idle_bytes(int device)
+{
+    if (!ms_foreign_any() || !is_device(device))
+        return 0;
+    settle(device);
+    ms_lock(&lock);
+    uint64_t bytes = idle_bytes(device);
+    ms_unlock(&lock);
+    return bytes;
+}
+
+static void add_record(const struct record *r, struct ms_pool_figures *sum)
+{
+    sum->reserved_bytes += r->bytes;
+    switch (r->state) {
+    case LIVE:
+    case DYING:
+        sum->parts.requested += r->requested;
+        sum->parts.rounding += r->bytes - r->requested;
+        break;
+    case HELD:
+        sum->parts.pinned += r->bytes;
+        break;
+    case LIMBO:
+        sum->parts.limbo += r->bytes;
+        break;
+    default:
+        sum->parts.cached += r->bytes;
+        if (r->bytes > sum->largest_free_bytes)
+            sum->largest_free_bytes = r->bytes;
+    }
+}
+
+void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
+{
+    if (!ms_foreign_any() || !is_device(device))
+        return;
+    const struct counts *c = &counts[device];
+    ms_lock(&lock);
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        if (records[i].state > MAKING && records[i].device == device)
+            add_record(&records[i], sum);
+    }
+    sum->hits[MS_TIER_SINGLE] += c->hits;
+    sum->misses += c->misses;
+    sum->trims += c->trims;
+    sum->vendor_allocs += c->made;
+    sum->vendor_frees += c->unmade;
+    sum->served_allocs += c->allocs;
+    sum->served_frees += c->frees;
+    ms_unlock(&lock);
+}
+
+static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
+{
+    static const uint8_t states[] = {[LIVE] = MS_STATE_LIVE, [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
+                                     [LIMBO] = MS_STATE_LIMBO, [IDLE] = MS_STATE_FREE, [LEAVING] = MS_STATE_FREE};
+    const struct ms_pool_segment segment = {.address = r->address, .bytes = r->bytes, .context = r->context,
+                                            .device = r->device, .tier = MS_TIER_SINGLE, .pinned = r->holds > 0};
+    struct ms_pool_piece piece = {.segment = &segment, .bytes = r->bytes, .state = (enum ms_pool_state)states[r->state]};
+    if (piece.state == MS_STATE_LIVE) {
+        piece.requested = r->requested;
+        piece.ticket = r->ticket;
+    }
+    hear(arg, &piece);
+}
+
+void ms_foreign_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
+{
+    if (!ms_foreign_any())
+        return;
+    ms_lock(&lock);
+    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+        if (records[i].state > MAKING)
+            walk_record(&records[i], hear, arg);
+    }
+    ms_unlock(&lock);
+}
+
+void ms_foreign_reset(void)
+{
+    ms_lock_reset(&lock);
+    records = NULL;
+    ms_foreign_count = 0;
+    memset(counts, 0, sizeof(counts));
+}

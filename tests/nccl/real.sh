@@ -1,0 +1,54 @@
+#!/bin/sh
+# The toolkit's own libnccl.so.2 behaves the same with and without memshim on a machine without a device: version, statuses, texts.
+set -u
+
+real=${TEST_CUDA_HOME-}/lib64
+n=0
+check() { # check DESCRIPTION STATUS
+    n=$((n + 1))
+    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+if [ ! -e "$real/libnccl.so.2" ]; then
+    echo "1..0 # SKIP no libnccl.so.2 in the toolkit"
+    exit 0
+fi
+if [ -n "$TEST_SANITIZE" ]; then
+    echo "1..0 # SKIP a sanitizer's library cannot be loaded into programs built without"
+    exit 0
+fi
+run() { # run OUTPUT VARIABLE...
+    output=$1
+    shift
+    env LD_LIBRARY_PATH="$real" "$@" "$top_builddir/tests/nccl/plain" >"$TEST_TMP/$output" 2>&1
+}
+
+run native
+check "runs natively" $?
+sed 's/^/# /' "$TEST_TMP/native" | head -3
+grep -q '^alloc 0' "$TEST_TMP/native" && {
+    echo "ok $((n + 1)) - without a device # SKIP there is one"
+    echo "1..$((n + 1))"
+    exit 0
+}
+for mode in pool track off; do
+    run "$mode" LD_PRELOAD="$TEST_LIB" MEMSHIM_MODE="$mode" MEMSHIM_REPORT="$TEST_TMP/report.json"
+    check "runs under memshim, $mode" $?
+    diff "$TEST_TMP/native" "$TEST_TMP/$mode" | sed 's/^/# /'
+    cmp -s "$TEST_TMP/native" "$TEST_TMP/$mode"
+    check "and prints the same" $?
+done
+# The simulated library answers the same where there is no driver at all.
+mkdir "$TEST_TMP/alone"
+cp "$TEST_SIM/libnccl.so.2" "$TEST_TMP/alone/"
+env LD_LIBRARY_PATH="$TEST_TMP/alone" "$top_builddir/tests/nccl/plain" >"$TEST_TMP/simulated" 2>&1
+check "the simulated one runs without a driver" $?
+if ldconfig -p | grep -q 'libcuda\.so\.1 '; then
+    n=$((n + 1))
+    echo "ok $n - and prints the same # SKIP there is a driver"
+else
+    diff "$TEST_TMP/native" "$TEST_TMP/simulated" | sed 's/^/# /'
+    cmp -s "$TEST_TMP/native" "$TEST_TMP/simulated"
+    check "and prints the same" $?
+fi
+echo "1..$n"
