@@ -108,6 +108,21 @@ bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args,
     return end_question(&question);
 }
 
+typedef CUresult (*block_size_func_t)(void *, size_t *);
+
+bool ms_answer_BLOCK_SIZE(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct question question;
+    size_t bytes;
+
+    if (!args->out || !begin_question(&question, args->key))
+        return false;
+    *status_p = (int)((block_size_func_t)target->real)((void *)(uintptr_t)question.asked, &bytes);
+    if (*status_p == 0)
+        *(size_t *)(uintptr_t)args->out = question.own.bytes;
+    return end_question(&question);
+}
+
 /* What is the block's own replaces what the vendor said. */
 static void put_own(const struct own *own, int attribute, void *data)
 {

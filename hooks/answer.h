@@ -8,6 +8,8 @@
 
 #include "hooks/dispatch.h"
 
+/** hipMemPtrGetInfo: out = size, key = address. */
+bool ms_answer_BLOCK_SIZE(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemGetAddressRange_v2: out = base, pitch = size, key = address. */
 bool ms_answer_RANGE(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuPointerGetAttribute: out = data, flags = attribute, key = address. */

@@ -72,6 +72,7 @@ enum ms_class {
     MS_CLASS_BUFFER_HOLDER_END,
     /* Questions about addresses and memory, answered for blocks of the pool (answer.c); not recorded. */
     MS_CLASS_RANGE,
+    MS_CLASS_BLOCK_SIZE,
     MS_CLASS_ATTRIBUTE,
     MS_CLASS_ATTRIBUTES,
     MS_CLASS_SET_ATTRIBUTE,

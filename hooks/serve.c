@@ -214,8 +214,10 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t 
     *status_p = CUDA_ERROR_INVALID_VALUE;
     if (ms_pool_find(address, &block) && block.address == address)
         *status_p = ms_serve_order_after(target->gpu, stream, block.context);
-    if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED)
+    if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED) {
+        block.in_order = true;
         *status_p = free_served(&block);
+    }
     count(outer, row, *status_p, 0);
     leave(&section, outer);
     return true;

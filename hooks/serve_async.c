@@ -29,7 +29,9 @@ static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
     ms_gpu_current(gpu, &current);
     if (stream <= PER_THREAD_STREAM)
         return current;
-    if (!gpu->stream_get_ctx || gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
+    if (!gpu->stream_get_ctx) /* whose it is cannot be told: it is joined, as another's */
+        return UINT64_MAX;
+    if (gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
         return 0;
     return (uintptr_t)context;
 }
@@ -64,6 +66,8 @@ static CUstream joiner_of(const struct ms_gpu *gpu, uint64_t context)
     ms_unlock(&lock);
     if (stream || !gpu->stream_create || gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         return stream;
+    if (!gpu->ctx_record_event)
+        ms_pool_stream_born(context, (uintptr_t)stream, true);
     ms_lock(&lock);
     joiner = find(context);
     if (!joiner && (joiner = find(0)) != NULL) /* none is left: this one stays without a row */

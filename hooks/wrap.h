@@ -15,8 +15,8 @@
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/acl.h"
-#include "gpu/abi/hip.h"
 #include "gpu/abi/nccl.h"
+#include "gpu/hip.h"
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
 
@@ -99,6 +99,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_BUFFER_RELEASE MS_BODY_BUFFER
 #define MS_SHAPE_BUFFER_HOLDER_END MS_BODY_BUFFER
 #define MS_SHAPE_RANGE          MS_BODY_ASK
+#define MS_SHAPE_BLOCK_SIZE     MS_BODY_ASK
 #define MS_SHAPE_ATTRIBUTE      MS_BODY_ASK
 #define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
 #define MS_SHAPE_SET_ATTRIBUTE  MS_BODY_ASK
@@ -127,24 +128,43 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_FIRST_SERVED(cls)   ms_serve_##cls
 #define MS_FIRST_FOLLOWED(cls) ms_serve_nothing
 
+/* The thread's last error, of an interface whose .c file says MS_KEEPS_ERROR: what the program would have found there. */
+#ifdef MS_KEEPS_ERROR
+#define MS_ERROR_NOW(gpu)                    ms_gpu_error_peek(gpu)
+#define MS_ERROR_BACK(gpu, error)            ms_gpu_error_restore(gpu, error)
+#define MS_ERROR_ANSWERED(gpu, error, status) ms_gpu_error_answered(gpu, error, status)
+#else
+#define MS_ERROR_NOW(gpu)                    0
+#define MS_ERROR_BACK(gpu, error)            (void)(error)
+#define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
+#endif
+
 #define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
+    {                                                                                                       \
+        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
-        int ms_answer_;                                                                                         \
-        result ms_status_;                                                                                      \
-        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                      \
-            return (result)ms_answer_;                                                                          \
-        ms_call_.args = ms_args_;                                                                               \
+        int ms_answer_;                                                                                     \
+        result ms_status_;                                                                                  \
+        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_)) {                \
+            MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, ms_answer_);                                      \
+            return (result)ms_answer_;                                                                      \
+        }                                                                                                   \
+        ms_call_.args = ms_args_;                                                                           \
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
-        ms_call_begin(&ms_call_);                                                                               \
-        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        ms_call_begin(&ms_call_);                                                                           \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
         if (MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&             \
-            ms_serve_make_room(&ms_call_))                                                                  \
-            ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
-        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
-        return ms_status_;                                                                                      \
+            ms_serve_make_room(&ms_call_)) {                                                                \
+            ms_status_ = ((result(*) types)ms_target_->real)passed;                                         \
+            ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+        }                                                                                                   \
+        ms_call_end(&ms_call_, (int)ms_status_);                                                            \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        return ms_status_;                                                                                  \
     }
 
 /* A frame in which the call may be answered before the vendor hears of it. */
@@ -167,18 +187,20 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 
 #define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, ...)                                  \
     static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
+    {                                                                                                       \
+        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         struct ms_call ms_call_;                                                                            \
-        result ms_status_;                                                                                      \
+        result ms_status_;                                                                                  \
         ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_.ipc = NULL;                                                                                \
         ms_call_.answered = false;                                                                          \
-        ms_call_begin(&ms_call_);                                                                               \
+        ms_call_begin(&ms_call_);                                                                           \
         ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
         ms_status_ = (result)ms_ipc_turned(&ms_call_, (int)ms_status_);                                     \
-        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
-        return ms_status_;                                                                                      \
+        ms_call_end(&ms_call_, (int)ms_status_);                                                            \
+        MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, (int)ms_status_);                                     \
+        return ms_status_;                                                                                  \
     }
 
 /* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
@@ -199,26 +221,33 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \
     static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
+    {                                                                                                       \
+        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
-        int ms_answer_;                                                                                         \
-        (void)ms_frame_, (void)ms_caller_;                                                                      \
-        if (ms_answer_##cls(ms_target_, &ms_args_, &ms_answer_))                                                \
-            return (result)ms_answer_;                                                                          \
-        return ((result(*) types)ms_target_->real)passed;                                                       \
+        int ms_answer_;                                                                                     \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        if (ms_answer_##cls(ms_target_, &ms_args_, &ms_answer_)) {                                          \
+            MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, ms_answer_);                                      \
+            return (result)ms_answer_;                                                                      \
+        }                                                                                                   \
+        return ((result(*) types)ms_target_->real)passed;                                                   \
     }
 
 #define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
+    {                                                                                                       \
+        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
-        struct ms_watch ms_watch_;                                                                              \
-        result ms_status_;                                                                                      \
-        (void)ms_frame_, (void)ms_caller_;                                                                      \
-        ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                                 \
-        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
-        ms_watch_end(&ms_watch_, (int)ms_status_);                                                              \
-        return ms_status_;                                                                                      \
+        struct ms_watch ms_watch_;                                                                          \
+        result ms_status_;                                                                                  \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                             \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
+        ms_watch_end(&ms_watch_, (int)ms_status_);                                                          \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        return ms_status_;                                                                                  \
     }
 
 #define MS_EXPORTED(result, fn, params, forwarded, name, node)                                              \

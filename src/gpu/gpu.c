@@ -58,3 +58,10 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_descrip
     if (gpu && gpu->vendor && device >= 0 && ms_device_maker(device) == gpu->vendor->maker)
         gpu->vendor->describe(gpu, ms_device_index(device), description_p);
 }
+
+/* Where success stays for itself an error is kept until it is asked for; else each call leaves its own status. */
+void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status)
+{
+    if (gpu && gpu->vendor && gpu->vendor->error_peek)
+        ms_gpu_error_restore(gpu, status == 0 && gpu->keeps_errors ? before : status);
+}

@@ -43,6 +43,9 @@ struct ms_gpu_vendor {
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
     int unknown_handle; /* what it answers of a handle that is none */
     int no_memory;      /* ... where there is none left */
+    /** The thread's last error, where a question of ours leaves its own status there; both NULL where none does. */
+    int (*error_peek)(const struct ms_gpu *gpu);
+    void (*error_set)(const struct ms_gpu *gpu, int error);
 };
 extern const struct ms_gpu_vendor ms_gpu_cuda, ms_gpu_hip, ms_gpu_acl;
 
@@ -88,6 +91,9 @@ struct ms_gpu {
     CUresult (*mem_pool_trim_to)(CUmemoryPool, size_t);
     CUresult (*device_get_mem_pool)(CUmemoryPool *, CUdevice);
     CUresult (*device_get_default_mem_pool)(CUmemoryPool *, CUdevice);
+    CUresult (*stream_query)(CUstream);
+    bool keeps_errors; /* success leaves the thread's last error as it is */
+    bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
 };
 
 struct ms_gpu_description {
@@ -107,6 +113,20 @@ static inline enum ms_maker ms_gpu_maker(const struct ms_gpu *gpu)
 {
     return gpu && gpu->vendor ? gpu->vendor->maker : MS_MAKER_CUDA;
 }
+
+/** The thread's last error as it is now, and as it was before: around questions, for vendors that keep one (0, and nothing is done,
+ * for the others). What cannot be brought about again stays cleared. */
+static inline int ms_gpu_error_peek(const struct ms_gpu *gpu)
+{
+    return gpu && gpu->vendor && gpu->vendor->error_peek ? gpu->vendor->error_peek(gpu) : 0;
+}
+static inline void ms_gpu_error_restore(const struct ms_gpu *gpu, int error)
+{
+    if (gpu && gpu->vendor && gpu->vendor->error_set && gpu->vendor->error_peek(gpu) != error)
+        gpu->vendor->error_set(gpu, error);
+}
+/** What a call leaves there that was answered without the vendor: `before` was there. */
+void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status);
 
 /** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);

@@ -184,12 +184,31 @@ bool ms_fence_poll(struct ms_heap *heap)
     return moved;
 }
 
+/* Where there is no event over the context and a free of the vendor's waits for all of it: whether it would find no work, as far as
+ * streams are known. Nothing of it is kept. Fence's lock held. */
+static bool streams_idle(struct ms_heap *heap)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    bool idle = gpu->stream_query && gpu->stream_query(NULL) == CUDA_SUCCESS;
+    for (uint32_t i = 0; i < heap->fence.stream_count && idle; i++)
+        idle = gpu->stream_query((CUstream)heap->fence.streams[i]) == CUDA_SUCCESS;
+    return idle;
+}
+
 bool ms_fence_quiet(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     CUstreamCaptureMode mode;
     if (heap->flow)
         return ms_flow_may_return(heap);
+    if (heap->gpu->free_is_sync) {
+        ms_lock(&fence->lock);
+        bool pushed = ms_segment_enter(heap, &mode);
+        bool idle = !ms_fence_captured(heap) && streams_idle(heap);
+        ms_segment_leave(heap, pushed, mode);
+        ms_unlock(&fence->lock);
+        return idle;
+    }
     ms_lock(&fence->lock);
     bool quiet = close_epoch(heap);
     if (quiet) {

@@ -94,7 +94,7 @@ static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
     b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
     b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
     b->whole = b->tier == MS_TIER_SINGLE;
-    b->pinned = false;
+    b->pinned = b->in_order = false;
     b->ordered = heap->flow != NULL;
     b->own_heap = heap;
     b->own_item = (uintptr_t)slot;
@@ -269,6 +269,10 @@ static int wait_as_a_free(struct ms_heap *heap, bool *waited_p)
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUdeviceptr probe = 0;
+    if (gpu->free_is_sync) {
+        *waited_p = gpu->ctx_synchronize && !ms_fence_captured(heap);
+        return *waited_p ? (int)gpu->ctx_synchronize() : CUDA_SUCCESS;
+    }
     int status = (int)gpu->mem_alloc(&probe, MS_STEP_BYTES);
     *waited_p = status != CUDA_ERROR_OUT_OF_MEMORY;
     if (status == CUDA_SUCCESS)
@@ -309,11 +313,11 @@ static bool captured_too_long(struct ms_heap *heap, uint64_t bytes)
     return true;
 }
 
-static bool must_wait(struct ms_heap *heap, uint64_t bytes)
+static bool must_wait(struct ms_heap *heap, uint64_t bytes, bool in_order)
 {
     if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE && ms_policy->free_rule != MS_POOL_ORDERED))
         return ms_policy->free_rule == MS_POOL_STRICT;
-    if (MS_UNLIKELY(!heap->gpu->ctx_record_event &&
+    if (MS_UNLIKELY(!heap->gpu->ctx_record_event && !in_order &&
                     atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed)))
         return true;
     return captured_too_long(heap, bytes);
@@ -336,7 +340,7 @@ int ms_pool_free_end(const struct ms_pool_block *block)
         return status;
     if (MS_UNLIKELY(block->granted > MS_MIB && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
         ms_fence_weigh(heap, block->granted);
-    if (MS_UNLIKELY(serving && must_wait(heap, block->granted))) {
+    if (MS_UNLIKELY(serving && must_wait(heap, block->granted, block->in_order))) {
         status = synchronize(heap);
         tell_of_sickness(heap);
     }

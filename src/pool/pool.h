@@ -94,6 +94,7 @@ struct ms_pool_block {
     bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
     bool pinned;
     bool ordered; /* given in the order of a stream: stream.h */
+    bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;

@@ -305,7 +305,7 @@ static void launches(void)
 #if TEST_HIP >= 6
     hipError_t (*allocate)(void **, size_t) = NULL;
     void *p = NULL;
-    int found = -1;
+    hipDriverProcAddressQueryResult found = HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     is_int(hipGetProcAddress("hipMalloc", (void **)&allocate, 60000000, 0, &found), 0, "a function by its name");
     is_int(found, 0, "is found");
     is_int(allocate(&p, 12345), 0, "and works");

@@ -19,4 +19,13 @@ tests_hip_conform_7_LDADD = libamdhip64.so.7
 
 dist_check_SCRIPTS += tests/hip/versions.sh
 TESTS += tests/hip/versions.sh
-EXTRA_DIST += tests/hip/real.sh
+EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py
+
+check_PROGRAMS += tests/hip/hooks tests/hip/probe
+tests_hip_hooks_SOURCES = tests/hip/hooks.c
+tests_hip_hooks_LDFLAGS = $(hip_test_ldflags)
+tests_hip_hooks_LDADD = libamdhip64.so.6 -ldl
+tests_hip_probe_SOURCES = tests/hip/probe.c
+tests_hip_probe_LDADD = -ldl
+dist_check_SCRIPTS += tests/hip/hooks.sh
+TESTS += tests/hip/hooks.sh

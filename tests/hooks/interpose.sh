@@ -23,8 +23,8 @@ both "a runtime opened locally is absent to everyone else" "$here/probe" local l
 both "a runtime opened globally is there, and gone when closed" "$here/probe" global libcudart.so.13
 both "locally, then globally" "$here/probe" local libcudart.so.12 global libcudart.so.13
 shimmed "$here/probe" weak >"$TEST_TMP/shimmed" 2>&1
-try "weak names: other vendors' stay absent" grep -q '^hip absent' "$TEST_TMP/shimmed"
-try "weak names: NCCL's stay absent" grep -q '^nccl absent' "$TEST_TMP/shimmed"
+try "a function of HIP's without a library says: no device" grep -q '^hip 100$' "$TEST_TMP/shimmed"
+try "one of NCCL's says: unhandled CUDA error" grep -q '^nccl 1$' "$TEST_TMP/shimmed"
 try "a runtime function without a runtime says: insufficient driver" grep -q '^runtime 35$' "$TEST_TMP/shimmed"
 try "a driver function without a driver says: no device" grep -q '^driver 100$' "$TEST_TMP/shimmed"
 try "and touches nothing" grep -q '^outputs untouched: 1$' "$TEST_TMP/shimmed"

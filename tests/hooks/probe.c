@@ -58,8 +58,14 @@ static int weak(void)
     void *p = (void *)0x1;
     CUdeviceptr d = 1;
 
-    printf("hip %s\n", hipMalloc ? "present" : "absent");
-    printf("nccl %s\n", ncclMemAlloc ? "present" : "absent");
+    if (hipMalloc)
+        printf("hip %d\n", hipMalloc(&p, 8));
+    else
+        puts("hip absent");
+    if (ncclMemAlloc)
+        printf("nccl %d\n", ncclMemAlloc(&p, 8));
+    else
+        puts("nccl absent");
     printf("runtime %d\n", cudaMalloc ? (int)cudaMalloc(&p, 4096) : 35);
     printf("driver %d\n", cuMemAlloc_v2 ? (int)cuMemAlloc_v2(&d, 4096) : 100);
     printf("outputs untouched: %d\n", p == (void *)0x1 && d == 1);

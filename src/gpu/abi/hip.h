@@ -73,7 +73,7 @@ typedef hipGraphicsResource *hipGraphicsResource_t;
 #define hipDeviceMallocDefault       0x0
 #define hipDeviceMallocFinegrained   0x1
 #define hipMallocSignalMemory        0x2
-#define hipIpcMemLazyEnablePeerAccess 0x01
+#define hipIpcMemLazyEnablePeerAccess 0x01 /* 0 until 5 */
 #define hipStreamWaitValueGte        0x0
 #define hipStreamWaitValueEq         0x1
 #define hipStreamWaitValueAnd        0x2
@@ -111,6 +111,15 @@ typedef struct hipPointerAttribute_t {
     int isManaged;
     unsigned allocationFlags;
 } hipPointerAttribute_t;
+
+typedef enum hipDeviceAttribute_t {
+    hipDeviceAttributeManagedMemory = 24,
+    hipDeviceAttributeMultiprocessorCount = 63,
+    hipDeviceAttributeWarpSize = 87,
+    hipDeviceAttributeMemoryPoolsSupported = 88,
+    hipDeviceAttributeVirtualMemoryManagementSupported = 89,
+    hipDeviceAttributeHostRegisterSupported = 90
+} hipDeviceAttribute_t;
 
 typedef enum hipPointer_attribute {
     HIP_POINTER_ATTRIBUTE_CONTEXT = 1,
@@ -254,13 +263,37 @@ typedef struct hipIpcEventHandle_st {
     char reserved[64];
 } hipIpcEventHandle_t;
 
-typedef struct hipExternalMemoryHandleDesc_st hipExternalMemoryHandleDesc;
+/* What follows `size` differs between versions. */
+typedef struct hipExternalMemoryHandleDesc_st {
+    int type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+    } handle;
+    unsigned long long size;
+    unsigned flags;
+} hipExternalMemoryHandleDesc;
 
 /* `size` stands at one place in every version; `flags` is followed by reserved words from 6 on. */
 typedef struct hipExternalMemoryBufferDesc_st {
     unsigned long long offset, size;
     unsigned flags;
 } hipExternalMemoryBufferDesc;
+
+typedef struct hipMemAllocNodeParams hipMemAllocNodeParams; /* handed on, never looked into */
+typedef enum hipDriverProcAddressQueryResult {
+    HIP_GET_PROC_ADDRESS_SUCCESS = 0,
+    HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
+    HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
+} hipDriverProcAddressQueryResult;
+typedef enum hipDriverEntryPointQueryResult {
+    hipDriverEntryPointSuccess = 0,
+    hipDriverEntryPointSymbolNotFound = 1,
+    hipDriverEntryPointVersionNotSufficent = 2
+} hipDriverEntryPointQueryResult;
 
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user_data);
 typedef void (*hipHostFn_t)(void *user_data);

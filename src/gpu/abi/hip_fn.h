@@ -12,9 +12,11 @@
 extern "C" {
 #endif
 
+#ifndef MS_HAVE_DIM3 /* with the vendor's header */
 typedef struct dim3 {
     uint32_t x, y, z;
 } dim3;
+#endif
 
 /* errors */
 hipError_t hipGetLastError(void);
@@ -39,7 +41,7 @@ hipError_t hipDeviceGetPCIBusId(char *id, int length, int device);
 hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *properties, int device);
 hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *properties, int device);
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int device);
-hipError_t hipDeviceGetAttribute(int *value, int attribute, int device);
+hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device);
 hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer);
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);
 hipError_t hipDeviceDisablePeerAccess(int peer);
@@ -218,9 +220,12 @@ hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **a
 hipError_t hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream);
 hipError_t hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream,
                               hipEvent_t start, hipEvent_t stop, int flags);
-hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, int *status);
-hipError_t hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, int *status);
-hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags, int *status);
+hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags,
+                             hipDriverProcAddressQueryResult *status);
+hipError_t hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                             hipDriverEntryPointQueryResult *status);
+hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags,
+                             hipDriverEntryPointQueryResult *status);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,7 @@ HIP_API hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned flags
 
     HIP_ENTER_DEVICE(hipIpcOpenMemHandle);
     memcpy(&tail, (const char *)&handle + TAIL_AT, sizeof tail);
-    if (!ptr || flags != hipIpcMemLazyEnablePeerAccess || tail.check != CHECK)
+    if (!ptr || (SIM_HIP < 6 ? flags > hipIpcMemLazyEnablePeerAccess : flags != hipIpcMemLazyEnablePeerAccess) || tail.check != CHECK)
         return hip_leave(hipErrorInvalidValue);
     if (tail.pid == (uint32_t)getpid())
         return hip_leave(hipErrorInvalidContext);

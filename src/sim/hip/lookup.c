@@ -49,24 +49,24 @@ static int look_up(const char *symbol, void **function, uint64_t flags, int *sta
     return found ? hipSuccess : hipErrorInvalidValue;
 }
 
-HIP_API hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, int *status)
+HIP_API hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, hipDriverProcAddressQueryResult *status)
 {
     (void)version;
     HIP_ENTER(hipGetProcAddress);
-    return hip_leave(look_up(symbol, function, flags, status));
+    return hip_leave(look_up(symbol, function, flags, (int *)status));
 }
 #endif
 
 #if SIM_HIP >= 7
-HIP_API hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, int *status)
+HIP_API hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, hipDriverEntryPointQueryResult *status)
 {
     HIP_ENTER(hipGetDriverEntryPoint);
-    return hip_leave(look_up(symbol, function, flags, status));
+    return hip_leave(look_up(symbol, function, flags, (int *)status));
 }
 
-HIP_API hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags, int *status)
+HIP_API hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags, hipDriverEntryPointQueryResult *status)
 {
     HIP_ENTER(hipGetDriverEntryPoint_spt);
-    return hip_leave(look_up(symbol, function, flags ? flags : PER_THREAD, status));
+    return hip_leave(look_up(symbol, function, flags ? flags : PER_THREAD, (int *)status));
 }
 #endif

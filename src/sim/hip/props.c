@@ -7,16 +7,7 @@
 
 #include "hip.h"
 
-enum {
-    ATTRIBUTE_MANAGED_MEMORY = 24,
-    ATTRIBUTE_MULTIPROCESSORS = 63,
-    ATTRIBUTE_WARP_SIZE = 87,
-    ATTRIBUTE_MEMORY_POOLS = 88,
-    ATTRIBUTE_VIRTUAL_MEMORY = 89,
-    ATTRIBUTE_HOST_REGISTER = 90,
-    MULTIPROCESSORS = 304,
-    WARP = 64,
-};
+enum { MULTIPROCESSORS = 304, WARP = 64 };
 
 static int fill(hipDeviceProp_tR0000 *p, int device)
 {
@@ -83,24 +74,24 @@ HIP_API hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *p, int device)
 }
 #endif
 
-HIP_API hipDeviceGetAttribute(int *value, int attribute, int device)
+HIP_API hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device)
 {
     HIP_ENTER(hipDeviceGetAttribute);
     if (!value)
         return hip_leave(hipErrorInvalidValue);
     if (device < 0 || device >= hip_device_count())
         return hip_leave(hipErrorInvalidDevice);
-    switch (attribute) {
-    case ATTRIBUTE_MULTIPROCESSORS:
+    switch ((int)attribute) {
+    case hipDeviceAttributeMultiprocessorCount:
         *value = MULTIPROCESSORS;
         break;
-    case ATTRIBUTE_WARP_SIZE:
+    case hipDeviceAttributeWarpSize:
         *value = WARP;
         break;
-    case ATTRIBUTE_MANAGED_MEMORY:
-    case ATTRIBUTE_MEMORY_POOLS:
-    case ATTRIBUTE_VIRTUAL_MEMORY:
-    case ATTRIBUTE_HOST_REGISTER:
+    case hipDeviceAttributeManagedMemory:
+    case hipDeviceAttributeMemoryPoolsSupported:
+    case hipDeviceAttributeVirtualMemoryManagementSupported:
+    case hipDeviceAttributeHostRegisterSupported:
         *value = 1;
         break;
     default:

@@ -1,0 +1,63 @@
+# HIP under memshim: every call is recorded once, by its name and on its device; what a program sees is what it sees without.
+# shellcheck shell=sh source=tests/hooks/lib.sh
+. "$top_srcdir/tests/hooks/lib.sh"
+. "$top_srcdir/tests/hip/real.sh"
+
+plan 38
+programs=$top_builddir/tests/hip
+parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
+
+for version in 5 6 7; do
+    for mode in track pool; do
+        MODE=$mode shimmed "$programs/conform_$version" >"$TEST_TMP/said" 2>&1
+        test $? = 0 && ! grep -q '^not ok' "$TEST_TMP/said"
+        check "version $version under MEMSHIM_MODE=$mode: every fact holds" $?
+        grep '^not ok' "$TEST_TMP/said" | sed 's/^/# /'
+        try "... and the report is sound" "$TEST_BIN" validate "$report"
+    done
+done
+MODE=track shimmed "$programs/conform_6" >/dev/null 2>&1
+report "a function that is reached by hipGetProcAddress is recorded as well" \
+    'r["coverage"]["routes"]["get_proc_address"] == 1 and apis["hipMalloc"]["calls"] - apis["hipMalloc"]["failures"] == 9'
+report "what was freed is live no more" 'live == 0 and not r["leaks"] and r["coverage"]["unseen_frees"] == 0'
+report "the device is HIP's" '[(d["api"], d["index"], d["name"]) for d in r["devices"]] == [("hip", 0, "Simulated HIP device")]'
+
+export MEMSIM_DEVICES=2
+both "two versions in one process, opened for themselves alone" "$programs/hooks" two_versions
+report "each calls its own library, and one block is left" 'live == 8192 and apis["hipMalloc"]["calls"] == 2 and apis["hipFree"]["calls"] == 1 and r["coverage"]["routes"]["dlsym"] >= 4'
+both "memory of two devices" "$programs/hooks" devices
+report "each on its own" '[(d["index"], d["live_bytes"], d["peak_live_bytes"]) for d in r["devices"]] == [(0, 1 << 20, 1 << 20), (1, 0, 2 << 20)]'
+unset MEMSIM_DEVICES
+
+native "$programs/probe" >"$TEST_TMP/native" 2>&1
+shimmed "$programs/probe" >"$TEST_TMP/shimmed" 2>&1
+same "who probes for hipMalloc without a library finds none" "$TEST_TMP/native" "$TEST_TMP/shimmed"
+said "as it should be" 'hipMalloc is not there'
+both "with the library it is there" "$programs/hooks" probe
+said "as it should be" 'hipMalloc is there'
+
+both "CUDA and HIP in one process" "$programs/hooks" both
+report "are two devices of one report" \
+    '[(d["api"], d["index"], d["live_bytes"]) for d in r["devices"]] == [("cuda", 0, 40 << 20), ("hip", 0, (2 << 20) + 3000)] and [p.get("device_api", "cuda") for p in r["pools"]] == ["cuda", "hip"]'
+report "whose parts add up" "$parts and live == sum(s['live_bytes'] for s in r['sites'])"
+try "... and which is sound" "$TEST_BIN" validate "$report"
+
+both "a reset takes the device's memory along" "$programs/hooks" reset
+report "and the report says so" '[f["rule"] for f in r["findings"] if f["rule"] == "context_died_with_blocks"] and live == 0'
+both "a loop of allocations" "$programs/hooks" loop
+report "needs the vendor in its first round alone" \
+    'apis["hipMalloc"]["served"] == 400 and apis["hipFree"]["served"] == 400 and r["pools"][0]["vendor_allocs"] <= 8 and r["devices"][0]["vendor_calls_saved"] > 780'
+both "memory that is freed behind a stream" "$programs/hooks" behind
+report "waits there for it" 'apis["hipFreeAsync"]["served"] == 1 and live == 0'
+MEMSIM_MEMORY=512M both "a device that is full" "$programs/hooks" full
+said "says so" 'its error 2'
+report "and what was kept is given back for what does not fit" 'r["oom"] and r["oom"][0]["device_api"] == "hip" and apis["hipMalloc"]["failures"] == 1'
+
+# Without a device the real runtime refuses nearly everything, and so must whoever stands before it.
+if [ -n "$hip_real" ]; then
+    SIM_PATH=$hip_real both "the real runtime without a device answers as it does without memshim" /usr/bin/env python3 "$top_srcdir/tests/hip/no_device.py"
+    said "and is the real one" 'hipRuntimeGetVersion 0 .* 5[0-9]{7}$'
+else
+    skip "the real runtime without a device answers as it does without memshim" "$hip_missing"
+    skip "and is the real one" "$hip_missing"
+fi
