@@ -12,5 +12,14 @@ tests_acl_share_SOURCES = tests/acl/share.c $(acl_sources)
 tests_acl_share_LDFLAGS = $(acl_ldflags)
 tests_acl_share_LDADD = libascendcl.so
 
-TESTS += tests/acl/equal.sh tests/acl/exports.sh
-dist_check_SCRIPTS += tests/acl/equal.sh tests/acl/exports.sh
+TESTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/recycle.sh tests/acl/torch.sh
+dist_check_SCRIPTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/recycle.sh tests/acl/torch.sh
+
+check_PROGRAMS += tests/acl/recycle
+tests_acl_recycle_SOURCES = tests/acl/recycle.c $(acl_sources)
+tests_acl_recycle_LDFLAGS = $(acl_ldflags)
+tests_acl_recycle_LDADD = libascendcl.so -ldl
+
+check_PROGRAMS += tests/acl/torch
+tests_acl_torch_SOURCES = tests/acl/torch.c
+tests_acl_torch_LDADD = -ldl
