@@ -35,3 +35,10 @@ tests_pool_replay_LDADD = $(ms_pool_libs)
 tests_pool_replay_LDFLAGS = $(AM_LDFLAGS) -pthread
 dist_check_SCRIPTS += tests/pool/replay.sh
 TESTS += tests/pool/replay.sh
+
+check_PROGRAMS += tests/pool/test_whole
+TESTS += tests/pool/test_whole
+tests_pool_test_whole_SOURCES = tests/pool/test_whole.c tests/tap.h
+tests_pool_test_whole_LDADD = $(ms_pool_libs)
+tests_pool_test_whole_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_whole_LDFLAGS = $(AM_LDFLAGS) -pthread
