@@ -3,5 +3,5 @@ EXTRA_DIST += docs/adding-a-hook.md docs/architecture.md docs/contract.md docs/g
 EXTRA_DIST += docs/environment.md
 EXTRA_DIST += docs/report.md docs/pool.md docs/ledger-format.md docs/trace.md docs/bench.md
 EXTRA_DIST += docs/simulator.md docs/hardware.md
-EXTRA_DIST += docs/ipc.md
+EXTRA_DIST += docs/ascend.md docs/ipc.md
 EXTRA_DIST += docs/differences.md
