@@ -167,6 +167,8 @@ static int export_block(export_func_t vendor, const struct ms_args *args)
     struct ms_pool_block block;
     bool found = ms_pool_find(args->key, &block);
 
+    if (found)
+        ms_serve_large_whole();
     if (found && block.whole)
         return export_whole(vendor, args, &block);
     /* Freed memory, and the middle of a block, are what they are natively: not the start of an allocation. */

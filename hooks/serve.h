@@ -24,6 +24,8 @@ void ms_serve_finish(void);
 void ms_serve_refresh(void);
 /** From now on whatever can be exported to another process is an allocation of the vendor's (ipc_transport.c). */
 void ms_serve_export_whole(void);
+/** From now on blocks of MEMSHIM_SINGLE_MIN and more are: the program has exported something, and may export these. */
+void ms_serve_large_whole(void);
 /** Which tool that looks for memory errors, or is injected by the driver, is at work: NULL if none. */
 const char *ms_serve_tool(void);
 

@@ -145,6 +145,7 @@ static void read_policy(void)
     policy.pack = packs[ms_option_int(MS_OPT_PACK)];
     policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
     policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
+    policy.large_whole = ms_option_source(MS_OPT_SINGLE_MIN) != MS_SOURCE_DEFAULT;
     policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
     if (ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM)
         ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_BACKING=vmm is not there yet; going on with malloc");
@@ -154,6 +155,11 @@ void ms_serve_export_whole(void)
 {
     __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
     ms_submit_give_up("%s is loaded, or MEMSHIM_IPC says so: a network card may be given addresses", "MPI, UCX or NVSHMEM");
+}
+
+void ms_serve_large_whole(void)
+{
+    __atomic_store_n(&policy.large_whole, true, __ATOMIC_RELAXED);
 }
 
 void ms_serve_start(bool again)

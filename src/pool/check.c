@@ -1,12 +1,16 @@
 /* check.c - what must hold of the pool whenever nobody is in it.
  *
- *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of
- * size segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are
- * neighbours; free_bytes = sum of the free ones; each used run is found through the units from its first
- * address and its last bins:     a free run is in the bin of its size and in no other; bytes and numbers add
- * up span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if
- * and only if one is slots:    neither free nor live nor pinned = items of all bags counters: granted to live
- * blocks = what leases count; each byte of a segment has one state fence:    done <= covered < open
+ *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of size
+ *   segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are neighbours;
+ *             free_bytes = sum of the free ones; each used run is found through the units from its first address,
+ *             its last, and two in between
+ *   bins:     a free run is in the bin of its size and in no other; bytes and numbers add up
+ *   span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if and
+ *             only if one is
+ *   slots:    neither free nor live nor pinned = items of all bags
+ *   counters: granted to live blocks = what leases count; each byte of a segment has one state
+ *   budget:   small and middling bytes = sums of used runs of chunks
+ *   fence:    done <= covered < open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
@@ -14,7 +18,7 @@
 #include "pool/internal.h"
 
 struct sums {
-    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving;
+    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving, small, middling;
 };
 
 #define MUST(condition, line)                                                                                \
@@ -59,8 +63,14 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
             sums->free_runs++;
             continue;
         }
-        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run,
+        uint64_t middle = ms_run_address(run) + ms_run_bytes(run) / 2, third = at - ms_run_bytes(run) / 3;
+        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run &&
+                 ms_run_at(segment, middle) == run && ms_run_at(segment, third) == run,
              "a used run is not found by address");
+        if (ms_run_bytes(run) <= MS_MIB)
+            sums->small += ms_run_bytes(run);
+        else if (ms_run_bytes(run) < MS_BUDGET_LARGE_BYTES)
+            sums->middling += ms_run_bytes(run);
         const char *wrong = check_slots(run, sums);
         MUST(!wrong, wrong);
     }
@@ -142,6 +152,8 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     }
     MUST(granted == sums->live && requested == sums->requested,
          "live blocks do not add up to what leases count");
+    MUST(heap->budget.small.bytes == sums->small && heap->budget.middling.bytes == sums->middling,
+         "used runs do not add up to what the budget counts");
     MUST(sums->pinned == atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed),
          "pinned blocks do not add up");
     MUST(sums->bagged == items_of_bags(heap) + atomic_load_explicit(&heap->away_count, memory_order_relaxed),

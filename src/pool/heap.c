@@ -186,6 +186,7 @@ static void clear(struct ms_heap *heap)
     atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
     heap->leaving = NULL;
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;
+    heap->budget = (struct ms_budget){0};
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);
     heap->peak_parts = (struct ms_pool_parts){0};
     heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;

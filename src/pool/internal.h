@@ -95,7 +95,7 @@ struct ms_segment {
     uint64_t address, bytes;
     uint64_t base, base_bytes; /* of a flow's: what the vendor gave, of which this is the pages */
     struct ms_run *_Atomic
-        *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin */
+        *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin; see run.c */
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
@@ -155,6 +155,17 @@ struct ms_fence {
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
 
+/** What budget.c counts: runs of up to 1 MiB are small, what has as much as this is large. */
+#define MS_BUDGET_LARGE_BYTES (10 * MS_MIB)
+struct ms_budget_use {
+    uint64_t bytes, peak_bytes; /* of runs */
+};
+struct ms_budget {
+    struct ms_budget_use small, middling;
+    uint64_t large_calls, owed_bytes;
+    uint32_t fences; /* in shares of one */
+};
+
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
 enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN, MS_HEAP_FLOW };
 
@@ -203,6 +214,7 @@ struct ms_heap {
     struct ms_bag *limbo, **limbo_end;
     uint64_t limbo_bytes;
     uint64_t reserved_bytes, peak_reserved_bytes;
+    struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
     struct ms_pool_parts peak_parts;
     /* Giving back: see keep.c. */
@@ -217,7 +229,8 @@ struct ms_heap {
 struct ms_request {
     uint64_t requested, granted;
     uint32_t magazine; /* index of the class, or of the exact size */
-    bool single;
+    bool single; /* has to be a segment of its own */
+    bool large;  /* is one where it is new, but may come out of another */
 };
 
 extern const struct ms_pool_policy *ms_policy;
@@ -291,6 +304,22 @@ bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 void ms_page_reset(void);
 
+/* budget.c: heap's lock held. */
+/** A run is used, or is not any more. */
+void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken);
+/** The vendor gave a segment of `bytes` for a request of `granted`. */
+void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
+/** So much was given back that will be asked for again. */
+void ms_budget_owe(struct ms_heap *heap, uint64_t bytes);
+/** Calls of the vendor's; negative if it is overdrawn. */
+int64_t ms_budget_left(const struct ms_heap *heap);
+/** Whether the device has less left than so many quarters of what is reserved. */
+bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
+/** Whether a request of `bytes` may split any vacant segment. */
+bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
+/** Whether a fence is worth it before something is split. */
+bool ms_budget_fence(struct ms_heap *heap);
+
 /* slab.c */
 static inline uint32_t ms_slab_class(uint64_t bytes)
 {
@@ -322,6 +351,8 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
+/** The size of what ms_run_take would carve; 0 if there is nothing. */
+uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 uint64_t ms_run_largest(const struct ms_heap *heap);
 /** The run that an address of a chunk lies in, if it is in use. Without a lock. */
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);
@@ -331,8 +362,10 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
-/** ... also one that is larger than a request should waste, by up to a half, or by any size where giving back
- * has become a habit: where the alternative is to give it back and to ask for another. */
+/** A block of `single_min_bytes` or more that need not be a whole segment. */
+struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes);
+/** A whole segment, also one that is larger than a request should waste, by up to a half, or by any size where
+ * giving back has become a habit: where the alternative is to give it back and to ask for another. */
 struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
 /** ... this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
@@ -366,6 +399,8 @@ void ms_segment_judge(struct ms_heap *heap, int status);
 extern MS_TLS uint32_t ms_last_lease; /* index + 1 */
 struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
 struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m);
+/** The slot if it is a whole segment; otherwise it goes back to where it came from. */
+struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot);
 /** A lease of the heap, locked. */
 static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
 {
@@ -381,9 +416,9 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
     struct ms_magazine *m = &lease->magazines[request->magazine];
     if (m->bytes != request->granted)
         return NULL;
-    if (MS_LIKELY(m->ready && m->ready->count))
-        return m->ready->items[--m->ready->count];
-    return ms_lease_exchange(heap, m);
+    struct ms_slot *slot = MS_LIKELY(m->ready && m->ready->count) ? m->ready->items[--m->ready->count]
+                                                                  : ms_lease_exchange(heap, m);
+    return MS_UNLIKELY(request->single && slot) ? ms_lease_whole(heap, slot) : slot;
 }
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
@@ -473,8 +508,9 @@ uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 bool ms_keep_waits(struct ms_heap *heap);
 /** How much should go back for that; heap's lock held. */
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
-/** Before `bytes` more are asked of the vendor. */
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
+/** Before `bytes` more are asked of the vendor. Returns how much should be asked for: more, where several
+ * vacant segments make room for one. */
+uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 
 /* figures.c */
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */

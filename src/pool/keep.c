@@ -16,6 +16,9 @@
 #include "pool/foreign.h"
 
 enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
+/* Where the device has plenty left: a tenth of live memory; MERGED times what is asked for goes back at once;
+ * a segment that goes back costs one call more if what takes its place is not as large. */
+enum { PLENTY_SHARE = 10, MERGED = 2, SHORT_QUARTERS = 4, MERGE_QUARTERS = 16, SPARE_CALLS = 2 };
 #define FORGET_NS   ((uint64_t)60 * 1000000000u)
 #define SLACK_BYTES (64 * MS_MIB)
 
@@ -145,6 +148,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
  * goes on and on, a 64th up to half of live memory or of MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
+    if (!ms_budget_short(heap, SHORT_QUARTERS))
+        return live / PLENTY_SHARE;
     uint64_t share = live / SLACK_SHARE,
              churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
     uint64_t early = least_of(churned / CHURN_SHARE, share / 2),
@@ -168,7 +173,22 @@ uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
     return over < heap->vacant_bytes ? over : heap->vacant_bytes;
 }
 
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
+/* How much of `over` the budget pays for: all that makes room for `bytes` together, or nothing. Heap's lock
+ * held. */
+static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
+{
+    uint64_t sum = 0, wanted = least_of(over > MERGED * bytes ? over : MERGED * bytes, heap->vacant_bytes);
+    int64_t calls = 0;
+    for (uint32_t i = heap->vacant_count; i-- > 0 && sum < wanted && calls < VICTIMS;) {
+        if (!may_go(heap->vacant[i]))
+            continue;
+        sum += heap->vacant[i]->bytes;
+        calls++;
+    }
+    return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + SPARE_CALLS ? 0 : wanted;
+}
+
+uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 {
     ms_lock(&heap->lock);
     if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
@@ -177,12 +197,21 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = ms_keep_over(heap, bytes);
-    bool leaving = heap->leaving != NULL;
+    uint64_t over = ms_keep_over(heap, bytes), most = live_bytes(heap) + bytes + heap->keep_bytes;
+    bool leaving = heap->leaving != NULL, merge = false;
+    if (over && heap->vacant_bytes <= most && !ms_budget_short(heap, SHORT_QUARTERS)) {
+        over = affordable(heap, bytes, over);
+        merge = over > bytes && !ms_budget_short(heap, MERGE_QUARTERS);
+    }
     ms_unlock(&heap->lock);
-    if (over || leaving)
-        atomic_fetch_add_explicit(&heap->churned_bytes, ms_keep_give_back(heap, over ? over : 1, false),
-                                  memory_order_relaxed);
+    if (!over && !leaving)
+        return bytes;
+    uint64_t given = ms_keep_give_back(heap, over ? over : 1, false);
+    atomic_fetch_add_explicit(&heap->churned_bytes, given, memory_order_relaxed);
+    ms_lock(&heap->lock);
+    ms_budget_owe(heap, least_of(given, bytes));
+    ms_unlock(&heap->lock);
+    return merge && given > bytes ? given : bytes;
 }
 
 void ms_keep_at_sync(struct ms_heap *heap)
@@ -207,6 +236,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_lock(&heap->lock);
     if (given && over && heap->trim_reserved_bytes < reserved)
         heap->trim_reserved_bytes = reserved;
+    ms_budget_owe(heap, given);
     ms_unlock(&heap->lock);
 }
 

@@ -21,11 +21,15 @@
 #define NAP_MOST_NS   2000000u
 /* A chunk for runs has 20 MiB or an eighth of what is carved already, a chunk for spans a 32nd from 2 MiB up;
  * none more than 128 MiB, nor than a 256th of what the device has left: near the end of the device's memory
- * chunks are just as large as they must be. */
+ * chunks are just as large as they must be, and larger blocks have their own. A small program's chunks for
+ * runs are smaller, if its budget has calls for that. */
 #define CHUNK_BYTES      (20 * MS_MIB)
 #define CHUNK_MOST_BYTES (128 * MS_MIB)
-#define ALONE_BYTES      (10 * MS_MIB)
-enum { RUN_SHARE = 8, SPAN_SHARE = 32 };
+#define ALONE_BYTES      (16 * MS_MIB)
+#define ALONE_LEAST      (10 * MS_MIB)
+enum { RUN_SHARE = 8, SPAN_SHARE = 32, SHORT_QUARTERS = 16, SPARE_CALLS = 2 };
+/* What fits with no more than this share too much is taken without a look at what waits in limbo. */
+enum { CLOSE_SHARE = 16 };
 #define LIMBO_BYTES (8 * MS_MIB)
 enum { HABIT_FREES = 2048, FREES_PER_FENCE = 50, LIMBO_SHARE = 16 };
 
@@ -61,16 +65,30 @@ static uint64_t least_segment(const struct ms_request *request)
     return ms_round_up(request->granted, MS_PAGE_BYTES);
 }
 
+/* Smaller for a small program, if calls are to spare; room for two blocks of `least` bytes all the same. */
+static uint64_t chunk_for_runs(const struct ms_heap *heap, uint64_t least)
+{
+    uint64_t share = heap->chunk_bytes / RUN_SHARE, lean = heap->reserved_bytes / RUN_SHARE;
+    if (share > CHUNK_BYTES)
+        return share;
+    if (least >= CHUNK_BYTES / 2 || ms_budget_left(heap) < SPARE_CALLS)
+        return CHUNK_BYTES;
+    if (lean < 2 * least)
+        lean = 2 * least;
+    return lean < CHUNK_BYTES ? lean : CHUNK_BYTES;
+}
+
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
  * that is asked for. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
     uint64_t least = least_segment(request), chunk = heap->chunk_bytes / SPAN_SHARE,
              most = ms_heap_left(heap) / MS_LEFT_SHARE;
-    if (request->single || least >= ALONE_BYTES)
+    bool is_short = ms_budget_short(heap, SHORT_QUARTERS);
+    if (request->single || request->large || least >= (is_short ? ALONE_LEAST : ALONE_BYTES))
         return least;
     if (request->granted > MS_MIB && heap->chunk_bytes)
-        chunk = heap->chunk_bytes / RUN_SHARE > CHUNK_BYTES ? heap->chunk_bytes / RUN_SHARE : CHUNK_BYTES;
+        chunk = is_short ? chunk_for_runs(heap, UINT64_MAX) : chunk_for_runs(heap, least);
     if (most > CHUNK_MOST_BYTES)
         most = CHUNK_MOST_BYTES;
     if (chunk > most)
@@ -83,7 +101,7 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
                              struct ms_segment *segment)
 {
     struct ms_slot *slot = NULL;
-    if (request->single)
+    if (request->single || (request->large && segment->bytes == request->granted))
         return ms_single_open(heap, segment);
     ms_vacant_remove(heap, segment);
     if (!ms_run_open(heap, segment)) {
@@ -104,6 +122,7 @@ static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
+    ms_budget_grew(heap, request->granted, segment->bytes);
     struct ms_slot *slot = carve(heap, request, segment);
     ms_unlock(&heap->lock);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
@@ -117,14 +136,15 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
-    struct ms_slot *larger = request->single && (ms_keep_over(heap, wanted) ||
-                                                 heap->reserved_bytes + wanted > heap->peak_reserved_bytes)
-                                 ? ms_single_take_larger(heap, request->granted)
-                                 : NULL;
+    bool whole = request->single || (request->large && ms_budget_short(heap, SHORT_QUARTERS));
+    struct ms_slot *larger =
+        whole && (ms_keep_over(heap, wanted) || heap->reserved_bytes + wanted > heap->peak_reserved_bytes)
+            ? ms_single_take_larger(heap, request->granted)
+            : NULL;
     ms_unlock(&heap->lock);
     if (larger)
         return larger;
-    ms_keep_before_growth(heap, wanted);
+    wanted = ms_keep_before_growth(heap, wanted);
     struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
     if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = from_vendor(heap, request, least, status_p);
@@ -189,7 +209,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
             ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
              *status_p != CUDA_ERROR_OUT_OF_MEMORY))
             return slot;
-        if (request->single && (slot = not_whole(heap, request)) != NULL)
+        if ((request->single || request->large) && (slot = not_whole(heap, request)) != NULL)
             return slot;
         pending = pending && ms_fence_pending(heap);
         if ((!pending && !ms_keep_waits(heap)) || ms_clock_ns() >= deadline)
@@ -243,12 +263,34 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
     return wanted > least_segment(request) ? wanted : least_segment(request);
 }
 
+/* Before something that is much larger is split for a request of some size: what was freed and can be used
+ * again lies together again where it did, and a closer fit may be among it. Nothing is waited for. */
+static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (request->single || request->granted <= MS_MIB)
+        return;
+    ms_lock(&heap->lock);
+    ms_limbo_retire(heap);
+    uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(request->granted));
+    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE;
+    bool fenced =
+        far &&
+        atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed) >= request->granted &&
+        ms_budget_fence(heap);
+    ms_unlock(&heap->lock);
+    if (fenced && ms_fence_close(heap))
+        ms_fence_poll(heap);
+    if (far)
+        ms_lease_flush(heap);
+}
+
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     if (heap->flow)
         return ms_flow_ladder(heap, request, status_p);
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
         preallocate(heap);
+    before_splitting(heap, request);
     struct ms_slot *slot = ms_ladder_from_heap(heap, request, false);
     if (slot)
         return slot;

@@ -57,6 +57,16 @@ struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m)
     return pop(bag);
 }
 
+struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
+{
+    if (atomic_load_explicit(&slot->run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        return slot;
+    ms_lock(&heap->lock);
+    ms_release_slot(heap, slot);
+    ms_unlock(&heap->lock);
+    return NULL;
+}
+
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)
 {
     const struct ms_magazine *m = &lease->magazines[request->magazine];
@@ -140,6 +150,8 @@ static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *r
 {
     if (request->single)
         return ms_single_take(heap, request->granted);
+    if (request->large)
+        return ms_large_take(heap, request->granted);
     struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
     return run ? &run->only : NULL;
 }

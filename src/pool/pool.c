@@ -56,10 +56,11 @@ static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
     request->requested = bytes;
-    request->single = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes;
-    request->single |= whole || ms_policy->pack == MS_POOL_PACK_NONE;
+    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes;
+    request->single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
+                      (request->large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     uint32_t class_index = MS_NO_CLASS;
-    if (request->single) {
+    if (request->single || request->large) {
         request->granted = ms_round_up(bytes, MS_PAGE_BYTES);
     } else if (bytes <= MS_SLAB_MAX_BYTES) {
         class_index = ms_slab_class(bytes);

@@ -30,6 +30,7 @@ struct ms_pool_policy {
     bool poison_alloc, poison_free;
     bool export_whole; /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on
                         */
+    bool large_whole;  /* what has `single_min_bytes` or more is a single, always; may change as well */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
      * 'K'eep, 'S'ingle. */

@@ -3,13 +3,13 @@
  * Free runs are in bins by size, 32 for each power of two. A search begins in the bin of the very size and
  * looks at a bounded number of runs in it before it goes to the next bin that holds any, so that what fits
  * most closely is found and the end of the search is known. Used runs are found again through the chunk's
- * units: whatever is used is at least a unit (64 KiB) long, so at most one used run begins in each. Heap's
- * lock held, except where it says otherwise. */
+ * units: whatever is used is at least a unit (64 KiB) long, so at most one used run begins in each. A large
+ * run has an entry in few of its units. Heap's lock held, except where it says otherwise. */
 #include "config.h"
 
 #include "pool/internal.h"
 
-enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64 };
+enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64, UNITS_NEAR = 32, UNITS_FAR = 1024 };
 
 static void bin_of(uint64_t bytes, uint32_t *row_p, uint32_t *column_p)
 {
@@ -114,6 +114,21 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
     return NULL;
 }
 
+/* The units of a run that have an entry: its first, then every multiple of 32 units from there on, and from
+ * the first multiple of 1024 on only those. A large block has few, and every unit of it leads to one of them by
+ * rounding down. */
+static uint64_t next_entry(uint64_t unit)
+{
+    return unit + (unit % UNITS_NEAR ? 1 : unit % UNITS_FAR ? UNITS_NEAR : UNITS_FAR);
+}
+
+static bool has_entry(uint64_t first, uint64_t unit)
+{
+    while (first < unit)
+        first = next_entry(first);
+    return first == unit;
+}
+
 static struct ms_run *used_before(const struct ms_run *run)
 {
     struct ms_run *before = run->before;
@@ -126,7 +141,7 @@ static void units_set(struct ms_run *run)
     struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
     uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
     uint64_t last = (end - 1) >> UNIT_BITS;
-    for (uint64_t unit = begin >> UNIT_BITS; unit <= last; unit++) {
+    for (uint64_t unit = begin >> UNIT_BITS; unit <= last; unit = next_entry(unit)) {
         struct ms_run *there = atomic_load_explicit(&units[unit], memory_order_relaxed);
         if (unit == last && there && ms_run_address(there) >= segment->address + end)
             break; /* begins in the unit in which this run ends */
@@ -139,15 +154,16 @@ static void units_clear(struct ms_run *run)
     const struct ms_segment *segment = run->segment;
     struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
     uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
-    for (uint64_t unit = begin >> UNIT_BITS; unit <= (end - 1) >> UNIT_BITS; unit++) {
+    uint64_t first = begin >> UNIT_BITS;
+    for (uint64_t unit = first; unit <= (end - 1) >> UNIT_BITS; unit = next_entry(unit)) {
         if (atomic_load_explicit(&units[unit], memory_order_relaxed) == run)
             atomic_store_explicit(&units[unit], NULL, memory_order_release);
     }
     /* What ended in the unit in which this run began is all that is left of it. */
-    uint64_t unit_address = segment->address + (begin >> UNIT_BITS << UNIT_BITS);
     struct ms_run *before = used_before(run);
-    if (before && ms_run_address(before) + ms_run_bytes(before) > unit_address)
-        atomic_store_explicit(&units[begin >> UNIT_BITS], before, memory_order_release);
+    if (before && ms_run_address(before) + ms_run_bytes(before) > segment->address + (first << UNIT_BITS) &&
+        has_entry((ms_run_address(before) - segment->address) >> UNIT_BITS, first))
+        atomic_store_explicit(&units[first], before, memory_order_release);
 }
 
 /* A new free run behind `run`, which keeps its first `bytes`. */
@@ -181,10 +197,26 @@ uint64_t ms_run_align(uint64_t bytes)
     return bytes >= MS_PAGE_BYTES && ms_policy->pack != MS_POOL_PACK_ALL ? MS_PAGE_BYTES : MS_STEP_BYTES;
 }
 
+/* What is vacant competes with what is free in chunks where it may be split; else it comes after it. */
+static struct ms_segment *vacant_instead(struct ms_heap *heap, const struct ms_run *run, uint64_t bytes)
+{
+    if (run && !ms_budget_splits(heap, bytes))
+        return NULL;
+    struct ms_segment *vacant = ms_vacant_for_run(heap, bytes);
+    return vacant && (!run || vacant->bytes < ms_run_bytes(run)) ? vacant : NULL;
+}
+
+uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
+{
+    const struct ms_run *run = search(heap, bytes, align);
+    const struct ms_segment *vacant = vacant_instead(heap, run, bytes);
+    return vacant ? vacant->bytes : run ? ms_run_bytes(run) : 0;
+}
+
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     struct ms_run *run = search(heap, bytes, align), *rest;
-    struct ms_segment *vacant = run ? NULL : ms_vacant_for_run(heap, bytes);
+    struct ms_segment *vacant = vacant_instead(heap, run, bytes);
     if (vacant) {
         ms_vacant_remove(heap, vacant);
         if (!ms_run_open(heap, vacant))
@@ -206,6 +238,7 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
         bin_add(heap, rest);
     ms_run_make_block(run);
     units_set(run);
+    ms_budget_use(heap, bytes, true);
     return run;
 }
 
@@ -222,6 +255,7 @@ void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 {
     struct ms_segment *segment = run->segment;
     units_clear(run);
+    ms_budget_use(heap, ms_run_bytes(run), false);
     if (run->after && run->after->free) {
         bin_remove(heap, run->after);
         swallow(run, run->after);
@@ -283,12 +317,23 @@ static bool holds(const struct ms_run *run, uint64_t address)
     return address - ms_run_address(run) < ms_run_bytes(run);
 }
 
+/* What begins in the unit, or else covers its begin. */
+static struct ms_run *at_unit(struct ms_run *_Atomic *units, uint64_t unit)
+{
+    struct ms_run *run = atomic_load_explicit(&units[unit], memory_order_acquire);
+    if (!run)
+        run = atomic_load_explicit(&units[unit - unit % UNITS_NEAR], memory_order_acquire);
+    if (!run)
+        run = atomic_load_explicit(&units[unit - unit % UNITS_FAR], memory_order_acquire);
+    return run;
+}
+
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address)
 {
     uint64_t unit = (address - segment->address) >> UNIT_BITS;
     struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
-    struct ms_run *run = units ? atomic_load_explicit(&units[unit], memory_order_acquire) : NULL;
+    struct ms_run *run = units ? at_unit(units, unit) : NULL;
     if (run && unit && ms_run_address(run) > address)
-        run = atomic_load_explicit(&units[unit - 1], memory_order_acquire);
+        run = at_unit(units, unit - 1);
     return run && holds(run, address) ? run : NULL;
 }
