@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "pool/budget.h"
 #include "pool/ordered.h"
 #include "pool/pool.h"
 
@@ -155,17 +156,6 @@ struct ms_fence {
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
 
-/** What budget.c counts: runs of up to 1 MiB are small, what has as much as this is large. */
-#define MS_BUDGET_LARGE_BYTES (10 * MS_MIB)
-struct ms_budget_use {
-    uint64_t bytes, peak_bytes; /* of runs */
-};
-struct ms_budget {
-    struct ms_budget_use small, middling;
-    uint64_t large_calls, owed_bytes;
-    uint32_t fences; /* in shares of one */
-};
-
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
 enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN, MS_HEAP_FLOW };
 
@@ -303,22 +293,6 @@ bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
  * already. */
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 void ms_page_reset(void);
-
-/* budget.c: heap's lock held. */
-/** A run is used, or is not any more. */
-void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken);
-/** The vendor gave a segment of `bytes` for a request of `granted`. */
-void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
-/** So much was given back that will be asked for again. */
-void ms_budget_owe(struct ms_heap *heap, uint64_t bytes);
-/** Calls of the vendor's; negative if it is overdrawn. */
-int64_t ms_budget_left(const struct ms_heap *heap);
-/** Whether the device has less left than so many quarters of what is reserved. */
-bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
-/** Whether a request of `bytes` may split any vacant segment. */
-bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
-/** Whether a fence is worth it before something is split. */
-bool ms_budget_fence(struct ms_heap *heap);
 
 /* slab.c */
 static inline uint32_t ms_slab_class(uint64_t bytes)

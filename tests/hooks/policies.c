@@ -183,13 +183,33 @@ static int one(void)
     return 0;
 }
 
+/* A large block after a larger one was freed. */
+static int large(void)
+{
+    cudaFree(allocate(64 * MIB));
+    cudaDeviceSynchronize();
+    allocate(20 * MIB);
+    return 0;
+}
+
+/* ... in a program that has exported something. */
+static int exported(void)
+{
+    cudaIpcMemHandle_t handle;
+
+    if (cudaIpcGetMemHandle(&handle, allocate(4096)) != cudaSuccess)
+        return 3;
+    return large();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
     } scenarios[] = {{"fill", fill},   {"layout", layout},         {"cached", cached}, {"free-waits", free_waits},
-                     {"again", used_again}, {"limbo", wait_for_limbo}, {"poison", poison}, {"one", one}};
+                     {"again", used_again}, {"limbo", wait_for_limbo}, {"poison", poison}, {"one", one},
+                     {"large", large},  {"exported", exported}};
 
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0)

@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 52
+plan 55
 program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
@@ -66,6 +66,13 @@ with -- one
 report "4 MiB are carved from a chunk" "${tier}[4 << 20] == 'run'"
 with MEMSHIM_SINGLE_MIN=2M -- one
 report "MEMSHIM_SINGLE_MIN=2M makes it an allocation of its own" "${tier}[4 << 20] == 'single' and ${tier}[4096] != 'single'"
+
+with -- large
+report "a large block comes out of a larger one that is vacant" "${tier}[20 << 20] == 'run'"
+with MEMSHIM_SINGLE_MIN=16M -- large
+report "where MEMSHIM_SINGLE_MIN is set, also to its default, it does not" "${tier}[20 << 20] == 'single'"
+with -- exported
+report "nor in a program that has exported something" "${tier}[20 << 20] == 'single'"
 
 # MEMSHIM_PACK
 with MEMSHIM_PACK=small -- layout
