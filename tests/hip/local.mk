@@ -29,3 +29,10 @@ tests_hip_probe_SOURCES = tests/hip/probe.c
 tests_hip_probe_LDADD = -ldl
 dist_check_SCRIPTS += tests/hip/hooks.sh
 TESTS += tests/hip/hooks.sh
+
+check_PROGRAMS += tests/hip/rocblas
+tests_hip_rocblas_SOURCES = tests/hip/rocblas.c
+tests_hip_rocblas_LDFLAGS = $(hip_test_ldflags)
+tests_hip_rocblas_LDADD = libamdhip64.so.6
+dist_check_SCRIPTS += tests/hip/rocblas.sh
+TESTS += tests/hip/rocblas.sh
