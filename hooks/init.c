@@ -173,6 +173,7 @@ bool ms_init_active_slowly(void)
             return false;
         start();
         now = atomic_load_explicit(&ms_init_state, memory_order_acquire);
+        ms_submit_link();
     }
     if (now != MS_INIT_ACTIVE)
         return false;
@@ -263,5 +264,6 @@ __attribute__((constructor)) static void prepare(void)
 {
     ms_resolve_loader();
     ms_libraries_note_startup();
+    ms_submit_early();
     pthread_atfork(ms_objects_before_fork, ms_objects_after_fork_parent, forked);
 }

@@ -77,9 +77,12 @@ void *ms_submit_wrap_locked(unsigned row, void *pointer, const struct ms_gpu *gp
 /** cuGetProcAddress answered `pointer`: what the program gets instead. Resolve lock held. */
 void *ms_submit_pointer_locked(void *pointer, const char *name, int version, bool per_thread);
 
-/** submit_link.c: after something was loaded, and once at the start. */
+/** submit_link.c: in the constructor, for programs that are linked with the driver: the environment asks for `ordered`, so memshim starts
+ * now. Under any other policy one variable is read, and that is all. */
+void ms_submit_early(void);
+/** When memshim has started. */
 void ms_submit_link(void);
-/** The same if anything was loaded since. */
+/** If anything was loaded since. In a section. */
 void ms_submit_refresh(void);
 void ms_submit_loading(void);
 

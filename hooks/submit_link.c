@@ -7,13 +7,16 @@
 #include "hooks/submit.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/elf.h"
 #include "base/objects.h"
+#include "hooks/init.h"
 #include "hooks/resolve.h"
+#include "hooks/section.h"
 
 #ifdef __aarch64__
 enum { JUMP_SLOT = 1026, GLOB_DAT = 1025, WORD = 257 };
@@ -225,4 +228,23 @@ void ms_submit_refresh(void)
     ms_unlock(&ms_resolve_lock);
     atomic_compare_exchange_strong(&stale, &left, left - 1);
     errno = saved_errno;
+}
+
+void ms_submit_link(void)
+{
+    struct ms_section section;
+
+    if (!atomic_load_explicit(&ms_submit_on, memory_order_relaxed))
+        return;
+    ms_section_enter(&section);
+    ms_submit_refresh();
+    ms_section_leave(&section);
+}
+
+void ms_submit_early(void)
+{
+    const char *policy = secure_getenv("MEMSHIM_FREE");
+
+    if (policy && strcmp(policy, "ordered") == 0 && ms_init_active())
+        ms_submit_link();
 }

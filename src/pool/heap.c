@@ -40,7 +40,7 @@ static void init_locks(struct ms_heap *heap)
         heap->leases[i].lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
     atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
-    ms_ordered_init(heap);
+    heap->order.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_ORDER);
 }
 
 /* Table locked. */
@@ -69,6 +69,7 @@ struct ms_heap *ms_heap_known(uint64_t context)
     ms_lock(&table_lock);
     heap = ms_heap_of(context);
     if (!heap && (heap = unused_heap()) != NULL) {
+        ms_ordered_born(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_BLANK, memory_order_release);
         atomic_store_explicit(&heap->context, context, memory_order_release);
     }

@@ -37,6 +37,7 @@ enum { MARK_NONE, MARK_WANTED, MARK_UNDER_WAY };
 #define SETTLE_PAUSE_NS  50000
 
 static atomic_bool off; /* nothing is free at once any more; submissions still wait for marks */
+static _Atomic uint32_t contexts;
 static atomic_bool unseen; /* some work was given that nobody saw, in whichever context */
 _Atomic uint32_t ms_pool_streams_life = 1;
 static MS_TLS char self;
@@ -76,9 +77,9 @@ static void begin(struct ms_heap *heap)
     atomic_store(&heap->order.others, heap->order.unknown);
 }
 
-void ms_ordered_init(struct ms_heap *heap)
+void ms_ordered_born(struct ms_heap *heap)
 {
-    heap->order.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_ORDER);
+    atomic_fetch_add(&contexts, 1);
     begin(heap);
 }
 
@@ -86,6 +87,7 @@ void ms_ordered_forget(struct ms_heap *heap)
 {
     struct ms_order *order = &heap->order;
     ms_lock(&order->lock);
+    atomic_fetch_sub(&contexts, 1);
     atomic_fetch_add(&ms_pool_streams_life, 1);
     atomic_store(&order->worker, NULL);
     atomic_store(&order->freed, MARK_NONE);
@@ -318,14 +320,14 @@ static void come_behind(struct ms_heap *heap, const struct ms_pool_stream *strea
 
 uint32_t ms_pool_contexts(void)
 {
-    return atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
+    return atomic_load_explicit(&contexts, memory_order_relaxed);
 }
 
 void ms_pool_submit_reaches(const struct ms_pool_stream *stream, uint64_t address)
 {
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     const struct ms_segment *segment = address ? ms_page_segment(address) : NULL;
-    if (count < 2 || (address && !segment))
+    if (address && !segment)
         return;
     for (uint32_t i = 0; i < count; i++) {
         struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);

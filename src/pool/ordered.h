@@ -52,8 +52,8 @@ bool ms_ordered_guard(struct ms_heap *heap, CUstream stream);
 /** The host waits until nobody's work can touch memory that was handed out: it is about to be seen from
  * elsewhere. */
 void ms_ordered_settle(struct ms_heap *heap);
-/** The context is gone. */
+/** A context has this heap; it is gone. */
+void ms_ordered_born(struct ms_heap *heap);
 void ms_ordered_forget(struct ms_heap *heap);
-void ms_ordered_init(struct ms_heap *heap);
 
 #endif

@@ -171,7 +171,7 @@ bool ms_pool_submit_is_plain(const struct ms_pool_stream *stream);
 /** Before the vendor is asked for work in the stream. May give the stream a wait, and another one an event.
  * False if the stream is capturing: then there is no end. */
 bool ms_pool_submit_begin(const struct ms_gpu *gpu, struct ms_pool_stream *stream);
-/** How many contexts are or were known. */
+/** How many contexts are known. */
 uint32_t ms_pool_contexts(void);
 /** ... the work may touch what lies at `address`, in whosever context that is; 0: anything. */
 void ms_pool_submit_reaches(const struct ms_pool_stream *stream, uint64_t address);
