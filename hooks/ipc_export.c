@@ -167,6 +167,9 @@ static int export_block(export_func_t vendor, const struct ms_args *args)
     struct ms_pool_block block;
     bool found = ms_pool_find(args->key, &block);
 
+    /* What came from a pool of the program's cannot be exported, as natively. */
+    if (found && block.ordered)
+        return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
     if (found)
         ms_serve_large_whole();
     if (found && block.whole)

@@ -38,6 +38,7 @@ include tests/fuzz/local.mk
 include tests/ipc/local.mk
 include tests/bench/local.mk
 include tests/gpu/local.mk
+include tests/stream/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
 include tests/nohang/local.mk

@@ -285,6 +285,8 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))
         return MS_POOL_PASSED;
     count_alloc(pool, bytes);
+    if (MS_UNLIKELY(ms_policy->poison_alloc))
+        ms_poison_ordered(stream->gpu, stream->handle, block_p->address, block_p->granted, false);
     return MS_POOL_SERVED;
 }
 
@@ -298,7 +300,10 @@ void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *str
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_flow *flow = heap->flow;
-    if (MS_LIKELY(atomic_load_explicit(&flow->stream, memory_order_acquire) == stream)) {
+    if (MS_UNLIKELY(ms_policy->poison_free))
+        ms_poison_ordered(stream->gpu, stream->handle, block->address, block->granted, true);
+    bool own = atomic_load_explicit(&flow->stream, memory_order_acquire) == stream;
+    if (MS_LIKELY(own) || ms_policy->free_rule == MS_POOL_IMMEDIATE) {
         ms_pool_free_end(block);
         return;
     }

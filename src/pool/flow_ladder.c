@@ -120,6 +120,35 @@ static void give_back_others(const struct ms_flow *flow)
     }
 }
 
+/* Heap's lock held. The smallest vacant segment that holds so much becomes a chunk. */
+static void carve_vacant(struct ms_heap *heap, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < heap->vacant_count; i++) {
+        struct ms_segment *segment = heap->vacant[i];
+        if (segment->bytes < bytes)
+            continue;
+        ms_vacant_remove(heap, segment);
+        if (!ms_run_open(heap, segment))
+            ms_vacant_put(heap, segment);
+        return;
+    }
+}
+
+/* Large blocks begin on pages where there is room; the driver's pools promise no more than a step. */
+static struct ms_slot *anywhere(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (ms_policy->pack == MS_POOL_PACK_NONE || request->granted <= MS_SLAB_MAX_BYTES)
+        return NULL;
+    ms_lock(&heap->lock);
+    struct ms_run *run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
+    if (!run) {
+        carve_vacant(heap, request->granted);
+        run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
+    }
+    ms_unlock(&heap->lock);
+    return run ? &run->only : NULL;
+}
+
 /* The driver has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
@@ -133,6 +162,8 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
             return slot;
         if (borrow(heap->flow, least_segment(request), true) &&
             (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+            return slot;
+        if ((slot = anywhere(heap, request)) != NULL)
             return slot;
         give_back_others(heap->flow);
         if ((slot = ms_ladder_grow(heap, request, status_p)) != NULL || *status_p != CUDA_ERROR_OUT_OF_MEMORY)

@@ -498,6 +498,8 @@ void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f
 /** False if the fill is still to come: the block may not be handed out. */
 bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes);
+/** In the stream that a block is given to, or freed on; it is not capturing. */
+void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes, bool freed);
 
 /* pins.c */
 void ms_pins_reset(void);

@@ -4,7 +4,8 @@
  * filled first, and the call waits for the fill, for a second at most: a kernel that holds the whole device
  * could keep it from running, and then the block stays with the pool. A block that is freed is filled after
  * everything that was issued before the free, by one event and one wait on the device for each, and before
- * its epoch is retired; while a capture is open there is no such event and no fill. It is a mode for
+ * its epoch is retired; while a capture is open there is no such event and no fill. Memory
+ * in the order of streams is filled in that order. It is a mode for
  * debugging: each allocation waits for the device and each free costs two calls of the vendor's. */
 #include "config.h"
 
@@ -37,6 +38,12 @@ static bool fill_now(struct ms_heap *heap, CUevent event, uint64_t address, uint
             return false;
     }
     return true;
+}
+
+void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes, bool freed)
+{
+    if (gpu->memset_d8_async)
+        gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes, (CUstream)(uintptr_t)stream);
 }
 
 bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)

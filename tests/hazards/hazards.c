@@ -2,7 +2,7 @@
  * hazards.c - the workers.
  *
  * usage: hazards OPERATIONS [WORKERS [SEED [DEVICES]]]. HAZARDS in the environment is a list of words: cross,
- * ends, solo, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
+ * ends, solo, streams, pure, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
  */
 #include "hazards.h"
 
@@ -31,9 +31,15 @@ static void allocate(struct worker *worker, struct block *block, size_t bytes, i
     void *p = NULL;
 
     worker->operations++;
-    if (!worked(cudaMalloc(&p, bytes), "cudaMalloc"))
-        return;
-    *block = (struct block){(uintptr_t)p, bytes, worker->next_tag++, device, kind};
+    *block = (struct block){0, bytes, worker->next_tag++, device, kind, false};
+    if (settings.streams && (settings.pure || pick(worker, 4))) {
+        if (!allocate_ordered(worker, block, bytes, stream, device))
+            return;
+    } else {
+        if (!worked(cudaMalloc(&p, bytes), "cudaMalloc"))
+            return;
+        block->address = (uintptr_t)p;
+    }
     if (pick(worker, 48) == 0)
         delay(worker, stream, 300);
     write_tag(block, stream);
@@ -57,11 +63,17 @@ static void leave_work(struct worker *worker, const struct block *block)
 
 static void free_now(struct worker *worker, struct block *block)
 {
+    if (block->ordered || (settings.streams && pick(worker, 4) == 0)) {
+        worker->operations++;
+        free_ordered(worker, block);
+        block->address = 0;
+        return;
+    }
     if (settings.devices > 1 && pick(worker, 4) == 0) {
         /* Another device is current: the vendor waits for that one alone. */
         if (!settings.cross) {
             use_device(worker, block->device);
-            worked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+            wait_for_device();
         }
         use_device(worker, (int)pick(worker, (uint32_t)settings.devices));
     } else {
@@ -78,6 +90,8 @@ static void free_elsewhere(struct worker *worker, struct block *block)
     struct mailbox *mailbox = &mailboxes[pick(worker, MAILBOXES)];
     struct block taken;
 
+    if (settings.streams)
+        hand_over(worker, block);
     pthread_mutex_lock(&mailbox->lock);
     taken = mailbox->block;
     mailbox->block = *block;
@@ -110,13 +124,14 @@ static void synchronize(struct worker *worker, int device)
 
     switch (pick(worker, 6)) {
     case 0:
-        worked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        wait_for_device();
         break;
     case 1:
         cudaStreamQuery(stream);
         break;
     case 2:
-        worked(cuCtxSynchronize(), "cuCtxSynchronize");
+        if (!settings.streams)
+            worked(cuCtxSynchronize(), "cuCtxSynchronize");
         break;
     case 3: /* waits for the legacy stream, and for those that it waits for */
         for (int i = 0; i < SLOTS; i++)
@@ -160,6 +175,8 @@ static void step(struct worker *worker)
         context_comes_and_goes(worker);
     else if (what < 8 && settings.ends && worker->index == 0)
         device_is_reset(worker, settings.devices);
+    else if (what < 12 && settings.streams)
+        capture_and_run(worker, (int)pick(worker, (uint32_t)settings.devices));
     if (!block->address) {
         allocate(worker, block, pick_size(worker), (int)pick(worker, (uint32_t)settings.devices));
         return;
@@ -186,6 +203,7 @@ static void *work(void *argument)
             check_block(worker, &worker->slots[i]);
             free_now(worker, &worker->slots[i]);
         }
+    end_ordered(worker);
     end_worker(worker);
     return NULL;
 }
@@ -257,6 +275,8 @@ int main(int argc, char **argv)
     settings.cross = strstr(words, "cross") != NULL;
     settings.ends = strstr(words, "ends") != NULL;
     settings.solo = strstr(words, "solo") != NULL;
+    settings.streams = strstr(words, "streams") != NULL;
+    settings.pure = strstr(words, "pure") != NULL;
     settings.stop = strstr(words, "stop") != NULL;
     if (settings.workers < 1 || settings.workers > MAX_WORKERS || settings.devices < 1 ||
         settings.devices >= MAX_DEVICES)

@@ -35,6 +35,8 @@ struct settings {
     bool cross; /* frees while another device is current do not wait first: more than the vendor promises */
     bool ends;  /* contexts and devices end while others go on */
     bool solo;  /* one stream has all the work for a while, whoever gives it; then another joins and takes over */
+    bool streams; /* memory in the order of streams, from pools, beside captures */
+    bool pure;    /* ... and no other, from the device's own pool */
     bool stop;  /* at the first thing that is wrong */
 };
 extern struct settings settings;
@@ -45,6 +47,7 @@ struct block {
     uint32_t tag;
     int device;
     enum stream_kind stream; /* where its work is; other streams wait by event before they touch it */
+    bool ordered;            /* not from cudaMalloc */
 };
 
 struct late {
@@ -58,13 +61,14 @@ struct late {
 struct worker {
     uint64_t random;
     int index, device; /* current */
-    uint64_t operations, checks, lates_seen, contexts, resets;
+    uint64_t operations, checks, lates_seen, contexts, resets, graphs;
     uint32_t next_tag;
     struct block slots[SLOTS];
     struct late lates[LATES];
     uint32_t *seen; /* WORDS words of pinned memory */
     cudaStream_t streams[MAX_DEVICES][STREAMS];
     cudaEvent_t events[MAX_DEVICES];
+    cudaMemPool_t pools[MAX_DEVICES];
 };
 
 extern atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks;
@@ -89,5 +93,14 @@ void end_worker(struct worker *worker);
 /* ends.c */
 void context_comes_and_goes(struct worker *worker);
 void device_is_reset(struct worker *worker, int device);
+
+/* ordered.c */
+bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream, int device);
+void free_ordered(struct worker *worker, struct block *block);
+void hand_over(struct worker *worker, struct block *block);
+void capture_and_run(struct worker *worker, int device);
+/** Waits for the current device; not while a stream captures, which would break that. */
+bool wait_for_device(void);
+void end_ordered(struct worker *worker);
 
 #endif

@@ -282,7 +282,7 @@ void end_worker(struct worker *worker)
 {
     for (int device = 0; device < settings.devices; device++) {
         use_device(worker, device);
-        worked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        wait_for_device();
         worked(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
         for (int kind = BLOCKING; kind < PER_THREAD; kind++)
             if (worker->streams[device][kind])
