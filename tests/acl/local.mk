@@ -12,8 +12,8 @@ tests_acl_share_SOURCES = tests/acl/share.c $(acl_sources)
 tests_acl_share_LDFLAGS = $(acl_ldflags)
 tests_acl_share_LDADD = libascendcl.so
 
-TESTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/mixed.sh tests/acl/recycle.sh tests/acl/torch.sh tests/acl/work.sh
-dist_check_SCRIPTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/mixed.sh tests/acl/recycle.sh tests/acl/torch.sh tests/acl/work.sh
+TESTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/mixed.sh tests/acl/recycle.sh tests/acl/rows.sh tests/acl/torch.sh tests/acl/work.sh
+dist_check_SCRIPTS += tests/acl/equal.sh tests/acl/exports.sh tests/acl/mixed.sh tests/acl/recycle.sh tests/acl/rows.sh tests/acl/torch.sh tests/acl/work.sh
 
 check_PROGRAMS += tests/acl/recycle
 tests_acl_recycle_SOURCES = tests/acl/recycle.c $(acl_sources)
