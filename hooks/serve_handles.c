@@ -85,9 +85,8 @@ static void count(int device, enum change change, uint64_t bytes)
         r->peak_reserved_bytes = r->reserved_bytes;
         r->peak_parts = r->parts;
     }
-    struct ms_pool_record now = *r;
+    ms_ledger_pool(device, r); /* in the order of the changes */
     ms_unlock(&lock);
-    ms_ledger_pool(device, &now);
 }
 
 /* --- giving back --- */
@@ -292,14 +291,26 @@ static void tell_piece(void *arg, const struct ms_whole *whole)
 {
     const struct ms_segment_record segment = segment_of(whole);
     const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
+    uint64_t *largest = arg;
 
-    (void)arg;
+    if (whole->key.bytes > largest[whole->key.device])
+        largest[whole->key.device] = whole->key.bytes;
     ms_ledger_map_piece(&segment, &piece);
 }
 
 void ms_whole_finish(void)
 {
-    ms_whole_each(tell_piece, NULL);
+    uint64_t largest[MS_DEVICES_MAX] = {0};
+
+    ms_whole_each(tell_piece, largest);
+    ms_lock(&lock);
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        if (largest[i]) {
+            devices[i].record.largest_free_bytes = largest[i];
+            ms_ledger_pool(i, &devices[i].record);
+        }
+    }
+    ms_unlock(&lock);
 }
 
 void ms_whole_forget(void)

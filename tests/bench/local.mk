@@ -25,3 +25,7 @@ EXTRA_DIST += tests/bench/allocators.py tests/bench/peers/torch.cc tests/bench/p
 	tests/bench/peers/requirements.txt
 dist_check_SCRIPTS += tests/bench/alloc.py
 TESTS += tests/bench/alloc.py
+
+check_PROGRAMS += tests/bench/acl
+tests_bench_acl_SOURCES = tests/bench/acl.c
+tests_bench_acl_LDADD = libascendcl.so -ldl
