@@ -91,7 +91,7 @@ static const char *role_of(const struct ms_elf *elf, const char *name, const cha
         return "the CUDA driver";
     }
     if (!strncmp(name, "libamdhip64.so", 14) || !strncmp(name, "libascendcl.so", 14)) {
-        *seen_p = "not seen: this version of memshim has no hooks for it";
+        *seen_p = by_exports;
         return !strncmp(name, "libamd", 6) ? "the HIP runtime" : "the Ascend runtime";
     }
     if (elf->holds_runtime)

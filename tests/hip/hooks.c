@@ -1,5 +1,7 @@
 /* One thing that a program does with HIP, by its name; it prints what must be the same with and without memshim. */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,13 +184,117 @@ static int full(void)
     return 0;
 }
 
+/* A capture, and what a program may do beside it. Natively some of this is forbidden (docs/differences.md). */
+static int capture(void)
+{
+    hipGraphExec_t exec = NULL;
+    hipGraph_t graph = NULL;
+    hipStream_t stream;
+    unsigned char byte = 0;
+    void *p = NULL, *q = NULL;
+
+    say("hipMalloc", hipMalloc(&p, 4096));
+    say("hipStreamCreateWithFlags", hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    say("hipStreamBeginCapture", hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+    say("hipMemsetAsync", hipMemsetAsync(p, 77, 4096, stream));
+    say("hipMalloc", hipMalloc(&q, 4096));
+    say("hipFree", hipFree(q));
+    say("hipStreamEndCapture", hipStreamEndCapture(stream, &graph));
+    say("hipGraphInstantiate", hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    say("hipGraphLaunch", hipGraphLaunch(exec, stream));
+    say("hipStreamSynchronize", hipStreamSynchronize(stream));
+    hipMemcpy(&byte, p, 1, hipMemcpyDeviceToHost);
+    printf("%d\n", byte);
+    say("hipGraphExecDestroy", hipGraphExecDestroy(exec));
+    say("hipGraphDestroy", hipGraphDestroy(graph));
+    say("hipFree", hipFree(p));
+    return 0;
+}
+
+/* Threads that allocate, fill, compare and free, each on a stream of its own. */
+static atomic_int mistakes;
+
+static void *churn(void *arg)
+{
+    unsigned seed = 7919 * (unsigned)(uintptr_t)arg + 1;
+    unsigned char head, tail;
+    hipStream_t stream = NULL;
+    struct {
+        unsigned char *p;
+        size_t bytes;
+        unsigned char value;
+    } held[16] = {{0}};
+
+    hipStreamCreateWithFlags(&stream, hipStreamNonBlocking);
+    for (int i = 0; i < 600; i++) {
+        unsigned k = (seed = seed * 1103515245 + 12345) >> 16 & 15;
+        if (held[k].p) {
+            hipMemcpyAsync(&head, held[k].p, 1, hipMemcpyDeviceToHost, stream);
+            hipMemcpyAsync(&tail, held[k].p + held[k].bytes - 1, 1, hipMemcpyDeviceToHost, stream);
+            hipStreamSynchronize(stream);
+            mistakes += head != held[k].value || tail != held[k].value;
+            mistakes += (i % 3 ? hipFree(held[k].p) : hipFreeAsync(held[k].p, stream)) != hipSuccess;
+            held[k].p = NULL;
+        } else {
+            held[k].bytes = 1 + (seed >> 8) % (i % 7 ? 40000 : 3000000);
+            held[k].value = (unsigned char)(seed >> 3);
+            mistakes += hipMalloc((void **)&held[k].p, held[k].bytes) != hipSuccess;
+            hipMemsetAsync(held[k].p, held[k].value, held[k].bytes, stream);
+        }
+    }
+    for (unsigned k = 0; k < 16; k++)
+        mistakes += hipFree(held[k].p) != hipSuccess;
+    hipStreamDestroy(stream);
+    return NULL;
+}
+
+static int threads(void)
+{
+    pthread_t all[4];
+
+    for (uintptr_t i = 0; i < 4; i++)
+        pthread_create(&all[i], NULL, churn, (void *)i);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(all[i], NULL);
+    printf("%d mistakes\n", mistakes);
+    return 0;
+}
+
+/* Every vendor's memory in one process: CUDA's, NCCL's on CUDA's, HIP's, Ascend's. */
+static int all(void)
+{
+    static const struct {
+        const char *library, *allocate;
+        size_t bytes;
+    } vendors[] = {{"libcudart.so.13", "cudaMalloc", 3 * MIB}, {"libnccl.so.2", "ncclMemAlloc", 4 * MIB},
+                   {"libamdhip64.so.6", "hipMalloc", 5 * MIB}, {"libamdhip64.so.5", "hipMalloc", 7 * MIB}};
+    void *ascend, *p = NULL;
+
+    for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
+        void *library = dlopen(vendors[i].library, RTLD_NOW | RTLD_LOCAL);
+        int (*allocate)(void **, size_t) = library ? (int (*)(void **, size_t))dlsym(library, vendors[i].allocate) : NULL;
+        say(vendors[i].allocate, allocate ? allocate(&p, vendors[i].bytes) : -1);
+    }
+    ascend = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
+    int (*init)(const char *) = ascend ? (int (*)(const char *))dlsym(ascend, "aclInit") : NULL;
+    int (*choose)(int) = ascend ? (int (*)(int))dlsym(ascend, "aclrtSetDevice") : NULL;
+    int (*allocate)(void **, size_t, int) = ascend ? (int (*)(void **, size_t, int))dlsym(ascend, "aclrtMalloc") : NULL;
+    if (!init || !choose || !allocate)
+        return 1;
+    say("aclInit", init(NULL));
+    say("aclrtSetDevice", choose(0));
+    say("aclrtMalloc", allocate(&p, 11 * MIB, 0));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
     } scenes[] = {{"two_versions", two_versions}, {"probe", probe}, {"both", both}, {"reset", reset}, {"devices", devices},
-                  {"loop", loop}, {"behind", behind}, {"full", full}};
+                  {"loop", loop}, {"behind", behind}, {"full", full}, {"capture", capture},
+                  {"threads", threads}, {"all", all}};
 
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (!strcmp(argv[1], scenes[i].name))

@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 . "$top_srcdir/tests/hip/real.sh"
 
-plan 38
+plan 62
 programs=$top_builddir/tests/hip
 parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
 
@@ -52,6 +52,39 @@ report "waits there for it" 'apis["hipFreeAsync"]["served"] == 1 and live == 0'
 MEMSIM_MEMORY=512M both "a device that is full" "$programs/hooks" full
 said "says so" 'its error 2'
 report "and what was kept is given back for what does not fit" 'r["oom"] and r["oom"][0]["device_api"] == "hip" and apis["hipMalloc"]["failures"] == 1'
+
+shimmed "$programs/hooks" capture >"$TEST_TMP/said" 2>&1
+test $? = 0 && ! grep -vq ' 0$\|^77$' "$TEST_TMP/said"
+check "inside a capture memory comes from the pool and goes back to it, and the capture stays valid" $?
+both "four threads, each on a stream of its own" "$programs/hooks" threads
+said "find every byte as they left it" '^0 mistakes$'
+report "and nothing is left" 'live == 0 and r["pools"][0]["vendor_allocs"] < apis["hipMalloc"]["calls"] / 4'
+try "... and the report is sound" "$TEST_BIN" validate "$report"
+
+REPORT=$TEST_TMP/ipc.%p.json both "memory of one process in another" "$programs/ipc"
+said "a packed block is opened as any other, and only its bytes are" '^small: exported 0, opened 0, wrong 0, closed 0, changed 3000$'
+REPORT=$TEST_TMP/strange.%p.json shimmed "$programs/ipc" strange >"$TEST_TMP/shimmed" 2>&1
+said "an importer without memshim gets an error for a packed block" '^small: exported 0, opened 1, wrong -1, closed -1, changed 0$'
+said "and a whole one as ever" '^large: exported 0, opened 0, wrong 0, closed 0, changed 41943040$'
+REPORT=$TEST_TMP/strange.%p.json MEMSHIM_IPC=native shimmed "$programs/ipc" strange >"$TEST_TMP/shimmed" 2>&1
+said "under MEMSHIM_IPC=native it gets both" '^small: exported 0, opened 0, wrong 0, closed 0, changed 3000$'
+
+both "all vendors in one process" "$programs/hooks" all
+report "have their devices in one report" \
+    '[(d["api"], d["index"], d["live_bytes"] >> 20) for d in r["devices"]] == [("cuda", 0, 7), ("hip", 0, 12), ("acl", 0, 11)]'
+report "whose parts add up" "$parts and live == sum(s['live_bytes'] for s in r['sites']) == sum(b['requested'] for s in r['segments'] for b in s['blocks'] if b['state'] == 'live')"
+try "... and which is sound" "$TEST_BIN" validate "$report"
+
+# The n-th call of the vendor's is refused: whoever is followed sees it, and the record holds what is there.
+for function in hipMalloc hipFree; do
+    for nth in 1 2 3; do
+        MEMSIM_FAIL=$function@$nth=2 MEMSIM_DEVICES=2 MODE=track both "$function refuses its call number $nth" "$programs/hooks" devices
+    done
+done
+for function in hipGetDevice hipMemGetAddressRange hipDeviceSynchronize hipPeekAtLastError; do
+    MEMSIM_FAIL=$function@1+=719 shimmed "$programs/hooks" loop >"$TEST_TMP/said" 2>&1
+    try "$function never answers: no crash, and a sound report" "$TEST_BIN" validate "$report"
+done
 
 # Without a device the real runtime refuses nearly everything, and so must whoever stands before it.
 if [ -n "$hip_real" ]; then

@@ -36,3 +36,8 @@ tests_hip_rocblas_LDFLAGS = $(hip_test_ldflags)
 tests_hip_rocblas_LDADD = libamdhip64.so.6
 dist_check_SCRIPTS += tests/hip/rocblas.sh
 TESTS += tests/hip/rocblas.sh
+
+check_PROGRAMS += tests/hip/ipc
+tests_hip_ipc_SOURCES = tests/hip/ipc.c
+tests_hip_ipc_LDFLAGS = $(hip_test_ldflags)
+tests_hip_ipc_LDADD = libamdhip64.so.6
