@@ -56,6 +56,16 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
     return view;
 }
 
+/* What is larger than the device is no reason to give anything back. */
+static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    struct ms_gpu_description about = {.total_bytes = 0};
+
+    if (device >= 0)
+        ms_gpu_describe(gpu, device, &about);
+    return !about.total_bytes || bytes <= about.total_bytes;
+}
+
 /* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first. */
 bool ms_serve_make_room(const struct ms_call *call)
 {
@@ -74,6 +84,8 @@ bool ms_serve_make_room(const struct ms_call *call)
     ms_section_enter(&section);
     device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE ? call->args.device
                                                                                          : ms_gpu_current(call->gpu, &context);
+    if (!could_hold(call->gpu, device, call->args.bytes))
+        device = MS_DEVICE_NONE;
     given = device >= 0 ? ms_pool_trim(device, 0) + ms_stream_trim(device) + ms_whole_give_back(device) : 0;
     ms_section_leave(&section);
     return given > 0;

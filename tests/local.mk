@@ -26,6 +26,7 @@ include tests/sim/runtime.mk
 include tests/sim/nccl.mk
 include tests/hip/local.mk
 include tests/nccl/local.mk
+include tests/systems/local.mk
 include tests/hooks/local.mk
 include tests/abi/local.mk
 include tests/acl/local.mk

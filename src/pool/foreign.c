@@ -208,8 +208,11 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
         *status_p = CUDA_ERROR_INVALID_DEVICE;
         return false;
     }
+    struct ms_gpu_description about;
     struct record *r = make(request, status_p);
-    if (!r && ms_pool_trim(request->device, 0))
+    ms_gpu_describe(request->gpu, request->device, &about);
+    /* What the device could never hold is no reason to give anything back. */
+    if (!r && request->granted <= about.total_bytes && ms_pool_trim(request->device, 0))
         r = make(request, status_p);
     if (!r)
         return false;

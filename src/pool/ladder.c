@@ -198,6 +198,8 @@ static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
+    if (heap->total_bytes && request->granted > heap->total_bytes)
+        return NULL; /* nothing that could be given back would make room for it */
     for (;;) {
         bool pending = ms_fence_pending(heap);
         fence(heap);

@@ -43,7 +43,7 @@ static void test_memory(void)
     is_int((int)(calls_of("cuMemCreate") - creates), 1, "made by handle");
     is_int(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, (uintptr_t)p), CUDA_SUCCESS, "it");
     ok(value & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, "can be shared as a file");
-    is_int(cudaMemset(p, 7, 1000), cudaSuccess, "is memory");
+    is_int(cudaMemset(p, 7, 1000) | cudaDeviceSynchronize(), cudaSuccess, "is memory");
     is_int(ncclMemFree(p), ncclSuccess, "ncclMemFree");
     is_u64(range_of(p, &base), 0, "takes it back");
     is_int(ncclMemFree(p), ncclUnhandledCudaError, "once");

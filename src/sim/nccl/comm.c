@@ -199,8 +199,9 @@ SIM_NCCL(ncclResult_t, CommInitAll, (ncclComm_t * comms, int count, const int *d
     return result == ncclSuccess ? ended : result;
 }
 
-/* Phases of a split: say colour and key; choose, and name the room of one's colour; then into it as any other. A word is written
- * again only when all have read it: in the next split, which begins when the new room is full. */
+/* Phases of a split: say colour and key; choose, and name the room of one's colour; then into it as any other. Colours and keys are
+ * read between the two meetings alone, for a rank of another colour may be at its next split after them; the name of the
+ * room is read until one is in it, and who gave it waits there for all. */
 static ncclResult_t split_say(struct sim_job *job)
 {
     struct ncclComm *parent = job->parent;
@@ -242,7 +243,7 @@ static ncclResult_t split_name(struct sim_job *job)
     struct ncclComm *parent = job->parent;
     ncclResult_t result = sim_room_await(parent->room, parent->rank, SIM_MEET_HOST, job->step);
 
-    if (result == ncclSuccess && job->color != NCCL_SPLIT_NOCOLOR && choose(job) == parent->rank)
+    if (result == ncclSuccess && job->color != NCCL_SPLIT_NOCOLOR && (job->leader = choose(job)) == parent->rank)
         result = sim_room_name(parent->room->seats[parent->rank].word[SIM_MEET_HOST].next);
     job->step = sim_room_post(parent->room, parent->rank, SIM_MEET_HOST);
     return result;
@@ -255,7 +256,7 @@ static ncclResult_t split_enter(struct sim_job *job)
     SIM_TRY(sim_room_await(parent->room, parent->rank, SIM_MEET_HOST, job->step));
     if (job->color == NCCL_SPLIT_NOCOLOR)
         return ncclSuccess;
-    snprintf(job->name, sizeof(job->name), "%s", word_of(parent, choose(job))->next);
+    snprintf(job->name, sizeof(job->name), "%s", word_of(parent, job->leader)->next);
     return enter(job);
 }
 

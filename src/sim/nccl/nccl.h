@@ -152,7 +152,7 @@ struct sim_job {
     ncclComm_t *comm_p;
     CUcontext context;
     char name[SIM_NAME_BYTES];
-    int ranks, rank, color, key;
+    int ranks, rank, color, key, leader;
     void *buffer;
     size_t bytes;
     struct sim_window *window;
