@@ -22,6 +22,7 @@ struct own {
     uint64_t address, bytes;
     uint64_t buffer_id; /* for the program */
     uint64_t id;        /* for memops.c */
+    uint64_t context;   /* the block's, where the vendor's answer is not: memory that is mapped by handle has none */
 };
 
 static bool may_answer(void)
@@ -44,7 +45,7 @@ static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
     ours = ms_pool_find(address, &block);
     *found_p = ours && address - block.address < block.requested;
     if (*found_p)
-        *own_p = (struct own){block.address, block.requested, OWN_BUFFER_ID | block.id, block.id};
+        *own_p = (struct own){block.address, block.requested, OWN_BUFFER_ID | block.id, block.id, block.vmm ? block.context : 0};
     return ours || ms_pool_owns(address);
 }
 
@@ -58,7 +59,7 @@ static bool look(uint64_t address, struct own *own_p, bool *found_p)
     if (!ms_ipc_find(address, &view, found_p))
         return false;
     if (*found_p)
-        *own_p = (struct own){view.address, view.bytes, view.id, view.id};
+        *own_p = (struct own){view.address, view.bytes, view.id, view.id, 0};
     return true;
 }
 
@@ -129,6 +130,10 @@ static void put_own(const struct own *own, int attribute, void *data)
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         *(unsigned long long *)data = own->buffer_id;
+        break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        if (own->context)
+            *(CUcontext *)data = (CUcontext)(uintptr_t)own->context;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:

@@ -18,6 +18,8 @@ bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *a
 bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuPointerSetAttribute: out = value, flags = attribute, key = address. */
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p);
+/** cuMemGetAccess: for memory that is mapped by handle, and the pool's is none to the program (serve_mapped.c). */
+bool ms_answer_ACCESS(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemGetInfo_v2: out = free, pitch = total. */
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemPoolGetAttribute: out = value, flags = attribute, key = pool. */

@@ -78,6 +78,7 @@ enum ms_class {
     MS_CLASS_SET_ATTRIBUTE,
     MS_CLASS_MEMINFO,
     MS_CLASS_MEMINFO_OF,     /* ... of a kind of memory: one argument more */
+    MS_CLASS_ACCESS,
     MS_CLASS_EXPORT,         /* ... and a handle for other processes (ipc.h) */
     /* What the pool must know of (watch.c); not recorded. */
     MS_CLASS_SYNC,           /* the program waits for a context */
@@ -94,6 +95,7 @@ enum ms_class {
     MS_CLASS_MEMPOOL_GET,    /* what it says of itself: answered (serve_mempool.c) */
     MS_CLASS_MEMPOOL_SET,
     MS_CLASS_MEMPOOL_TRIM,
+    MS_CLASS_PEER,           /* a context may reach another's memory, or no longer */
     MS_CLASS_PIN,            /* a block is shared with somebody whom a free does not reach */
     MS_CLASS_COUNT
 };

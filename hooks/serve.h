@@ -89,6 +89,12 @@ static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target
     return false;
 }
 
+/* serve_mapped.c: the pool's memory has no handle for the program. */
+bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                            const struct ms_args *args, int *status_p);
+bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                           const struct ms_args *args, int *status_p);
+
 #define ms_serve_NAME_ALLOC ms_serve_nothing
 #define ms_serve_NAME       ms_serve_nothing
 

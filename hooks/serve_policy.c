@@ -64,7 +64,7 @@ static struct ms_segment_record segment_of(const struct ms_pool_segment *segment
 {
     return (struct ms_segment_record){.address = segment->address, .bytes = segment->bytes, .context = segment->context,
                                       .device = (int16_t)segment->device, .tier = (uint8_t)segment->tier,
-                                      .pinned = segment->pinned};
+                                      .pinned = segment->pinned, .vmm = segment->vmm};
 }
 
 static void segment_added(const struct ms_pool_segment *segment)
@@ -142,13 +142,12 @@ static void read_policy(void)
     int64_t poison = ms_option_int(MS_OPT_POISON);
 
     policy.free_rule = rules[ms_option_int(MS_OPT_FREE)];
+    policy.vmm = ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM;
     policy.pack = packs[ms_option_int(MS_OPT_PACK)];
     policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
     policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
     policy.large_whole = ms_option_source(MS_OPT_SINGLE_MIN) != MS_SOURCE_DEFAULT;
     policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
-    if (ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM)
-        ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_BACKING=vmm is not there yet; going on with malloc");
 }
 
 void ms_serve_export_whole(void)

@@ -211,6 +211,10 @@ static void note(struct ms_watch *watch, int status)
         if (status == 0)
             ms_serve_mempool_set(args);
         break;
+    case MS_CLASS_PEER:
+        if (status == 0)
+            ms_pool_peer(args->key, ms_gpu_current(watch->gpu, &watch->context), args->flags);
+        break;
     case MS_CLASS_PIN:
         if (status == 0)
             ms_pool_pin(args->key), ms_foreign_spend(args->key);

@@ -51,6 +51,18 @@ static void bind_streams(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
         (__typeof__(gpu->device_get_default_mem_pool))find(arg, "cuDeviceGetDefaultMemPool");
 }
 
+static void bind_handles(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->address_reserve = (__typeof__(gpu->address_reserve))find(arg, "cuMemAddressReserve");
+    gpu->address_free = (__typeof__(gpu->address_free))find(arg, "cuMemAddressFree");
+    gpu->handle_create = (__typeof__(gpu->handle_create))find(arg, "cuMemCreate");
+    gpu->handle_release = (__typeof__(gpu->handle_release))find(arg, "cuMemRelease");
+    gpu->handle_map = (__typeof__(gpu->handle_map))find(arg, "cuMemMap");
+    gpu->handle_unmap = (__typeof__(gpu->handle_unmap))find(arg, "cuMemUnmap");
+    gpu->set_access = (__typeof__(gpu->set_access))find(arg, "cuMemSetAccess");
+    gpu->device_attribute = (__typeof__(gpu->device_attribute))find(arg, "cuDeviceGetAttribute");
+}
+
 static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
@@ -65,6 +77,7 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
     bind_memory(gpu, find, arg);
     bind_streams(gpu, find, arg);
+    bind_handles(gpu, find, arg);
 }
 
 static unsigned slot_of(uint64_t context)

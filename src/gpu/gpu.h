@@ -94,6 +94,15 @@ struct ms_gpu {
     CUresult (*stream_query)(CUstream);
     bool keeps_errors; /* success leaves the thread's last error as it is */
     bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
+    /* Memory mapped by handle. */
+    CUresult (*address_reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUresult (*address_free)(CUdeviceptr, size_t);
+    CUresult (*handle_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+    CUresult (*handle_release)(CUmemGenericAllocationHandle);
+    CUresult (*handle_map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+    CUresult (*handle_unmap)(CUdeviceptr, size_t);
+    CUresult (*set_access)(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
+    CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
 };
 
 struct ms_gpu_description {

@@ -30,6 +30,7 @@ struct ms_segment_record {
     int16_t device;
     uint8_t tier;
     bool pinned;
+    bool vmm; /* handles mapped side by side, not one allocation of the vendor's */
 };
 
 /** A piece of a segment; in a record that was read back only what is live is known. */

@@ -87,6 +87,7 @@ static void find_places(struct places *places)
     for (uint64_t i = 0; i < rows; i++) {
         struct ms_segment_row *row = &MS_ROWS(SEGMENTS, struct ms_segment_row)[i];
         *(uint8_t *)&row->record.pinned &= 1;
+        *(uint8_t *)&row->record.vmm &= 1;
         row->first_piece = row->pieces = row->pieces_left_out = 0; /* made for a report that was not written */
         if (atomic_load(&row->state) != MS_SEGMENT_THERE || !is_sound(&row->record) || !places->place)
             atomic_store(&row->state, MS_SEGMENT_GONE);

@@ -15,6 +15,7 @@
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
 
+#include "pool/backing.h"
 #include "pool/internal.h"
 
 struct sums {
@@ -81,10 +82,77 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
     return NULL;
 }
 
+/* The pages of a run that has no part of a page to itself: a hole's or a held one's. */
+static bool pages_are(const struct ms_backing *b, const struct ms_run *run, bool mapped)
+{
+    for (uint64_t at = ms_run_address(run); at < ms_run_address(run) + ms_run_bytes(run);
+         at += b->page_bytes) {
+        const struct ms_backing_page *page = ms_backing_page(b, at);
+        if (page->mapped != mapped || (!mapped && page->captured))
+            return false;
+    }
+    return true;
+}
+
+/* Every byte that is free or in use lies in a page that has a handle, and no byte of a hole does. */
+static const char *check_range(const struct ms_segment *segment, struct sums *sums)
+{
+    const struct ms_backing *b = segment->backing;
+    uint64_t at = segment->address, backed = 0, free_bytes = 0, holes = 0, linked = 0;
+    for (struct ms_run *run = segment->first; run; run = run->after) {
+        MUST(run->segment == segment && ms_run_address(run) == at && ms_run_bytes(run) > 0 &&
+                 (!run->after || run->after->before == run),
+             "runs of a range leave a gap or overlap");
+        at += ms_run_bytes(run);
+        if (run->vacuum == MS_VACUUM_HOLE) {
+            MUST(!run->after || run->after->vacuum != MS_VACUUM_HOLE, "two holes are neighbours");
+            MUST(at % b->page_bytes == 0 && ms_run_bytes(run) % b->page_bytes == 0,
+                 "a hole is not made of pages");
+            MUST(pages_are(b, run, false), "a page of a hole has a handle");
+            MUST(!ms_page_segment(ms_run_address(run)), "a hole is in the page map");
+            holes++;
+            continue;
+        }
+        if (run->vacuum == MS_VACUUM_HELD)
+            continue; /* nobody is in the pool: it could not be unmapped, and is used no more */
+        for (uint64_t page = ms_run_address(run) / b->page_bytes * b->page_bytes; page < at;
+             page += b->page_bytes)
+            MUST(ms_backing_page(b, page)->mapped, "a page in use has no handle");
+        MUST(ms_page_segment(at - 1) == segment, "a page of a range is not in the page map");
+        MUST(!run->free || !run->after || !run->after->free, "two free runs are neighbours");
+        backed += ms_run_bytes(run);
+        if (run->free) {
+            free_bytes += ms_run_bytes(run);
+            sums->free_runs++;
+            continue;
+        }
+        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run,
+             "a used run is not found by address");
+        const char *wrong = check_slots(run, sums);
+        MUST(!wrong, wrong);
+    }
+    for (const struct ms_run *hole = b->holes; hole; hole = hole->next)
+        linked++;
+    MUST(at == segment->address + segment->bytes && free_bytes == segment->free_bytes && holes == linked,
+         "runs of a range do not add up to it");
+    uint64_t mapped = 0;
+    const uint64_t parts[2][2] = {{b->address, b->top}, {b->border, b->high}};
+    for (int i = 0; i < 2; i++) {
+        for (uint64_t page = parts[i][0]; page < parts[i][1]; page += b->page_bytes)
+            mapped += ms_backing_page(b, page)->mapped ? b->page_bytes : 0;
+    }
+    MUST(mapped == b->mapped_bytes && backed <= mapped, "handles do not add up to what is mapped");
+    sums->segments += b->mapped_bytes;
+    sums->free_run_bytes += free_bytes;
+    return NULL;
+}
+
 static const char *check_segment(struct ms_heap *heap, const struct ms_segment *segment, struct sums *sums)
 {
     uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
     MUST(segment->heap == heap, "a segment does not know its heap");
+    if (segment->backing)
+        return check_range(segment, sums);
     MUST(segment->address % MS_PAGE_BYTES == 0 && segment->bytes % MS_PAGE_BYTES == 0,
          "a segment is not made of pages");
     MUST(ms_page_segment(segment->address) == segment &&

@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include "base/clock.h"
+#include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
 
@@ -292,6 +293,7 @@ void ms_fence_forget_captured(struct ms_heap *heap)
     ms_lock(&heap->lock);
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next)
         segment->captured = false;
+    ms_backing_captured(heap, false);
     ms_unlock(&heap->lock);
 }
 
@@ -303,6 +305,7 @@ void ms_fence_mark_captured(struct ms_heap *heap)
         if (atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_FREE)
             segment->captured = true;
     }
+    ms_backing_captured(heap, true);
     ms_unlock(&heap->lock);
 }
 

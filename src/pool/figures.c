@@ -6,6 +6,7 @@
  * lock. */
 #include "config.h"
 
+#include "pool/backing.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
 
@@ -41,6 +42,10 @@ static uint64_t unused_bytes(struct ms_heap *heap)
     uint64_t unused = 0;
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
         bool used = false;
+        if (segment->backing) {
+            unused += ms_backing_unused_bytes(heap);
+            continue;
+        }
         for (struct ms_run *run = segment->first; run && !used; run = run->after) {
             for (uint32_t i = 0; !run->free && i < ms_run_slot_count(run) && !used; i++) {
                 enum ms_slot_state state = ms_slot_state(ms_run_slot(run, i));
@@ -63,7 +68,7 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
     *p = (struct ms_pool_parts){.requested = requested, .rounding = granted - requested};
     p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
-    p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes;
+    p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
     uint64_t known = granted + p->limbo + p->pinned + p->cached;
     /* A call that is under way in another thread holds a block that no counter has. */
     p->stranded = heap->reserved_bytes > known ? heap->reserved_bytes - known : 0;
@@ -90,6 +95,10 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
     f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
     f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
     f->largest_free_bytes = ms_run_largest(heap);
+    /* Pages can be put together. */
+    uint64_t pages = ms_backing_free_bytes(heap);
+    if (pages > f->largest_free_bytes)
+        f->largest_free_bytes = pages;
     if (heap->vacant_count && heap->vacant[heap->vacant_count - 1]->bytes > f->largest_free_bytes)
         f->largest_free_bytes = heap->vacant[heap->vacant_count - 1]->bytes;
 }
@@ -171,7 +180,7 @@ uint64_t ms_pool_reclaimable(int device)
             ms_fence_poll(heap);
         ms_lease_flush(heap);
         ms_lock(&heap->lock);
-        bytes += heap->vacant_bytes + heap->leaving_bytes;
+        bytes += heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
         ms_unlock(&heap->lock);
         ms_heap_leave(heap);
     }

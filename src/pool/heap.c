@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "pool/backing.h"
 #include "pool/internal.h"
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
@@ -99,6 +100,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
         heap->gpu = gpu;
         heap->device = device;
         set_sizes(heap, about.total_bytes);
+        ms_backing_want(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);
     }
     ms_unlock(&heap->lock);
@@ -238,11 +240,13 @@ static void bury(struct ms_heap *heap)
     ms_figures_bury(heap);
     ms_heap_lock_all(heap);
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
+    ms_backing_detach(heap);
     struct ms_segment *segments = ms_segment_detach_all(heap);
     clear(heap);
     atomic_store_explicit(&heap->sick_status, 0, memory_order_relaxed);
     ms_heap_unlock_all(heap);
     ms_segment_bury(heap, segments);
+    ms_backing_bury(heap);
     atomic_store_explicit(&heap->context, 0, memory_order_release);
     atomic_store_explicit(&heap->state, MS_HEAP_NONE, memory_order_release);
 }

@@ -41,6 +41,7 @@ enum {
 
 struct ms_heap;
 struct ms_run;
+struct ms_backing;
 
 /** A state is in the low bits of a slot's stamp; above it the serial number of the block. */
 enum ms_slot_state {
@@ -63,6 +64,9 @@ struct ms_slot {
     _Atomic uint32_t ticket;
 };
 
+/** What a run of a range is that no memory of the heap's lies in: see backing.h. */
+enum ms_vacuum { MS_VACUUM_NONE, MS_VACUUM_HOLE, MS_VACUUM_HELD };
+
 /** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
  * first cache line alone. */
 struct ms_run {
@@ -73,6 +77,7 @@ struct ms_run {
     uint8_t class_index;    /* MS_NO_CLASS: one block of exact size */
     bool free;
     bool listed;         /* a span with a free slot is in its class's list */
+    uint8_t vacuum;      /* enum ms_vacuum: neither free nor in use */
     uint64_t slot_bytes; /* granted to a block */
     union {
         struct ms_slot only; /* of a block of exact size */
@@ -101,6 +106,7 @@ struct ms_segment {
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
     uint64_t free_bytes; /* of a chunk: in free runs */
+    struct ms_backing *backing; /* it is a range of addresses with handles mapped into it */
     bool permanent;      /* PREALLOC */
     bool captured;       /* a graph may know its addresses */
     bool release;        /* its block was exported: back to the vendor, never recycled */
@@ -176,6 +182,8 @@ struct ms_heap {
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
     CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */
     CUstream returns;                  /* see ms_segment_return_async */
+    struct ms_backing *backing;        /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
+    _Atomic uint32_t backing_state;    /* enum ms_backing_state */
 
     struct ms_fence fence;
     struct ms_order order; /* MEMSHIM_FREE=ordered */
@@ -323,6 +331,13 @@ uint64_t ms_run_align(uint64_t bytes);
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 /** Back to its chunk; a chunk that has become empty is vacant. */
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
+/** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
+ * free. Longer than that, or NULL, without memory for tables. */
+struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes);
+/** ... and it is free again, together with what is free beside it. */
+void ms_run_join(struct ms_heap *heap, struct ms_run *run);
+/** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
+struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 /** The size of what ms_run_take would carve; 0 if there is nothing. */
@@ -364,6 +379,13 @@ bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** ... and their records, without a lock. */
 void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
+/** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and back. */
+bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes);
+void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes);
+/** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
+void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
+/** What a growth cost. */
+void ms_segment_note_price(struct ms_heap *heap, uint64_t ns);
 bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p);
 void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode);
 /** What a status of the vendor's means for the heap: an error that stays stands it down. */

@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include "base/clock.h"
+#include "pool/backing.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
 
@@ -78,6 +79,8 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
         for (uint32_t i = 0; i < count; i++)
             ms_segment_return(heap, victims[i]);
     } while (count == VICTIMS);
+    if (given < bytes)
+        given += ms_backing_give_back(heap, bytes - given);
     if (given) {
         atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
         ms_figures_changed(heap);
@@ -88,7 +91,7 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
 static bool any_may_go(struct ms_heap *heap)
 {
     ms_lock(&heap->lock);
-    bool any = heap->leaving || victim(heap, 0) != NULL;
+    bool any = heap->leaving || victim(heap, 0) != NULL || ms_backing_free_bytes(heap) > 0;
     ms_unlock(&heap->lock);
     return any;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
 
@@ -119,6 +120,12 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
 static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
                                    int *status_p)
 {
+    if (MS_UNLIKELY(ms_backing_on(heap))) {
+        struct ms_slot *mapped = ms_backing_alloc(heap, request, status_p);
+        if (mapped || *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+            return mapped;
+        bytes = least_segment(request);
+    }
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
@@ -207,6 +214,10 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
         if (slot)
             return slot;
+        /* Pages are put together before any goes back. */
+        int refused;
+        if (ms_backing_on(heap) && (slot = ms_backing_alloc(heap, request, &refused)) != NULL)
+            return slot;
         if (give_back(heap, least_segment(request)) &&
             ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
              *status_p != CUDA_ERROR_OUT_OF_MEMORY))
@@ -227,6 +238,8 @@ static void preallocate(struct ms_heap *heap)
     if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
         return;
     uint64_t bytes = ms_round_up(ms_policy->size_of('P', heap->total_bytes), MS_PAGE_BYTES);
+    if (bytes && bytes < UINT64_MAX - MS_PAGE_BYTES && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes))
+        return;
     struct ms_segment *segment =
         bytes && bytes < UINT64_MAX - MS_PAGE_BYTES ? ms_segment_new(heap, bytes, &status) : NULL;
     if (!segment)
@@ -244,6 +257,8 @@ static void preallocate(struct ms_heap *heap)
 static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *request)
 {
     uint64_t frees = 0, live = 0;
+    if (ms_backing_on(heap))
+        return 0; /* it is asked for where less memory counts for more than fewer calls */
     for (int i = 0; i < MS_LEASES; i++) {
         frees += atomic_load_explicit(&heap->leases[i].frees, memory_order_relaxed);
         live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
@@ -269,7 +284,7 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
  * again lies together again where it did, and a closer fit may be among it. Nothing is waited for. */
 static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
 {
-    if (request->single || request->granted <= MS_MIB)
+    if (request->single || request->granted <= MS_MIB || ms_backing_on(heap))
         return;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);

@@ -6,6 +6,7 @@
  * tables.c, and those not on a hit. */
 #include "config.h"
 
+#include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
 
@@ -56,7 +57,7 @@ static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
     request->requested = bytes;
-    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes;
+    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !ms_backing_on(heap);
     request->single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                       (request->large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     uint32_t class_index = MS_NO_CLASS;
@@ -76,6 +77,8 @@ static enum ms_pool_tier tier_of(const struct ms_run *run)
 {
     if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
         return MS_TIER_SINGLE;
+    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
+        return MS_TIER_SINGLE;
     return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
@@ -94,7 +97,8 @@ static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
     b->tier = tier_of(run);
     b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
     b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
-    b->whole = b->tier == MS_TIER_SINGLE;
+    b->vmm = segment->backing != NULL;
+    b->whole = !b->vmm && b->tier == MS_TIER_SINGLE;
     b->pinned = b->in_order = false;
     b->ordered = heap->flow != NULL;
     b->own_heap = heap;

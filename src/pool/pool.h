@@ -28,6 +28,7 @@ struct ms_pool_policy {
     enum ms_pool_free_rule free_rule;
     enum ms_pool_pack pack;
     bool poison_alloc, poison_free;
+    bool vmm;          /* MEMSHIM_BACKING=vmm: memory is handles that are mapped, unless it has to be whole */
     bool export_whole; /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on
                         */
     bool large_whole;  /* what has `single_min_bytes` or more is a single, always; may change as well */
@@ -67,6 +68,7 @@ struct ms_pool_segment {
     int device;
     enum ms_pool_tier tier;
     bool pinned;
+    bool vmm; /* mapped by handle; such a segment is gone and comes again when it has grown */
 };
 
 /** What the pool tells. Called without a lock of the pool's, in the thread that caused it. */
@@ -93,6 +95,7 @@ struct ms_pool_block {
     uint32_t ticket; /* of whoever records, see ms_pool_set_ticket */
     uint64_t id;     /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
     bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
+    bool vmm;        /* it lies in memory that is mapped by handle */
     bool pinned;
     bool ordered; /* given in the order of a stream: stream.h */
     bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
@@ -192,6 +195,9 @@ struct ms_pool_ordered_figures {
     uint64_t at_once, marks, waits, host_waits; /* blocks; events, waits on the device, waits by the host */
 };
 void ms_pool_ordered_figures(struct ms_pool_ordered_figures *figures_p);
+
+/** A context on `device` was given access to the memory of `context`, or gave it up. */
+void ms_pool_peer(uint64_t context, int device, bool allowed);
 
 /** Before a context is destroyed or reset; its heap takes no more requests. Then what became of it: dead, and
  * all its segments are gone without a call of the vendor's, or alive after all. */

@@ -7,6 +7,7 @@
  * run has an entry in few of its units. Heap's lock held, except where it says otherwise. */
 #include "config.h"
 
+#include "pool/backing.h"
 #include "pool/internal.h"
 
 enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64, UNITS_NEAR = 32, UNITS_FAR = 1024 };
@@ -105,7 +106,8 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
         for (struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
             if (++looked_at > LOOKED_AT && best)
                 break;
-            if (place_in(run, bytes, align) && (!best || better(run, best)))
+            if (place_in(run, bytes, align) && (!best || better(run, best)) &&
+                (!run->segment->backing || ms_backing_suits(run, bytes)))
                 best = run;
         }
         if (best)
@@ -166,13 +168,13 @@ static void units_clear(struct ms_run *run)
         atomic_store_explicit(&units[first], before, memory_order_release);
 }
 
-/* A new free run behind `run`, which keeps its first `bytes`. */
-static struct ms_run *cut(struct ms_run *run, uint64_t bytes)
+struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes)
 {
     struct ms_run *rest = ms_table_run();
     if (!rest)
         return NULL;
     rest->segment = run->segment;
+    rest->vacuum = MS_VACUUM_NONE;
     ms_run_set(rest, ms_run_address(run) + bytes, ms_run_bytes(run) - bytes);
     ms_run_set(run, ms_run_address(run), bytes);
     rest->before = run;
@@ -194,7 +196,30 @@ static uint64_t gap_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
 
 uint64_t ms_run_align(uint64_t bytes)
 {
-    return bytes >= MS_PAGE_BYTES && ms_policy->pack != MS_POOL_PACK_ALL ? MS_PAGE_BYTES : MS_STEP_BYTES;
+    /* In a range, only what is made of whole pages gains by lying on them. */
+    if (bytes < MS_PAGE_BYTES || ms_policy->pack == MS_POOL_PACK_ALL || (ms_policy->vmm && bytes % MS_PAGE_BYTES))
+        return MS_STEP_BYTES;
+    return MS_PAGE_BYTES;
+}
+
+struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+{
+    uint64_t gap = begin - ms_run_address(run);
+    struct ms_run *rest;
+    bin_remove(heap, run);
+    if (gap) {
+        rest = ms_run_cut(run, gap);
+        bin_add(heap, run);
+        if (!rest)
+            return NULL;
+        run = rest;
+    }
+    if (ms_run_bytes(run) > bytes) {
+        if ((rest = ms_run_cut(run, bytes)) != NULL)
+            bin_add(heap, rest);
+    }
+    run->free = false;
+    return run;
 }
 
 /* What is vacant competes with what is free in chunks where it may be split; else it comes after it. */
@@ -215,7 +240,7 @@ uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
-    struct ms_run *run = search(heap, bytes, align), *rest;
+    struct ms_run *run = search(heap, bytes, align);
     struct ms_segment *vacant = vacant_instead(heap, run, bytes);
     if (vacant) {
         ms_vacant_remove(heap, vacant);
@@ -225,20 +250,14 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     }
     if (!run)
         return NULL;
-    uint64_t gap = gap_in(run, bytes, align);
-    bin_remove(heap, run);
-    if (gap) {
-        rest = cut(run, gap);
-        bin_add(heap, run);
-        if (!rest)
-            return NULL;
-        run = rest;
-    }
-    if (ms_run_bytes(run) > bytes && (rest = cut(run, bytes)) != NULL)
-        bin_add(heap, rest);
+    run = ms_run_hold(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes);
+    if (!run)
+        return NULL;
     ms_run_make_block(run);
     units_set(run);
     ms_budget_use(heap, bytes, true);
+    if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
+        ms_backing_capture_run(run);
     return run;
 }
 
@@ -253,9 +272,14 @@ static void swallow(struct ms_run *run, struct ms_run *after)
 
 void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 {
-    struct ms_segment *segment = run->segment;
     units_clear(run);
     ms_budget_use(heap, ms_run_bytes(run), false);
+    ms_run_join(heap, run);
+}
+
+void ms_run_join(struct ms_heap *heap, struct ms_run *run)
+{
+    struct ms_segment *segment = run->segment;
     if (run->after && run->after->free) {
         bin_remove(heap, run->after);
         swallow(run, run->after);

@@ -59,6 +59,12 @@ void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMo
         gpu->exchange_capture_mode(&mode);
 }
 
+void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
+{
+    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
+    atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + ns / PRICE_SHARE, memory_order_relaxed);
+}
+
 static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
 {
     CUstreamCaptureMode mode;
@@ -79,10 +85,8 @@ static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_
                             : plain_alloc(heap, bytes, address_p);
     uint64_t end = ms_clock_ns();
     atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
-    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     if (end > begin)
-        atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + (end - begin) / PRICE_SHARE,
-                              memory_order_relaxed);
+        ms_segment_note_price(heap, end - begin);
     return status;
 }
 
@@ -120,7 +124,7 @@ static void tell(const struct ms_heap *heap, const struct ms_segment *segment, b
 }
 
 /* The room under the limit is taken before the vendor is asked, so that two threads cannot both use it. */
-static bool charge(struct ms_heap *heap, uint64_t bytes)
+bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_device *device = &ms_devices[heap->device];
     uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
@@ -130,13 +134,13 @@ static bool charge(struct ms_heap *heap, uint64_t bytes)
     return false;
 }
 
-static void refund(const struct ms_heap *heap, uint64_t bytes)
+void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes)
 {
     atomic_fetch_sub_explicit(&ms_devices[heap->device].reserved_bytes, bytes, memory_order_relaxed);
 }
 
 /* Other processes share the card: where it ends is known only when the vendor refuses, and not for long. */
-static void note_ceiling(struct ms_heap *heap, bool refused)
+void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
 {
     uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
     if (refused)
@@ -177,7 +181,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
 {
     struct ms_segment *segment = ms_table_segment();
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!segment || !charge(heap, bytes)) {
+    if (!segment || !ms_segment_charge(heap, bytes)) {
         if (segment)
             ms_table_drop_segment(segment);
         return NULL;
@@ -194,12 +198,12 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (*status_p != CUDA_SUCCESS) {
-        refund(heap, bytes);
-        note_ceiling(heap, *status_p == CUDA_ERROR_OUT_OF_MEMORY);
+        ms_segment_refund(heap, bytes);
+        ms_segment_note_ceiling(heap, *status_p == CUDA_ERROR_OUT_OF_MEMORY);
         ms_table_drop_segment(segment);
         return NULL;
     }
-    note_ceiling(heap, false);
+    ms_segment_note_ceiling(heap, false);
     tell(heap, segment, true);
     ms_lock(&heap->lock);
     ms_segment_link(heap, segment);
@@ -265,7 +269,7 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
     tell(heap, segment, false);
     if (!free_in_stream(heap, segment->address))
         vendor_free(heap, segment);
-    refund(heap, segment->bytes);
+    ms_segment_refund(heap, segment->bytes);
     ms_table_drop_segment(segment);
 }
 
@@ -274,7 +278,7 @@ bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
     bool done = free_in_stream(heap, segment->address);
     if (done) {
         tell(heap, segment, false);
-        refund(heap, segment->bytes);
+        ms_segment_refund(heap, segment->bytes);
         ms_table_drop_segment(segment);
         return true;
     }
@@ -317,7 +321,7 @@ void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all)
         struct ms_segment *segment = all;
         all = segment->next;
         tell(heap, segment, false);
-        refund(heap, segment->bytes);
+        ms_segment_refund(heap, segment->bytes);
         ms_table_drop_segment(segment);
     }
 }

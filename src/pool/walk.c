@@ -54,6 +54,28 @@ static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func 
     }
 }
 
+/* A range is a segment for each stretch without a hole. */
+static void walk_range(const struct ms_segment *segment, struct ms_pool_segment *about, tell_func tell,
+                       void *arg)
+{
+    struct ms_pool_piece piece = {.segment = about};
+    about->vmm = true;
+    about->bytes = 0;
+    for (struct ms_run *run = segment->first; run; run = run->after) {
+        if (run->vacuum == MS_VACUUM_HOLE) {
+            about->bytes = 0;
+            continue;
+        }
+        if (!about->bytes) {
+            about->address = ms_run_address(run);
+            for (const struct ms_run *more = run; more && more->vacuum != MS_VACUUM_HOLE; more = more->after)
+                about->bytes += ms_run_bytes(more);
+        }
+        if (run->vacuum == MS_VACUUM_NONE)
+            walk_run(run, &piece, tell, arg);
+    }
+}
+
 static void walk_segment(const struct ms_heap *heap, const struct ms_segment *segment, tell_func tell,
                          void *arg)
 {
@@ -65,6 +87,10 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
                                     .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_RUN : MS_TIER_SINGLE,
                                     .pinned = segment->captured};
     struct ms_pool_piece piece = {.segment = &about, .bytes = segment->bytes, .state = MS_STATE_FREE};
+    if (segment->backing) {
+        walk_range(segment, &about, tell, arg);
+        return;
+    }
     if (!segment->first)
         tell(arg, &piece);
     for (struct ms_run *run = segment->first; run; run = run->after)

@@ -125,7 +125,7 @@ void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *inp
         json_t *rest = json_pack(
             "{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address",
             ms_out_hex(row->record.address), "bytes", (json_int_t)row->record.bytes, "tier",
-            tier_names[row->record.tier], "backing", "malloc", "blocks",
+            tier_names[row->record.tier], "backing", row->record.vmm ? "vmm" : "malloc", "blocks",
             row->pieces ? mapped_blocks(row, input->snapshot) : recovered_blocks(row, input->snapshot), "context",
             (json_int_t)row->record.context, "pinned", (int)row->record.pinned);
         json_object_update(json, rest);

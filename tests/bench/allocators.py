@@ -239,7 +239,8 @@ def model_rows(options, trace, name):
 
 def bench_replay(options):
     """Each trace on each allocator; without a trace those of the repository."""
-    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "ordered": {"MEMSHIM_FREE": "ordered"}, "track": {"MEMSHIM_MODE": "track"}}
+    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "ordered": {"MEMSHIM_FREE": "ordered"}, "vmm": {"MEMSHIM_BACKING": "vmm"},
+                "track": {"MEMSHIM_MODE": "track"}}
     tools = ours(options, variants) + [peer for peer in peers(options) if peer.name.startswith("torch")]
     traces = options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
     rows = []

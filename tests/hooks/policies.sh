@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 55
+plan 59
 program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
@@ -98,8 +98,14 @@ with MEMSHIM_FREE=ordered -- again
 prints "MEMSHIM_FREE=ordered: at once while one stream has work" "used again 1"
 report "and the report counts them" 'any("MEMSHIM_FREE=ordered: 64 blocks free at once" in line for line in r["diagnostics"])'
 with MEMSHIM_BACKING=vmm -- one
-report "MEMSHIM_BACKING=vmm goes on as malloc" 'apis["cudaMalloc"]["served"] == 2 and all(s["backing"] == "malloc" for s in r["segments"])'
-try "and says so in one line" sh -c 'test "$(grep -c "MEMSHIM_BACKING=vmm" "$1")" -eq 1' sh "$TEST_TMP/err"
+report "MEMSHIM_BACKING=vmm: what is served is mapped by handle" 'apis["cudaMalloc"]["served"] == 2 and r["segments"] and all(s["backing"] == "vmm" for s in r["segments"])'
+report "and adds up to what is reserved" 'sum(s["bytes"] for s in r["segments"]) == r["devices"][0]["reserved_bytes"]'
+try "of which nobody has to be warned" sh -c '! grep -q "MEMSHIM_BACKING" "$1"' sh "$TEST_TMP/err"
+with MEMSHIM_BACKING=vmm MEMSIM_FAIL=cuMemAddressReserve@1+=2 -- one
+report "where the driver has no addresses it is malloc" 'apis["cudaMalloc"]["served"] == 2 and r["segments"] and all(s["backing"] == "malloc" for s in r["segments"])'
+report "and the report says so" 'any("goes on as malloc" in d for d in r["diagnostics"])'
+with MEMSHIM_BACKING=vmm MEMSIM_FAIL=cuMemMap@1=801 -- one
+report "where it cannot map, that segment is an allocation" 'apis["cudaMalloc"]["served"] == 2 and any(s["backing"] == "malloc" for s in r["segments"])'
 
 # MEMSHIM_OOM_WAIT_MS
 with MEMSIM_MEMORY=64M MEMSHIM_OOM_WAIT_MS=10000 -- limbo

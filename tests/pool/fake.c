@@ -27,6 +27,7 @@ static struct event *events; /* all that were ever made: contexts take theirs wi
 struct fake fake;
 struct fake_sizes fake_sizes;
 uint64_t fake_segments, fake_notes;
+bool fake_vmm;
 char fake_last_note[256];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,8 +38,17 @@ static uint64_t *by_page; /* block index + 1 of the page that it begins in */
 static __thread struct fake_context *current;
 static __thread CUstreamCaptureMode thread_mode;
 
-/* Lock held. Whether this call is to fail. */
-static bool count(enum fake_call call)
+void fake_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void fake_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+bool fake_count(enum fake_call call)
 {
     fake.calls[call]++;
     if (++fake.all_calls != fake.fail_at)
@@ -99,7 +109,7 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     struct fake_context *context = current;
     uint64_t charged = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (count(FAKE_ALLOC)) {
+    if (fake_count(FAKE_ALLOC)) {
         status = (CUresult)fake.fail_status;
     } else if (!context || context->dead) {
         status = CUDA_ERROR_INVALID_CONTEXT;
@@ -136,7 +146,7 @@ static CUresult mem_free(CUdeviceptr address)
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     uint64_t index = by_page[address / PAGE % PAGES];
     struct block *b = index ? &blocks[index - 1] : NULL;
-    if (count(FAKE_FREE)) {
+    if (fake_count(FAKE_FREE)) {
         status = (CUresult)fake.fail_status;
     } else if (!b || !b->live || b->address != address) {
         fake.unknown_frees++;
@@ -178,7 +188,7 @@ static CUresult event_create(CUevent *event_p, unsigned int flags)
 {
     (void)flags;
     pthread_mutex_lock(&lock);
-    bool fails = count(FAKE_EVENT_CREATE);
+    bool fails = fake_count(FAKE_EVENT_CREATE);
     pthread_mutex_unlock(&lock);
     if (fails)
         return (CUresult)fake.fail_status;
@@ -204,7 +214,7 @@ static CUresult ctx_record(CUcontext context, CUevent event)
     struct fake_context *c = (struct fake_context *)context;
     pthread_mutex_lock(&lock);
     CUresult status = CUDA_SUCCESS;
-    if (count(FAKE_CTX_RECORD)) {
+    if (fake_count(FAKE_CTX_RECORD)) {
         status = (CUresult)fake.fail_status;
     } else if (c->captures) {
         fake.destroyed_captures++;
@@ -224,7 +234,7 @@ static CUresult record(CUevent event, CUstream stream)
     struct event *e = (struct event *)event;
     (void)stream;
     pthread_mutex_lock(&lock);
-    bool fails = count(FAKE_RECORD);
+    bool fails = fake_count(FAKE_RECORD);
     e->target = e->context->issued;
     pthread_mutex_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
@@ -234,7 +244,7 @@ static CUresult query(CUevent event)
 {
     const struct event *e = (const struct event *)event;
     pthread_mutex_lock(&lock);
-    CUresult status = count(FAKE_QUERY)               ? (CUresult)fake.fail_status
+    CUresult status = fake_count(FAKE_QUERY)               ? (CUresult)fake.fail_status
                       : e->context->done >= e->target ? CUDA_SUCCESS
                                                       : CUDA_ERROR_NOT_READY;
     pthread_mutex_unlock(&lock);
@@ -244,7 +254,7 @@ static CUresult query(CUevent event)
 static CUresult synchronize(void)
 {
     pthread_mutex_lock(&lock);
-    bool fails = count(FAKE_SYNC);
+    bool fails = fake_count(FAKE_SYNC);
     if (!fails)
         current->done = current->issued;
     pthread_mutex_unlock(&lock);
@@ -284,9 +294,10 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .ctx_pop = pop,
                            .ctx_synchronize = synchronize,
                            .exchange_capture_mode = exchange_mode};
+    memset(&fake, 0, sizeof(fake));
+    fake_vmm_start(&with);
     without = with;
     without.ctx_record_event = NULL;
-    memset(&fake, 0, sizeof(fake));
     fake.capacity = fake.total_bytes = capacity;
     free(by_page);
     by_page = calloc(PAGES, sizeof(*by_page));
@@ -298,6 +309,11 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
 }
 
 static struct fake_context *contexts;
+
+bool fake_is_busy(void)
+{
+    return current && current->done < current->issued;
+}
 
 struct fake_context *fake_context(int device)
 {
@@ -396,7 +412,7 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
 {
     const struct ms_gpu *gpu = fake_start(capacity, true);
     fake_sizes = (struct fake_sizes){.limit = UINT64_MAX, .keep = 256u << 20, .single_min = 16u << 20};
-    fake_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of};
+    fake_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of, .vmm = fake_vmm};
     fake_segments = fake_notes = 0;
     current = NULL;
     depth = 0;

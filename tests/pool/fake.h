@@ -21,6 +21,13 @@ enum fake_call {
     FAKE_RECORD,
     FAKE_QUERY,
     FAKE_SYNC,
+    FAKE_RESERVE,
+    FAKE_ADDRESS_FREE,
+    FAKE_CREATE,
+    FAKE_RELEASE,
+    FAKE_MAP,
+    FAKE_UNMAP,
+    FAKE_ACCESS,
     FAKE_CALLS
 };
 
@@ -44,6 +51,8 @@ struct fake {
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
     uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
     bool small_align;     /* allocations lie on 512 bytes only */
+    uint64_t granularity; /* of handles */
+    uint64_t ranges, handles, unmaps, vmm_errors; /* reserved and held now; all; calls that are never right */
 };
 extern struct fake fake;
 
@@ -57,6 +66,14 @@ void fake_issue(struct fake_context *context);
 void fake_finish(struct fake_context *context);
 /** Everything in it is gone. */
 void fake_kill(struct fake_context *context);
+/** Devices that may reach the page, as bits. */
+uint64_t fake_access(uint64_t address);
+/** For fake_vmm.c. Lock held: whether this call is to fail; whether the current context has work. */
+void fake_lock(void);
+void fake_unlock(void);
+bool fake_count(enum fake_call call);
+bool fake_is_busy(void);
+void fake_vmm_start(struct ms_gpu *gpu);
 /** Allocations that the vendor believes are live, in all contexts. */
 uint64_t fake_live(void);
 
@@ -69,6 +86,8 @@ extern struct ms_pool_policy fake_policy;
 /** Segments and lines that the observer heard of. */
 extern uint64_t fake_segments, fake_notes;
 extern char fake_last_note[256];
+/** Memory is to be made of handles: the default of fake_fresh. */
+extern bool fake_vmm;
 /** Forgets the pool and the driver, and sets both up with the default policy. */
 const struct ms_gpu *fake_fresh(uint64_t capacity);
 

@@ -1,8 +1,8 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-c BYTES] [-n] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
- * least capacity. */
+ * replay [-n] [-v] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
+ * least capacity (not with -n). -v: memory is made of handles. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -110,6 +110,10 @@ int main(int argc, char **argv)
     printf("%-36s %9s %9s %6s %6s %6s %7s %9s %6s %6s\n", "trace", "live MiB", "reserved", "ratio", "allocs",
            "frees", "fences/k", "least", "ratio", "tight");
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-v")) {
+            fake_vmm = true;
+            continue;
+        }
         if (!strcmp(argv[i], "-n")) {
             capacity = false;
             continue;

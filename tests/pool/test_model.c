@@ -38,7 +38,7 @@ struct config {
     uint64_t capacity, sizes, limit, prealloc, single_min;
     enum ms_pool_free_rule rule;
     enum ms_pool_pack pack;
-    bool whole, captures, work, no_context_event;
+    bool whole, captures, work, no_context_event, vmm;
     uint32_t steps;
 };
 
@@ -76,8 +76,9 @@ static void look_at(struct book *b, const struct ms_pool_block *block, uint64_t 
     for (uint32_t i = 0; i < DEAD_KEPT; i++)
         b->early += b->dead[i].target > b->context->done &&
                     overlap(block->address, bytes, b->dead[i].address, b->dead[i].bytes);
-    b->misaligned += block->address % 512 != 0 ||
-                     (bytes >= 2 * MIB && c->pack != MS_POOL_PACK_ALL && block->address % (2 * MIB) != 0);
+    b->misaligned +=
+        block->address % 512 != 0 || (bytes >= 2 * MIB && c->pack != MS_POOL_PACK_ALL &&
+                                      block->address % (2 * MIB) != 0 && !(c->vmm && bytes % (2 * MIB)));
     b->lies += block->requested != bytes || block->granted < bytes ||
                block->address < block->segment_address ||
                block->address + block->granted > block->segment_address + block->segment_bytes;
@@ -187,6 +188,7 @@ static struct book *run(const struct config *c, uint64_t seed)
     b->gpu = fake_fresh(c->capacity ? c->capacity : (uint64_t)1 << 40);
     if (c->no_context_event)
         b->gpu = fake_start(c->capacity ? c->capacity : (uint64_t)1 << 40, false);
+    fake_policy.vmm = c->vmm;
     fake_policy.free_rule = c->rule;
     fake_policy.pack = c->pack;
     fake_policy.export_whole = c->whole;
@@ -225,7 +227,44 @@ static const struct config configs[] = {
      .no_context_event = true,
      .steps = 6000,
      .work = true},
+    {.name = "vmm, small blocks", .vmm = true, .sizes = 256 << 10, .steps = 4000, .work = true},
+    {.name = "vmm, all scales", .vmm = true, .sizes = 64 << 20, .steps = 6000},
+    {.name = "vmm, work pending", .vmm = true, .sizes = 64 << 20, .steps = 6000, .work = true},
+    {.name = "vmm, captures", .vmm = true, .sizes = 8 << 20, .steps = 6000, .work = true, .captures = true},
+    {.name = "vmm, little memory",
+     .vmm = true,
+     .sizes = 32 << 20,
+     .capacity = 512 << 20,
+     .steps = 6000,
+     .work = true},
+    {.name = "vmm, hardly any memory", .vmm = true, .sizes = 4 << 20, .capacity = 64 << 20, .steps = 6000},
+    {.name = "vmm, a limit", .vmm = true, .sizes = 32 << 20, .limit = 300 << 20, .steps = 6000},
+    {.name = "vmm, preallocation",
+     .vmm = true,
+     .sizes = 32 << 20,
+     .prealloc = 256 << 20,
+     .steps = 6000,
+     .work = true},
+    {.name = "vmm, pack none",
+     .vmm = true,
+     .sizes = 4 << 20,
+     .pack = MS_POOL_PACK_NONE,
+     .steps = 2000,
+     .work = true},
 };
+
+/* A context that ends takes its allocations with it, but no handles. */
+static void look_at_the_end(struct book *b, const struct config *c)
+{
+    ms_pool_context_ending((uintptr_t)b->context);
+    fake_kill(b->context);
+    ms_pool_context_ended((uintptr_t)b->context, true);
+    ok(fake.vmm_errors == 0 && (fake.unmaps > 0 || c->pack == MS_POOL_PACK_NONE),
+       "%s: %" PRIu64 " mappings, and none is made or undone as it may not be", c->name, fake.unmaps);
+    ok(fake.handles == 0 && fake.ranges == 0 && fake.used[0] == 0,
+       "%s: when the context is gone, so are its handles and addresses", c->name);
+    ok(!fake_segments && !ms_pool_check(), "%s: and nobody knows of them", c->name);
+}
 
 static void test_config(const struct config *c, uint64_t seed)
 {
@@ -242,6 +281,8 @@ static void test_config(const struct config *c, uint64_t seed)
     ok((c->rule == MS_POOL_STRICT || c->captures || fake.probe_frees == 0) && fake.calls[FAKE_SYNC] == 0,
        "%s: nothing waits for the device", c->name);
     ok(fake.blocking_frees == 0, "%s: memory goes back only where the driver does not wait", c->name);
+    if (c->vmm)
+        look_at_the_end(b, c);
     if (b->lies || b->overlaps || b->early || b->misaligned)
         diag("seed %" PRIu64 ": lies %" PRIu64 ", overlaps %" PRIu64 ", early %" PRIu64
              ", misaligned %" PRIu64,

@@ -218,8 +218,6 @@ static void peers(void)
     cudaDeviceSynchronize();
     cudaSetDevice(0);
     here = take(trap_sizes[2]);
-    say("without access %d", cudaMemset(there[0], 1, 512));
-    cudaGetLastError();
     say("enable %d, %d", can, cudaDeviceEnablePeerAccess(1, 0));
     cudaSetDevice(1);
     for (int i = 3; i < 6; i++) {
@@ -244,11 +242,22 @@ static void peers(void)
     }
     say("%d wrong", wrong);
     say("disable %d", cudaDeviceDisablePeerAccess(1));
-    cudaSetDevice(1);
-    there[0] = take(trap_sizes[1]);
-    cudaSetDevice(0);
-    say("without access again %d", cudaMemset(there[0], 1, 512));
     say("last %d", cudaGetLastError());
+}
+
+/* A fill of memory that the device was never let to. */
+static void peers_without_access(void)
+{
+    void *there;
+
+    cudaSetDevice(1);
+    there = take(trap_sizes[1]);
+    cudaSetDevice(0);
+    say("enable %d", cudaDeviceEnablePeerAccess(1, 0));
+    say("disable %d", cudaDeviceDisablePeerAccess(1));
+    say("fill of the other's %d", cudaMemset(there, 1, 512));
+    say("synchronize %d", cudaDeviceSynchronize());
+    say("allocation %d", cudaMalloc(&there, 512));
 }
 
 /* --- programs that are wrong
@@ -303,6 +312,7 @@ const struct trap traps_misc[] = {
     {"sticky-error", sticky_error, "MEMSIM_FAIL=kernel@1=719"},
     {"error-at-a-free", error_at_a_free, "MEMSIM_FAIL=kernel@1=719"},
     {"peers", peers, "MEMSIM_DEVICES=2"},
+    {"peers-without-access", peers_without_access, "MEMSIM_DEVICES=2"},
     {"slow-fills", slow_fills, "MEMSIM_COST=memset=1300000000"},
     {"use-after-free", use_after_free, NULL},
     {"overrun", overrun, NULL},

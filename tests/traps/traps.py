@@ -4,7 +4,8 @@
 The table in docs/differences.md names each trap that may print something else, and the variables that take the difference
 back: such a trap must differ, and must not under those variables and MEMSHIM_FREE=strict. Every other trap must print the
 same under the defaults and under MEMSHIM_FREE=strict. Under MEMSHIM_FREE=ordered a trap prints what it does natively or under the
-defaults (or differs where it may), but for those of the second table, which must differ under that policy alone. TEST_TRAPS=PATTERN runs the traps whose name matches.
+defaults (or differs where it may), but for those of the second table, which must differ under that policy alone; a third table has what
+differs with MEMSHIM_BACKING=vmm. TEST_TRAPS=PATTERN runs the traps whose name matches.
 """
 import concurrent.futures
 import os
@@ -30,14 +31,17 @@ def environment(words):
 
 
 def listed():
-    """What docs/differences.md permits: {trap: {variable: value}}."""
-    found = {}
+    """What docs/differences.md permits: {trap: {variable: value}}; by default, and beyond that with MEMSHIM_BACKING=vmm."""
+    default, mapped = {}, {}
+    found = default
     with open(os.path.join(TOP, "docs", "differences.md"), encoding="utf-8") as file:
         for line in file:
+            if line.startswith("## "):
+                found = mapped if "MEMSHIM_BACKING=vmm" in line else default
             row = ROW.match(line.rstrip())
             if row:
                 found[row.group(1)] = environment(re.findall(r"`(MEMSHIM_[A-Z_]+=[^`]+)`", row.group(2)))
-    return found
+    return default, mapped
 
 
 def listed_for_ordered():
@@ -59,10 +63,10 @@ def run(trap, words, **more):
 
 
 def runs(trap, words, taken_back):
-    """What it prints natively, under the defaults, under strict and what takes a difference back, and under ordered."""
+    """What it prints natively, under the defaults, under strict and what takes a difference back, under ordered, and with mapped memory."""
     strict = dict({"MEMSHIM_FREE": "strict"}, **taken_back)
-    return run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict)), \
-        run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_FREE="ordered")
+    return (run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict)),
+            run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_FREE="ordered"), run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_BACKING="vmm"))
 
 
 def differences(one, other):
@@ -71,13 +75,23 @@ def differences(one, other):
     return ["natively: %s; under memshim: %s" % (a, b) for a, b in zip(one, other) if a != b]
 
 
-def look(trap, permitted, native, default, strict, ordered):
+def look_mapped(trap, default, mapped):
+    """With MEMSHIM_BACKING=vmm: as without, or as the third table says. What the first one has may differ in either."""
+    if trap in permitted_mapped:
+        fact(default != mapped, "%s: differs with MEMSHIM_BACKING=vmm, as docs/differences.md says" % trap, ["it does not differ"])
+    else:
+        fact(default == mapped or trap in permitted, "%s with MEMSHIM_BACKING=vmm" % trap, differences(default, mapped))
+
+
+def look(trap, native, default, strict, ordered, mapped):
     if any(line.startswith("skip: ") for line in native):
         reason = next(line for line in native if line.startswith("skip: "))[6:]
         skip(trap, reason)
         skip("%s under strict" % trap, reason)
         skip("%s under ordered" % trap, reason)
+        skip("%s with MEMSHIM_BACKING=vmm" % trap, reason)
         return
+    look_mapped(trap, default, mapped)
     if trap in ordered_alone:
         fact(ordered != native, "%s under ordered: differs, as docs/differences.md says" % trap, ["it does not differ"])
     else: # what is permitted to differ need not differ in the same way: the same memory comes again sooner
@@ -102,18 +116,19 @@ traps = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(o
                                                  text=True, capture_output=True, check=True).stdout.splitlines()]
 unfit = [name for word, names in UNFIT.items() if word in os.environ["TEST_SANITIZE"] for name in names]
 chosen = [t for t in traps if re.search(os.environ.get("TEST_TRAPS", ""), t[0]) and t[0] not in unfit]
-permitted = listed()
+permitted, permitted_mapped = listed()
 ordered_alone = listed_for_ordered()
-plan(3 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
+plan(4 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
 names = [t[0] for t in traps]
+rows = set(permitted) | set(permitted_mapped) | ordered_alone
 fact(len(set(names)) == len(names) > 40, "%d traps have names of their own" % len(names))
-fact(set(permitted) | ordered_alone <= set(names) and permitted and ordered_alone, "every difference that is listed has a trap",
-     ["no trap %s" % name for name in sorted((set(permitted) | ordered_alone) - set(names))])
+fact(rows <= set(names) and permitted and permitted_mapped and ordered_alone, "every difference that is listed has a trap",
+     ["no trap %s" % name for name in sorted(rows - set(names))])
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     jobs = [pool.submit(runs, name, words, permitted.get(name, {})) for name, *words in chosen]
     poisoned = [(name, pool.submit(run, name, words), pool.submit(run, name, words, MEMSHIM_MODE="pool", MEMSHIM_POISON="both"))
                 for name, *words in chosen if name in POISONED]
     for (name, *_), job in zip(chosen, jobs):
-        look(name, permitted, *job.result())
+        look(name, *job.result())
     for name, native, other in poisoned:
         fact(native.result() == other.result(), "%s with MEMSHIM_POISON=both" % name, differences(native.result(), other.result()))

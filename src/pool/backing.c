@@ -1,0 +1,371 @@
+/* backing.c - a heap's memory as handles in a range of addresses: see backing.h.
+ *
+ * Growth: under the heap's lock it is planned where the block goes and which pages are moved there, and all
+ * of that is held; without a lock the vendor is called; under the lock again what is held becomes what it is
+ * now. Pages are moved, and given back, only while the context is quiet: the vendor's unmap may wait for the
+ * device. Where the vendor cannot map, the ladder asks it for an allocation instead, and the report says so
+ * once. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "pool/backing.h"
+
+void ms_backing_want(struct ms_heap *heap)
+{
+    bool wanted = ms_policy->vmm && ms_backing_record(heap);
+    atomic_store_explicit(&heap->backing_state, wanted ? MS_BACKING_WANTED : MS_BACKING_OFF,
+                          memory_order_release);
+}
+
+struct ms_backing *ms_backing_record(struct ms_heap *heap)
+{
+    if (!heap->backing)
+        heap->backing = ms_arena_alloc(sizeof(*heap->backing));
+    return heap->backing;
+}
+
+static void say(struct ms_heap *heap, const char *line)
+{
+    bool said = __atomic_exchange_n(&heap->backing->failed, true, __ATOMIC_RELAXED);
+    if (!said)
+        ms_pool_note(line);
+}
+
+/* --- the range --- */
+
+/* Arrays for the range: those of a life before where they are long enough. Heap's lock held. */
+static bool make_room(struct ms_backing *b, const struct ms_backing *made)
+{
+    if (b->pages && made->bytes <= b->room_bytes && made->page_bytes >= b->room_page_bytes)
+        return true;
+    b->pages = ms_arena_alloc(made->bytes / made->page_bytes * sizeof(*b->pages));
+    b->units = ms_arena_alloc(made->bytes / MS_UNIT_BYTES * sizeof(*b->units));
+    b->room_bytes = b->pages && b->units ? made->bytes : 0;
+    b->room_page_bytes = made->page_bytes;
+    return b->room_bytes != 0;
+}
+
+/* Heap's lock held: the range becomes a chunk that is one hole. */
+static bool install(struct ms_heap *heap, const struct ms_backing *made)
+{
+    struct ms_backing *b = heap->backing;
+    struct ms_segment *segment = ms_table_segment();
+    struct ms_run *run = segment ? ms_table_run() : NULL;
+    if (!run || !make_room(b, made)) {
+        if (run)
+            ms_table_drop_run(run);
+        if (segment)
+            ms_table_drop_segment(segment);
+        return false;
+    }
+    b->address = made->address;
+    b->bytes = made->bytes;
+    b->page_bytes = made->page_bytes;
+    b->border = made->border;
+    b->top = made->top;
+    b->high = made->high;
+    b->rdma = made->rdma;
+    b->segment = segment;
+    segment->heap = heap;
+    segment->address = made->address;
+    segment->bytes = made->bytes;
+    segment->backing = b;
+    segment->first = run;
+    atomic_store_explicit(&segment->units, b->units, memory_order_release);
+    run->segment = segment;
+    ms_run_set(run, made->address, made->bytes);
+    ms_pages_make_hole(b, run);
+    segment->next = heap->segments;
+    if (heap->segments)
+        heap->segments->previous = segment;
+    heap->segments = segment;
+    heap->segment_count++;
+    atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
+    return true;
+}
+
+/* No lock held. Whether there is a range. */
+static bool open_range(struct ms_heap *heap)
+{
+    struct ms_backing made;
+    uint32_t state = atomic_load_explicit(&heap->backing_state, memory_order_acquire);
+    if (state != MS_BACKING_WANTED)
+        return state == MS_BACKING_ON;
+    bool there = ms_map_open(heap, &made), installed = false;
+    ms_lock(&heap->lock);
+    state = atomic_load_explicit(&heap->backing_state, memory_order_relaxed);
+    if (state == MS_BACKING_WANTED) {
+        installed = there && install(heap, &made);
+        state = installed ? MS_BACKING_ON : MS_BACKING_OFF;
+        atomic_store_explicit(&heap->backing_state, state, memory_order_release);
+    }
+    ms_unlock(&heap->lock);
+    if (there && !installed)
+        ms_map_close(heap, &made); /* another thread was first, or there is no memory for tables */
+    if (state == MS_BACKING_OFF)
+        say(heap, "pool: the driver cannot map memory by handle here; MEMSHIM_BACKING=vmm goes on as malloc");
+    return state == MS_BACKING_ON;
+}
+
+/* --- growth --- */
+
+/* Heap's lock held. */
+static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *request, bool lax)
+{
+    struct ms_slot *slot = NULL;
+    heap->backing->lax = lax;
+    if (request->magazine < MS_CLASSES) {
+        ms_slab_take(heap, request->magazine, &slot, 1);
+    } else {
+        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+        slot = run ? &run->only : NULL;
+    }
+    heap->backing->lax = false;
+    return slot;
+}
+
+static uint64_t run_bytes_of(const struct ms_request *request)
+{
+    return request->magazine < MS_CLASSES ? 2 * MS_UNIT_BYTES
+                                          : request->granted; /* a span of the fewest slots */
+}
+
+/* Access was given to another device while the region was not yet known. Heap's lock held, and let go
+ * meanwhile. */
+static void catch_up(struct ms_heap *heap, uint64_t address, uint64_t bytes, uint32_t version)
+{
+    int status;
+    while (version != heap->backing->peers_version) {
+        version = heap->backing->peers_version;
+        ms_unlock(&heap->lock);
+        ms_map_access(heap, address, bytes, &status);
+        ms_lock(&heap->lock);
+    }
+}
+
+/* Under `ordered` a block is free while work of its stream may still use it: only what was issued before it
+ * was held is over when the context is quiet afterwards. Heap's lock held, and let go meanwhile. */
+static void keep_ordered(struct ms_heap *heap, struct ms_growth *growth)
+{
+    if (!growth->source_count || !ms_pool_ordered())
+        return;
+    ms_unlock(&heap->lock);
+    bool quiet = ms_fence_quiet(heap);
+    ms_lock(&heap->lock);
+    if (!quiet)
+        ms_pages_uncollect(heap, growth);
+}
+
+/* Plans, calls the vendor and settles. Heap's lock held, and let go meanwhile. False if nothing grew, with
+ * the vendor's status. */
+static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quiet, int *status_p)
+{
+    struct ms_growth growth;
+    *status_p = CUDA_ERROR_NOT_SUPPORTED;
+    if (!ms_pages_plan(heap, bytes, align, &growth))
+        return false;
+    uint64_t address = ms_run_address(growth.region), region_bytes = ms_run_bytes(growth.region);
+    uint32_t version = heap->backing->peers_version,
+             life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+    if (quiet)
+        ms_pages_collect(heap, &growth, region_bytes / heap->backing->page_bytes);
+    keep_ordered(heap, &growth);
+    ms_unlock(&heap->lock);
+    bool filled = ms_map_fill(heap, &growth, status_p);
+    if (filled && growth.made)
+        atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
+    ms_lock(&heap->lock);
+    if (life != atomic_load_explicit(&heap->life, memory_order_relaxed))
+        return false; /* the context has ended under the caller's feet, and all its memory */
+    if (filled)
+        catch_up(heap, address, region_bytes, version);
+    ms_pages_settle(heap, &growth, filled);
+    return filled;
+}
+
+struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    *status_p = CUDA_ERROR_NOT_SUPPORTED;
+    if (request->single || !open_range(heap))
+        return NULL;
+    ms_lock(&heap->lock);
+    bool movable = ms_backing_movable_bytes(heap) > 0;
+    ms_unlock(&heap->lock);
+    bool quiet = movable && ms_fence_quiet(heap);
+    ms_lock(&heap->lock);
+    /* What would be moved, were the device idle, is used where it lies. */
+    struct ms_slot *slot = take(heap, request, movable && !quiet);
+    if (slot) {
+        ms_unlock(&heap->lock);
+        return slot;
+    }
+    bool grown = grow(heap, run_bytes_of(request), ms_run_align(request->granted), quiet, status_p);
+    slot = take(heap, request, !grown);
+    ms_unlock(&heap->lock);
+    ms_backing_tell(heap);
+    ms_figures_changed(heap);
+    if (!slot && grown)
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY; /* others were faster; the ladder comes again */
+    if (!slot && *status_p != CUDA_ERROR_OUT_OF_MEMORY)
+        say(heap, "pool: the driver failed to map memory by handle; it was asked for an allocation instead");
+    return slot;
+}
+
+bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes)
+{
+    int status;
+    if (!open_range(heap))
+        return false;
+    ms_lock(&heap->lock);
+    bool grown = grow(heap, bytes, heap->backing->page_bytes, false, &status);
+    if (grown)
+        heap->backing->floor_bytes = heap->backing->mapped_bytes;
+    ms_unlock(&heap->lock);
+    ms_backing_tell(heap);
+    ms_figures_changed(heap);
+    return grown;
+}
+
+uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t given = 0, before;
+    if (atomic_load_explicit(&heap->backing_state, memory_order_acquire) != MS_BACKING_ON)
+        return 0;
+    do {
+        struct ms_growth growth = {0};
+        before = given;
+        ms_lock(&heap->lock);
+        uint64_t most = ms_backing_free_bytes(heap), page_bytes = heap->backing->page_bytes;
+        uint64_t wanted = bytes - given < most ? ms_round_up(bytes - given, page_bytes) : most;
+        ms_pages_collect(heap, &growth, (wanted < most ? wanted : most) / page_bytes);
+        keep_ordered(heap, &growth);
+        ms_unlock(&heap->lock);
+        if (!growth.source_count)
+            break;
+        ms_map_empty(heap, &growth);
+        ms_lock(&heap->lock);
+        ms_pages_settle(heap, &growth, false);
+        ms_unlock(&heap->lock);
+        given += growth.emptied * page_bytes;
+    } while (given < bytes && given != before);
+    if (given)
+        ms_backing_tell(heap);
+    return given;
+}
+
+/* --- what is said of pages --- */
+
+static bool in_use(struct ms_run *run, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < ms_run_slot_count(run); i++) {
+        enum ms_slot_state state = ms_slot_state(ms_run_slot(run, i));
+        uint64_t at = ms_run_address(run) + i * run->slot_bytes;
+        if (state != MS_SLOT_FREE && state != MS_SLOT_READY && at < end && at + run->slot_bytes > begin)
+            return true;
+    }
+    return false;
+}
+
+uint64_t ms_backing_unused_bytes(const struct ms_heap *heap)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t used = 0, counted = 0; /* up to this address everything is counted */
+    if (!b || !b->segment)
+        return 0;
+    for (struct ms_run *run = b->segment->first; run; run = run->after) {
+        uint64_t begin = ms_run_address(run), end = begin + ms_run_bytes(run);
+        if (run->free || run->vacuum != MS_VACUUM_NONE)
+            continue;
+        for (uint64_t at = begin / b->page_bytes * b->page_bytes; at < end; at += b->page_bytes) {
+            if (at >= counted && in_use(run, at, at + b->page_bytes)) {
+                used += b->page_bytes;
+                counted = at + b->page_bytes;
+            }
+        }
+    }
+    return b->mapped_bytes - used;
+}
+
+void ms_backing_capture_run(const struct ms_run *run)
+{
+    struct ms_backing *b = run->segment->backing;
+    uint64_t end = ms_run_address(run) + ms_run_bytes(run);
+    for (uint64_t at = ms_run_address(run) / b->page_bytes * b->page_bytes; at < end; at += b->page_bytes)
+        ms_backing_page(b, at)->captured = true;
+}
+
+void ms_backing_captured(struct ms_heap *heap, bool captured)
+{
+    struct ms_backing *b = heap->backing;
+    if (!b || !b->segment)
+        return;
+    for (const struct ms_run *run = b->segment->first; run; run = run->after) {
+        if (captured && !run->free && run->vacuum == MS_VACUUM_NONE)
+            ms_backing_capture_run(run);
+    }
+    const uint64_t parts[2][2] = {{b->address, b->top}, {b->border, b->high}};
+    for (int i = 0; !captured && i < 2; i++) {
+        for (uint64_t at = parts[i][0]; at < parts[i][1]; at += b->page_bytes)
+            ms_backing_page(b, at)->captured = false;
+    }
+}
+
+/* --- the end of a context --- */
+
+static void clear_units(const struct ms_backing *b, uint64_t from, uint64_t to)
+{
+    for (uint64_t unit = (from - b->address) / MS_UNIT_BYTES; unit < (to - b->address) / MS_UNIT_BYTES;
+         unit++)
+        atomic_store_explicit(&b->units[unit], NULL, memory_order_release);
+}
+
+void ms_backing_detach(struct ms_heap *heap)
+{
+    struct ms_backing *b = heap->backing;
+    struct ms_segment *segment = b ? b->segment : NULL;
+    if (!segment)
+        return;
+    ms_page_clear(b->address, b->top - b->address, segment);
+    ms_page_clear(b->border, b->high - b->border, segment);
+    ms_pins_forget(b->address, b->bytes);
+    for (struct ms_run *run = segment->first, *after; run; run = after) {
+        after = run->after;
+        if (!run->free && run->class_index != MS_NO_CLASS)
+            ms_table_drop_array(run->span.slots, run->span.order);
+        run->vacuum = MS_VACUUM_NONE;
+        ms_table_drop_run(run);
+    }
+    clear_units(b, b->address, b->top);
+    clear_units(b, b->border, b->high);
+    if (segment->previous)
+        segment->previous->next = segment->next;
+    else
+        heap->segments = segment->next;
+    if (segment->next)
+        segment->next->previous = segment->previous;
+    heap->segment_count--;
+    segment->first = NULL;
+    segment->backing = NULL;
+    atomic_store_explicit(&segment->units, NULL, memory_order_release);
+    ms_table_drop_segment(segment);
+    b->segment = NULL;
+    b->holes = NULL;
+}
+
+void ms_backing_bury(struct ms_heap *heap)
+{
+    struct ms_backing *b = heap->backing;
+    bool on = atomic_load_explicit(&heap->backing_state, memory_order_acquire) == MS_BACKING_ON;
+    if (b && on) {
+        ms_map_bury(heap);
+        ms_backing_tell(heap);
+    }
+    if (b) {
+        memset(b->peers, 0, sizeof(b->peers));
+        b->mapped_bytes = b->floor_bytes = b->moved_pages = 0;
+        b->failed = false;
+    }
+    atomic_store_explicit(&heap->backing_state, MS_BACKING_OFF, memory_order_release);
+}

@@ -1,0 +1,271 @@
+/* backing_map.c - the vendor's calls for memory that is mapped by handle.
+ *
+ * No lock is held across them: what they work on is held by the caller (backing.h). Each is made with the
+ * heap's context current and the thread's capture mode relaxed. Everything is mapped and unmapped a handle at
+ * a time: the vendor's unmap takes a mapping as a whole only. Access is set once for all that was mapped, for
+ * the device itself and for those that were given access to the context's memory. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "base/devices.h"
+#include "pool/backing.h"
+
+#define RANGE_MOST_BYTES ((uint64_t)1 << 40)
+#define ASK_FIRST_BYTES                                                                                      \
+    (32 * MS_MIB) /* before so much is made, the vendor is asked whether there is as much */
+
+static CUmemAllocationProp properties(const struct ms_heap *heap, bool rdma)
+{
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(heap->device)},
+        .allocFlags = {.gpuDirectRDMACapable = rdma}};
+}
+
+static bool has_calls(const struct ms_gpu *gpu)
+{
+    return gpu->address_reserve && gpu->address_free && gpu->handle_create && gpu->handle_release &&
+           gpu->handle_map && gpu->handle_unmap && gpu->set_access && gpu->granularity;
+}
+
+/* "All sizes and addresses are multiples of the minimum granularity" (CUDA driver API, cuMemCreate and
+ * cuMemMap): of 2 MiB where that is one, so that pages are those of the page map. */
+static uint64_t page_bytes_of(const struct ms_heap *heap, bool rdma)
+{
+    CUmemAllocationProp prop = properties(heap, rdma);
+    size_t least = 0;
+    if (heap->gpu->granularity(&least, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS || !least ||
+        (least & (least - 1)))
+        return 0;
+    return least > MS_PAGE_BYTES ? least : MS_PAGE_BYTES;
+}
+
+bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    CUstreamCaptureMode mode;
+    CUdeviceptr address = 0;
+    int can = 0;
+    *made = (struct ms_backing){0};
+    if (!has_calls(gpu))
+        return false;
+    bool pushed = ms_segment_enter(heap, &mode);
+    made->rdma = gpu->device_attribute &&
+                 gpu->device_attribute(&can, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+                                       ms_device_index(heap->device)) == CUDA_SUCCESS &&
+                 can;
+    made->page_bytes = page_bytes_of(heap, made->rdma);
+    /* Twice the device's memory before the border and as much behind it: addresses cost nothing, and a large
+     * block always finds some without a neighbour. */
+    uint64_t most = heap->total_bytes ? 4 * heap->total_bytes : RANGE_MOST_BYTES, step = 2 * made->page_bytes;
+    made->bytes =
+        made->page_bytes ? (most < RANGE_MOST_BYTES ? ms_round_up(most, step) : RANGE_MOST_BYTES) : 0;
+    while (made->bytes > step &&
+           gpu->address_reserve(&address, made->bytes, made->page_bytes, 0, 0) != CUDA_SUCCESS) {
+        made->bytes = ms_round_up(made->bytes / 2, step);
+        address = 0;
+    }
+    ms_segment_leave(heap, pushed, mode);
+    made->address = address;
+    made->border = made->top = address + made->bytes / 2;
+    made->top = address;
+    made->high = made->border;
+    return address != 0;
+}
+
+void ms_map_close(struct ms_heap *heap, const struct ms_backing *b)
+{
+    heap->gpu->address_free(b->address, b->bytes);
+}
+
+bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p)
+{
+    CUmemAccessDesc descs[MS_DEVICES];
+    uint32_t count = 0;
+    for (int device = 0; device < MS_DEVICES; device++) {
+        if (device != heap->device && !__atomic_load_n(&heap->backing->peers[device], __ATOMIC_RELAXED))
+            continue;
+        descs[count++] = (CUmemAccessDesc){
+            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)},
+            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+    *status_p = (int)heap->gpu->set_access(address, bytes, descs, count);
+    return *status_p == CUDA_SUCCESS;
+}
+
+static bool release(struct ms_heap *heap, struct ms_backing_page *page)
+{
+    bool done = heap->gpu->handle_release(page->handle) == CUDA_SUCCESS;
+    page->handle = 0;
+    atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
+    return done;
+}
+
+/* --- growing --- */
+
+/* A request that cannot be met is not to take all there is first. */
+static bool is_there(struct ms_heap *heap, uint64_t bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    if (bytes < ASK_FIRST_BYTES || !heap->gpu->mem_get_info ||
+        heap->gpu->mem_get_info(&free_bytes, &total_bytes) != CUDA_SUCCESS)
+        return true;
+    return bytes <= free_bytes;
+}
+
+static struct ms_backing_page *region_page(const struct ms_heap *heap, const struct ms_growth *growth,
+                                           uint64_t i)
+{
+    return ms_backing_page(heap->backing, ms_run_address(growth->region)) + i;
+}
+
+static void unmake(struct ms_heap *heap, struct ms_growth *growth)
+{
+    uint64_t bytes = growth->made * heap->backing->page_bytes;
+    for (uint64_t i = 0; i < growth->made; i++)
+        release(heap, region_page(heap, growth, growth->moved + i));
+    growth->made = 0;
+    ms_segment_refund(heap, bytes);
+}
+
+/* The pages that no source has. */
+static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
+{
+    const struct ms_backing *b = heap->backing;
+    const CUmemAllocationProp prop = properties(heap, b->rdma);
+    int status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!count)
+        return CUDA_SUCCESS;
+    if (!ms_segment_charge(heap, count * b->page_bytes))
+        return status;
+    if (is_there(heap, count * b->page_bytes)) {
+        do {
+            struct ms_backing_page *page = region_page(heap, growth, growth->moved + growth->made);
+            status = (int)heap->gpu->handle_create(&page->handle, b->page_bytes, &prop, 0);
+            atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
+            growth->made += status == CUDA_SUCCESS;
+        } while (status == CUDA_SUCCESS && growth->made < count);
+    }
+    ms_segment_refund(heap, (count - growth->made) * b->page_bytes);
+    if (status != CUDA_SUCCESS)
+        unmake(heap, growth);
+    ms_segment_note_ceiling(heap, status == CUDA_ERROR_OUT_OF_MEMORY);
+    return status;
+}
+
+/* The sources' handles, unmapped; in the order of `settle_source` (backing_pages.c). */
+static int move(struct ms_heap *heap, struct ms_growth *growth)
+{
+    const struct ms_backing *b = heap->backing;
+    for (uint32_t i = 0; i < growth->source_count; i++) {
+        uint64_t at = ms_run_address(growth->sources[i]), end = at + ms_run_bytes(growth->sources[i]);
+        for (; at < end; at += b->page_bytes) {
+            struct ms_backing_page *page = ms_backing_page(b, at);
+            int status = (int)heap->gpu->handle_unmap(at, b->page_bytes);
+            if (status != CUDA_SUCCESS)
+                return status;
+            if (growth->region) {
+                region_page(heap, growth, growth->emptied)->handle = page->handle;
+                page->handle = 0;
+            } else {
+                release(heap, page);
+            }
+            growth->emptied++;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static int map(struct ms_heap *heap, struct ms_growth *growth, uint64_t *mapped_p)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t address = ms_run_address(growth->region), bytes = ms_run_bytes(growth->region);
+    int status = CUDA_SUCCESS;
+    for (*mapped_p = 0; *mapped_p * b->page_bytes < bytes; ++*mapped_p) {
+        status = (int)heap->gpu->handle_map(address + *mapped_p * b->page_bytes, b->page_bytes, 0,
+                                            region_page(heap, growth, *mapped_p)->handle, 0);
+        if (status != CUDA_SUCCESS)
+            return status;
+    }
+    ms_map_access(heap, address, bytes, &status);
+    return status;
+}
+
+/* Everything that was made or moved goes back. What cannot be unmapped stays where it is, held for ever. */
+static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t address = ms_run_address(growth->region), count = ms_run_bytes(growth->region) / b->page_bytes;
+    bool stuck = false;
+    for (uint64_t i = 0; i < count; i++) {
+        struct ms_backing_page *page = region_page(heap, growth, i);
+        if (!page->handle)
+            continue;
+        if (i < mapped &&
+            heap->gpu->handle_unmap(address + i * b->page_bytes, b->page_bytes) != CUDA_SUCCESS) {
+            page->mapped = stuck = true;
+            continue;
+        }
+        release(heap, page);
+        growth->lost++;
+    }
+    ms_segment_refund(heap, growth->lost * b->page_bytes);
+    if (stuck)
+        growth->region = NULL;
+}
+
+bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
+{
+    CUstreamCaptureMode mode;
+    uint64_t mapped = 0, count = ms_run_bytes(growth->region) / heap->backing->page_bytes;
+    bool pushed = ms_segment_enter(heap, &mode);
+    uint64_t begin = ms_clock_ns();
+    *status_p = make(heap, growth, count - growth->moved);
+    if (*status_p == CUDA_SUCCESS) {
+        *status_p = move(heap, growth);
+        if (*status_p == CUDA_SUCCESS)
+            *status_p = map(heap, growth, &mapped);
+        if (*status_p != CUDA_SUCCESS)
+            undo(heap, growth, mapped);
+    }
+    ms_segment_note_price(heap, ms_clock_ns() - begin);
+    ms_segment_leave(heap, pushed, mode);
+    ms_segment_judge(heap, *status_p);
+    return *status_p == CUDA_SUCCESS;
+}
+
+/* --- giving back --- */
+
+void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
+{
+    CUstreamCaptureMode mode;
+    bool pushed = ms_segment_enter(heap, &mode);
+    int status = move(heap, growth);
+    ms_segment_leave(heap, pushed, mode);
+    growth->lost = growth->emptied;
+    ms_segment_refund(heap, growth->lost * heap->backing->page_bytes);
+    ms_segment_judge(heap, status);
+}
+
+static void bury_pages(struct ms_heap *heap, uint64_t from, uint64_t to)
+{
+    const struct ms_backing *b = heap->backing;
+    for (uint64_t at = from; at < to; at += b->page_bytes) {
+        struct ms_backing_page *page = ms_backing_page(b, at);
+        if (page->mapped) {
+            heap->gpu->handle_unmap(at, b->page_bytes);
+            release(heap, page);
+        }
+        *page = (struct ms_backing_page){0};
+    }
+}
+
+/* Handles belong to the process and not to a context (CUDA programming guide, virtual memory management). */
+void ms_map_bury(struct ms_heap *heap)
+{
+    const struct ms_backing *b = heap->backing;
+    bury_pages(heap, b->address, b->top);
+    bury_pages(heap, b->border, b->high);
+    ms_segment_refund(heap, b->mapped_bytes);
+    ms_map_close(heap, b);
+}

@@ -1,0 +1,364 @@
+/* backing_pages.c - which pages of a range a growth takes, and where it puts them.
+ *
+ * Heap's lock held throughout; calls nobody. A request that fits nowhere is put where the fewest pages are
+ * missing: into a hole, together with what is free on either side of it. The pages that are missing are taken
+ * from free runs in which they lie as a whole, small runs first, so that large ones stay for large blocks.
+ * Holes are runs without memory; they begin and end with pages, and two of them are never neighbours. */
+#include "config.h"
+
+#include "pool/backing.h"
+
+static bool is_hole(const struct ms_run *run)
+{
+    return run && run->vacuum == MS_VACUUM_HOLE;
+}
+
+static uint64_t run_end(const struct ms_run *run)
+{
+    return ms_run_address(run) + ms_run_bytes(run);
+}
+
+static uint64_t round_down(uint64_t value, uint64_t step)
+{
+    return value / step * step;
+}
+
+bool ms_backing_suits(const struct ms_run *run, uint64_t bytes)
+{
+    const struct ms_backing *b = run->segment->backing;
+    if (b->lax)
+        return true;
+    if (bytes >= MS_PAGE_BYTES)
+        return ms_run_address(run) < b->border;
+    return ms_run_address(run) >= b->border || ms_run_bytes(run) < b->page_bytes;
+}
+
+uint64_t ms_pages_whole(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
+                        uint64_t *begin_p)
+{
+    uint64_t at = ms_round_up(from > ms_run_address(run) ? from : ms_run_address(run), b->page_bytes);
+    uint64_t end = round_down(run_end(run), b->page_bytes);
+    while (at < end && ms_backing_page(b, at)->captured)
+        at += b->page_bytes;
+    *begin_p = at;
+    while (at < end && !ms_backing_page(b, at)->captured)
+        at += b->page_bytes;
+    return at > *begin_p ? at - *begin_p : 0;
+}
+
+/* Runs of one bin differ by less than a half: if this one is much too short, so are the others. */
+static bool may_hold_page(const struct ms_backing *b, const struct ms_run *run)
+{
+    return 2 * ms_run_bytes(run) >= b->page_bytes;
+}
+
+uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t sum = 0, begin, bytes;
+    if (!b || !b->segment)
+        return 0;
+    for (uint32_t rows = heap->rows; rows; rows &= rows - 1) {
+        uint32_t row = (uint32_t)__builtin_ctz(rows);
+        for (uint32_t columns = heap->columns[row]; columns; columns &= columns - 1) {
+            const struct ms_run *run = heap->bins[row][__builtin_ctz(columns)];
+            if (!run || !may_hold_page(b, run))
+                continue;
+            for (; run; run = run->next) {
+                for (uint64_t from = 0;
+                     run->segment->backing == b && (bytes = ms_pages_whole(b, run, from, &begin)) != 0;
+                     from = begin + bytes)
+                    sum += bytes;
+            }
+        }
+    }
+    return sum;
+}
+
+uint64_t ms_backing_free_bytes(const struct ms_heap *heap)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t sum = ms_backing_movable_bytes(heap),
+             most = sum && b->mapped_bytes > b->floor_bytes ? b->mapped_bytes - b->floor_bytes : 0;
+    return sum < most ? sum : most;
+}
+
+/* --- holes --- */
+
+static void link_hole(struct ms_backing *b, struct ms_run *hole)
+{
+    hole->previous = NULL;
+    hole->next = b->holes;
+    if (b->holes)
+        b->holes->previous = hole;
+    b->holes = hole;
+}
+
+static void unlink_hole(struct ms_backing *b, struct ms_run *hole)
+{
+    if (hole->previous)
+        hole->previous->next = hole->next;
+    else
+        b->holes = hole->next;
+    if (hole->next)
+        hole->next->previous = hole->previous;
+    hole->next = hole->previous = NULL;
+}
+
+static void swallow(struct ms_run *hole, struct ms_run *after)
+{
+    ms_run_set(hole, ms_run_address(hole), ms_run_bytes(hole) + ms_run_bytes(after));
+    hole->after = after->after;
+    if (hole->after)
+        hole->after->before = hole;
+    after->vacuum = MS_VACUUM_NONE;
+    ms_table_drop_run(after);
+}
+
+void ms_pages_make_hole(struct ms_backing *b, struct ms_run *run)
+{
+    run->vacuum = MS_VACUUM_HOLE;
+    run->free = false;
+    run->class_index = MS_NO_CLASS;
+    if (is_hole(run->after)) {
+        unlink_hole(b, run->after);
+        swallow(run, run->after);
+    }
+    if (is_hole(run->before)) {
+        run = run->before;
+        swallow(run, run->after);
+        return;
+    }
+    link_hole(b, run);
+}
+
+/* The part of a hole at [begin, begin + bytes), held. NULL without memory for tables, then the hole is as it
+ * was, but perhaps in two. */
+static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, uint64_t begin, uint64_t bytes)
+{
+    struct ms_run *part = hole;
+    if (begin > ms_run_address(hole)) {
+        part = ms_run_cut(hole, begin - ms_run_address(hole));
+        if (!part)
+            return NULL;
+    } else {
+        unlink_hole(b, hole);
+    }
+    if (ms_run_bytes(part) > bytes) {
+        struct ms_run *rest = ms_run_cut(part, bytes);
+        if (!rest) {
+            ms_pages_make_hole(b, part);
+            return NULL;
+        }
+        rest->vacuum = MS_VACUUM_HOLE;
+        rest->free = false;
+        rest->class_index = MS_NO_CLASS;
+        link_hole(b, rest);
+    }
+    part->vacuum = MS_VACUUM_HELD;
+    part->free = false;
+    part->class_index = MS_NO_CLASS;
+    return part;
+}
+
+/* --- where a block goes --- */
+
+struct place {
+    struct ms_run *hole, *before, *after;
+    uint64_t begin, bytes; /* of the hole: these pages are missing */
+};
+
+/* What it takes to put the block into this hole, on this side of the border. */
+static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t bytes, uint64_t align,
+                  struct place *p)
+{
+    uint64_t low = ms_run_address(hole), high = run_end(hole);
+    bool small = bytes < MS_PAGE_BYTES, cut = small ? low < b->border : high > b->border;
+    if (small && low < b->border)
+        low = b->border;
+    if (!small && high > b->border)
+        high = b->border;
+    if (low >= high)
+        return false;
+    *p = (struct place){.hole = hole};
+    if (hole->before && hole->before->free && !(small && cut))
+        p->before = hole->before;
+    uint64_t start = ms_round_up(p->before ? ms_run_address(p->before) : low, align), end = start + bytes;
+    if (start >= low)
+        p->before = NULL;
+    p->begin = start > low ? round_down(start, b->page_bytes) : low;
+    uint64_t needed = ms_round_up(end, b->page_bytes);
+    if (needed > high) {
+        p->after = !(cut && !small) && hole->after && hole->after->free ? hole->after : NULL;
+        if (!p->after || end > run_end(p->after))
+            return false;
+        needed = high;
+    }
+    if (needed <= p->begin)
+        return false;
+    p->bytes = needed - p->begin;
+    return true;
+}
+
+static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t align, struct place *best)
+{
+    struct place p;
+    for (struct ms_run *hole = b->holes; hole; hole = hole->next) {
+        if (weigh(b, hole, bytes, align, &p) &&
+            (!best->hole || p.bytes < best->bytes || (p.bytes == best->bytes && p.begin < best->begin)))
+            *best = p;
+    }
+    return best->hole != NULL;
+}
+
+static struct ms_run *hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+{
+    struct ms_run *part = ms_run_hold(heap, run, begin, bytes);
+    if (!part)
+        return NULL;
+    if (ms_run_bytes(part) != bytes) { /* no memory for what is behind it */
+        ms_run_join(heap, part);
+        return NULL;
+    }
+    part->vacuum = MS_VACUUM_HELD;
+    part->class_index = MS_NO_CLASS;
+    return part;
+}
+
+static void let_go(struct ms_heap *heap, struct ms_run *run)
+{
+    if (!run)
+        return;
+    run->vacuum = MS_VACUUM_NONE;
+    ms_run_join(heap, run);
+}
+
+bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct ms_growth *growth)
+{
+    struct ms_backing *b = heap->backing;
+    struct place p = {0};
+    if (!find_place(b, bytes, align, &p))
+        return false;
+    *growth = (struct ms_growth){.region = take_of_hole(b, p.hole, p.begin, p.bytes)};
+    if (!growth->region)
+        return false;
+    if (p.before)
+        growth->before = hold(heap, p.before, ms_run_address(p.before), ms_run_bytes(p.before));
+    if (p.after)
+        growth->after = hold(heap, p.after, ms_run_address(p.after), ms_run_bytes(p.after));
+    if (ms_page_set(p.begin, p.bytes, b->segment))
+        return true;
+    ms_pages_settle(heap, growth, false);
+    return false;
+}
+
+/* --- pages in which nothing lies --- */
+
+/* As many as `growth` has room for out of one run. Returns whether the run was cut up. */
+static bool collect_from(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t count)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t begin, bytes = ms_pages_whole(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
+    if (!bytes || growth->source_count == MS_SOURCES)
+        return false;
+    if (bytes > most) {
+        begin += bytes - most;
+        bytes = most;
+    }
+    struct ms_run *part = hold(heap, run, begin, bytes);
+    if (!part)
+        return false;
+    ms_page_clear(begin, bytes, b->segment);
+    growth->sources[growth->source_count++] = part;
+    growth->moved += bytes / b->page_bytes;
+    return true;
+}
+
+static bool collect_from_bin(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run,
+                             uint64_t count)
+{
+    for (; run; run = run->next) {
+        if (run->segment->backing == heap->backing && collect_from(heap, growth, run, count))
+            return true;
+    }
+    return false;
+}
+
+void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
+{
+    const struct ms_backing *b = heap->backing;
+    for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
+        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->columns[row]; column++) {
+            struct ms_run *const *head = &heap->bins[row][column];
+            while (growth->moved < count && *head && may_hold_page(b, *head) &&
+                   collect_from_bin(heap, growth, *head, count))
+                continue;
+        }
+    }
+}
+
+static void mark(struct ms_backing *b, const struct ms_run *run, bool mapped)
+{
+    for (uint64_t at = ms_run_address(run); at < run_end(run); at += b->page_bytes) {
+        struct ms_backing_page *page = ms_backing_page(b, at);
+        page->mapped = mapped;
+        page->captured = false;
+    }
+    uint64_t *top = ms_run_address(run) < b->border ? &b->top : &b->high;
+    if (mapped && run_end(run) > *top)
+        *top = run_end(run);
+}
+
+/* The first `gone` pages of a source are unmapped; the others are as they were. */
+static void settle_source(struct ms_heap *heap, struct ms_run *run, uint64_t gone)
+{
+    struct ms_backing *b = heap->backing;
+    uint64_t bytes = gone * b->page_bytes;
+    struct ms_run *rest = !gone ? run : bytes < ms_run_bytes(run) ? ms_run_cut(run, bytes) : NULL;
+    if (gone) {
+        if (!rest && bytes < ms_run_bytes(run))
+            return; /* no memory for tables: held for ever */
+        mark(b, run, false);
+        ms_pages_make_hole(b, run);
+    }
+    if (!rest)
+        return;
+    rest->class_index = MS_NO_CLASS;
+    ms_page_set(ms_run_address(rest), ms_run_bytes(rest), b->segment);
+    let_go(heap, rest);
+}
+
+void ms_pages_uncollect(struct ms_heap *heap, struct ms_growth *growth)
+{
+    for (uint32_t i = 0; i < growth->source_count; i++)
+        settle_source(heap, growth->sources[i], 0);
+    growth->source_count = 0;
+    growth->moved = 0;
+}
+
+void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled)
+{
+    struct ms_backing *b = heap->backing;
+    uint64_t gone = growth->emptied;
+    for (uint32_t i = 0; i < growth->source_count; i++) {
+        uint64_t pages = ms_run_bytes(growth->sources[i]) / b->page_bytes, here = gone < pages ? gone : pages;
+        settle_source(heap, growth->sources[i], here);
+        gone -= here;
+    }
+    b->moved_pages += filled ? growth->moved : 0;
+    b->mapped_bytes += (growth->made - growth->lost) * b->page_bytes;
+    heap->reserved_bytes += (growth->made - growth->lost) * b->page_bytes;
+    if (heap->peak_reserved_bytes < heap->reserved_bytes)
+        heap->peak_reserved_bytes = heap->reserved_bytes;
+    let_go(heap, growth->before);
+    let_go(heap, growth->after);
+    if (!growth->region)
+        return;
+    if (filled) {
+        mark(b, growth->region, true);
+        let_go(heap, growth->region);
+        return;
+    }
+    ms_page_clear(ms_run_address(growth->region), ms_run_bytes(growth->region), b->segment);
+    ms_pages_make_hole(b, growth->region);
+}

@@ -1,0 +1,85 @@
+/* backing_peers.c - which devices may reach memory that is mapped by handle.
+ *
+ * The vendor's peer access between contexts does not reach such memory: access is set for each mapping (CUDA
+ * programming guide, virtual memory management; cuMemSetAccess). So each context that is given access to a
+ * heap's context is counted by its device, and what is mapped now, and later, is opened to those devices. A
+ * growth that is under way sees by the version that it has to set access again. */
+#include "config.h"
+
+#include "base/devices.h"
+#include "pool/backing.h"
+
+/* The next stretch of mapped pages at or after `from`. Heap's lock held. */
+static bool next_extent(const struct ms_backing *b, uint64_t from, struct ms_extent *extent)
+{
+    const struct ms_run *run = b->segment ? b->segment->first : NULL;
+    *extent = (struct ms_extent){0, 0};
+    for (; run; run = run->after) {
+        bool there = run->vacuum == MS_VACUUM_NONE && ms_run_address(run) >= from;
+        if (!there && extent->bytes)
+            break;
+        if (there && !extent->bytes)
+            extent->address = ms_run_address(run);
+        extent->bytes += there ? ms_run_bytes(run) : 0;
+    }
+    return extent->bytes != 0;
+}
+
+/* A page that is unmapped meanwhile is another's affair: then page by page, and what fails is nobody's. */
+static void set(struct ms_heap *heap, struct ms_extent extent, const CUmemAccessDesc *desc)
+{
+    uint64_t step = heap->backing->page_bytes, end = extent.address + extent.bytes;
+    extent.address = extent.address / step * step;
+    extent.bytes = ms_round_up(end, step) - extent.address;
+    if (heap->gpu->set_access(extent.address, extent.bytes, desc, 1) == CUDA_SUCCESS)
+        return;
+    bool failed = false;
+    for (; extent.bytes; extent.address += step, extent.bytes -= step) {
+        int status = (int)heap->gpu->set_access(extent.address, step, desc, 1);
+        ms_lock(&heap->lock);
+        failed |= status != CUDA_SUCCESS && heap->backing->segment &&
+                  ms_backing_page(heap->backing, extent.address)->mapped;
+        ms_unlock(&heap->lock);
+    }
+    if (failed)
+        ms_pool_note("pool: the driver did not let a peer device reach memory that is mapped by handle");
+}
+
+static void set_all(struct ms_heap *heap, int device, bool allowed)
+{
+    const CUmemAccessDesc desc = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)},
+        .flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    CUstreamCaptureMode mode;
+    struct ms_extent extent = {0, 0};
+    bool pushed = ms_segment_enter(heap, &mode), more = true;
+    while (more) {
+        ms_lock(&heap->lock);
+        more = next_extent(heap->backing, extent.address + extent.bytes, &extent);
+        ms_unlock(&heap->lock);
+        if (more)
+            set(heap, extent, &desc);
+    }
+    ms_segment_leave(heap, pushed, mode);
+}
+
+void ms_pool_peer(uint64_t context, int device, bool allowed)
+{
+    struct ms_heap *heap = ms_policy && ms_policy->vmm ? ms_heap_known(context) : NULL;
+    if (!heap || device < 0 || device >= MS_DEVICES)
+        return;
+    ms_lock(&heap->lock);
+    struct ms_backing *b = ms_backing_record(heap);
+    uint32_t before = b ? b->peers[device] : 0;
+    if (b && allowed && before < UINT8_MAX)
+        b->peers[device]++;
+    if (b && !allowed && before)
+        b->peers[device]--;
+    bool changed = b && !b->peers[device] != !before;
+    bool mapped = changed && b->segment && device != heap->device;
+    if (changed)
+        b->peers_version++;
+    ms_unlock(&heap->lock);
+    if (mapped)
+        set_all(heap, device, allowed);
+}
