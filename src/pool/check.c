@@ -82,13 +82,15 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
     return NULL;
 }
 
-/* The pages of a run that has no part of a page to itself: a hole's or a held one's. */
-static bool pages_are(const struct ms_backing *b, const struct ms_run *run, bool mapped)
+/* Whether no page of a hole has a handle. What lies beyond the tops never had one. */
+static bool is_empty(const struct ms_backing *b, const struct ms_run *hole)
 {
-    for (uint64_t at = ms_run_address(run); at < ms_run_address(run) + ms_run_bytes(run);
-         at += b->page_bytes) {
+    uint64_t at = ms_run_address(hole), end = at + ms_run_bytes(hole);
+    for (; at < end && at < b->high; at += b->page_bytes) {
+        if (at >= b->top && at < b->border)
+            at = b->border;
         const struct ms_backing_page *page = ms_backing_page(b, at);
-        if (page->mapped != mapped || (!mapped && page->captured))
+        if (at < b->high && at < end && (page->mapped || page->captured))
             return false;
     }
     return true;
@@ -108,7 +110,7 @@ static const char *check_range(const struct ms_segment *segment, struct sums *su
             MUST(!run->after || run->after->vacuum != MS_VACUUM_HOLE, "two holes are neighbours");
             MUST(at % b->page_bytes == 0 && ms_run_bytes(run) % b->page_bytes == 0,
                  "a hole is not made of pages");
-            MUST(pages_are(b, run, false), "a page of a hole has a handle");
+            MUST(is_empty(b, run), "a page of a hole has a handle");
             MUST(!ms_page_segment(ms_run_address(run)), "a hole is in the page map");
             holes++;
             continue;
@@ -233,7 +235,8 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
         MUST(heap->vacant[i - 1]->bytes <= heap->vacant[i]->bytes,
              "vacant segments are not in order of size");
     const struct ms_fence *fence = &heap->fence;
-    MUST(heap->flow || (fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open),
+    MUST(heap->flow ||
+             (fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open),
          "epochs are out of order");
     return NULL;
 }
