@@ -1,16 +1,13 @@
 /* check.c - what must hold of the pool whenever nobody is in it.
  *
- *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of size
- *   segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are neighbours;
- *             free_bytes = sum of the free ones; each used run is found through the units from its first address,
- *             its last, and two in between
- *   bins:     a free run is in the bin of its size and in no other; bytes and numbers add up
- *   span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if and
- *             only if one is
- *   slots:    neither free nor live nor pinned = items of all bags
- *   counters: granted to live blocks = what leases count; each byte of a segment has one state
- *   budget:   small and middling bytes = sums of used runs of chunks
- *   fence:    done <= covered < open
+ *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of
+ * size segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are
+ * neighbours; free_bytes = sum of the free ones; each used run is found through the units from its first
+ * address, its last, and two in between bins:     a free run is in the bin of its size and in no other; bytes
+ * and numbers add up span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its
+ * class's list if and only if one is slots:    neither free nor live nor pinned = items of all bags counters:
+ * granted to live blocks = what leases count; each byte of a segment has one state budget:   small and
+ * middling bytes = sums of used runs of chunks fence:    done <= covered < open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
@@ -19,7 +16,8 @@
 #include "pool/internal.h"
 
 struct sums {
-    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving, small, middling;
+    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving, small,
+        middling;
 };
 
 #define MUST(condition, line)                                                                                \
@@ -50,6 +48,21 @@ static const char *check_slots(struct ms_run *run, struct sums *sums)
     return NULL;
 }
 
+/* A used run is found by any address of it, and counted by the budget. */
+static const char *check_used(const struct ms_segment *segment, struct ms_run *run, struct sums *sums)
+{
+    uint64_t at = ms_run_address(run) + ms_run_bytes(run);
+    uint64_t middle = ms_run_address(run) + ms_run_bytes(run) / 2, third = at - ms_run_bytes(run) / 3;
+    MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run &&
+             ms_run_at(segment, middle) == run && ms_run_at(segment, third) == run,
+         "a used run is not found by address");
+    if (ms_run_bytes(run) <= MS_MIB)
+        sums->small += ms_run_bytes(run);
+    else if (ms_run_bytes(run) < MS_BUDGET_LARGE_BYTES)
+        sums->middling += ms_run_bytes(run);
+    return check_slots(run, sums);
+}
+
 static const char *check_chunk(const struct ms_segment *segment, struct sums *sums)
 {
     uint64_t at = segment->address, free_bytes = 0;
@@ -64,15 +77,7 @@ static const char *check_chunk(const struct ms_segment *segment, struct sums *su
             sums->free_runs++;
             continue;
         }
-        uint64_t middle = ms_run_address(run) + ms_run_bytes(run) / 2, third = at - ms_run_bytes(run) / 3;
-        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run &&
-                 ms_run_at(segment, middle) == run && ms_run_at(segment, third) == run,
-             "a used run is not found by address");
-        if (ms_run_bytes(run) <= MS_MIB)
-            sums->small += ms_run_bytes(run);
-        else if (ms_run_bytes(run) < MS_BUDGET_LARGE_BYTES)
-            sums->middling += ms_run_bytes(run);
-        const char *wrong = check_slots(run, sums);
+        const char *wrong = check_used(segment, run, sums);
         MUST(!wrong, wrong);
     }
     MUST(at == segment->address + segment->bytes, "runs of a chunk do not add up to it");
@@ -128,9 +133,7 @@ static const char *check_range(const struct ms_segment *segment, struct sums *su
             sums->free_runs++;
             continue;
         }
-        MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run,
-             "a used run is not found by address");
-        const char *wrong = check_slots(run, sums);
+        const char *wrong = check_used(segment, run, sums);
         MUST(!wrong, wrong);
     }
     for (const struct ms_run *hole = b->holes; hole; hole = hole->next)
