@@ -74,6 +74,15 @@ static inline struct ms_backing_page *ms_backing_page(const struct ms_backing *b
     return &b->pages[(address - b->address) / b->page_bytes];
 }
 
+/* run.c: heap's lock held. */
+/** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
+ * free. Longer than that, or NULL, without memory for tables. */
+struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes);
+/** ... and it is free again, together with what is free beside it. */
+void ms_run_join(struct ms_heap *heap, struct ms_run *run);
+/** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
+struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes);
+
 /* backing.c */
 /** At the first request of a heap's life: whether its memory is to be made of handles. Heap's lock held. */
 void ms_backing_want(struct ms_heap *heap);

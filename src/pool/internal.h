@@ -331,13 +331,6 @@ uint64_t ms_run_align(uint64_t bytes);
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 /** Back to its chunk; a chunk that has become empty is vacant. */
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
-/** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
- * free. Longer than that, or NULL, without memory for tables. */
-struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes);
-/** ... and it is free again, together with what is free beside it. */
-void ms_run_join(struct ms_heap *heap, struct ms_run *run);
-/** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
-struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 /** The size of what ms_run_take would carve; 0 if there is nothing. */
