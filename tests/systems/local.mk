@@ -8,3 +8,10 @@ EXTRA_DIST += tests/systems/systems.py tests/systems/workarea.f90
 
 dist_check_SCRIPTS += tests/systems/fortran.py tests/systems/table.py
 TESTS += tests/systems/fortran.py tests/systems/table.py
+
+check_PROGRAMS += tests/systems/tvm
+tests_systems_tvm_SOURCES = tests/systems/tvm.c
+tests_systems_tvm_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_systems_tvm_LDADD = libnccl.so.2 libcudart.so.13 -ldl
+dist_check_SCRIPTS += tests/systems/tvm.py
+TESTS += tests/systems/tvm.py
