@@ -330,9 +330,9 @@ static bool is_recording_class(uint16_t row)
 
 /* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of the outermost
  * frame, whose function has not returned. */
-ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes)
+ms_stack_id ms_call_stack_sampled(struct ms_call *outer, uint64_t bytes)
 {
-    if (ms_stack_sampling() && classes[ms_rows[outer->row]->class].takes_stack)
+    if (classes[ms_rows[outer->row]->class].takes_stack)
         outer->stack = ms_stack_sampled(bytes) ? ms_stack_capture(outer->frame, outer->caller) : 0;
     return outer->stack;
 }

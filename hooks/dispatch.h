@@ -105,7 +105,11 @@ void ms_call_end(struct ms_call *call, int status);
 void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device);
 
 /** The call stack of an outermost frame for a block of `bytes`: taken already, or now where stacks are sampled. */
-ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes);
+ms_stack_id ms_call_stack_sampled(struct ms_call *outer, uint64_t bytes);
+static inline ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes)
+{
+    return MS_UNLIKELY(ms_stack_sampling()) ? ms_call_stack_sampled(outer, bytes) : outer->stack;
+}
 /** The record learns what the device is, once. */
 void ms_call_describe_device(const struct ms_gpu *gpu, int device);
 

@@ -39,8 +39,8 @@ static _Atomic uint64_t next_asked; /* rows are counted, the report names the wa
 static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
 /* One word in a page that a child of fork, or of a raw clone, finds zeroed: whoever sees 0 starts empty. */
-_Atomic uint32_t *ms_init_owner_word;
-static _Atomic uint32_t owner_without_page = 1;
+static _Atomic uint32_t no_owner, owner_without_page = 1;
+_Atomic uint32_t *_Atomic ms_init_owner_word = &no_owner;
 
 static void complain(void *arg, const char *line)
 {
@@ -80,19 +80,19 @@ static void forked(void)
     ms_objects_after_fork_child();
     ms_lock_reset(&start_lock);
     ms_resolve_reset();
-    if (ms_init_owner_word)
-        atomic_store(ms_init_owner_word, 0);
+    atomic_store(ms_init_owner_word, 0);
 }
 
-static void map_owner(void)
+static _Atomic uint32_t *map_owner(void)
 {
+    _Atomic uint32_t *owner = &owner_without_page; /* kernels before 4.14: a raw clone is then not noticed */
     long page = sysconf(_SC_PAGESIZE);
     void *word = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    ms_init_owner_word = &owner_without_page; /* kernels before 4.14: a raw clone is then not noticed */
     if (word != MAP_FAILED && madvise(word, (size_t)page, MADV_WIPEONFORK) == 0)
-        ms_init_owner_word = word;
-    atomic_store(ms_init_owner_word, 1);
+        owner = word;
+    atomic_store(owner, 1);
+    return owner;
 }
 
 static struct ms_api_info api_infos[MS_ROW_COUNT];
@@ -115,6 +115,7 @@ static void start_locked(void)
 {
     static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND, [MS_STACKS_SAMPLE] = MS_WALK_UNWIND,
                                     [MS_STACKS_FP] = MS_WALK_FP, [MS_STACKS_OFF] = MS_WALK_OFF};
+    _Atomic uint32_t *owner;
     bool secure = getauxval(AT_SECURE) != 0;
 
     ms_options_load(secure ? NULL : environ, complain, NULL);
@@ -123,12 +124,13 @@ static void start_locked(void)
         atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
         return;
     }
-    map_owner();
+    owner = map_owner();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
     start_ledger();
     on_exit(note_exit, NULL);
     ms_serve_start(false);
+    atomic_store_explicit(&ms_init_owner_word, owner, memory_order_release); /* first: who finds it 0 while active starts over */
     atomic_store_explicit(&ms_init_state, MS_INIT_ACTIVE, memory_order_release);
 }
 

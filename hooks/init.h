@@ -13,15 +13,14 @@
 
 enum ms_init_state { MS_INIT_UNSTARTED, MS_INIT_ACTIVE, MS_INIT_INERT };
 extern _Atomic int ms_init_state;
-/** 0 where the record is a forked parent's; only while active. */
-extern _Atomic uint32_t *ms_init_owner_word;
+/** A word that is 0 where the record is a forked parent's, and as long as there is none. */
+extern _Atomic uint32_t *_Atomic ms_init_owner_word;
 bool ms_init_active_slowly(void);
 
-/** True if this process, and not a parent that was forked, owns the record. */
+/** True if this process, and not a parent that was forked, owns the record: memshim is active then. */
 static inline bool ms_init_owner(void)
 {
-    return MS_LIKELY(atomic_load_explicit(&ms_init_state, memory_order_acquire) == MS_INIT_ACTIVE) &&
-           atomic_load_explicit(ms_init_owner_word, memory_order_relaxed) != 0;
+    return atomic_load_explicit(atomic_load_explicit(&ms_init_owner_word, memory_order_acquire), memory_order_relaxed) != 0;
 }
 
 /** True if calls are recorded in this process. The first call starts memshim; in a fork child it starts over, empty. */

@@ -47,12 +47,21 @@ bool ms_ipc_find(uint64_t address, struct ms_ipc_view *view_p, bool *found_p);
 
 /* ipc_transport.c */
 
-extern _Atomic bool ms_ipc_look_again;
+/* Requests until the next look for a transport, since it reads the clock; 0: nothing is to be looked for. Of two threads that count at
+ * once one may not be counted. */
+extern _Atomic unsigned ms_ipc_look_in;
+extern _Atomic uint64_t ms_ipc_next_look_ns; /* 0: at once */
 void ms_ipc_look(void);
 /** Before a request to the pool: whether anything that is exported from now on must be an allocation of the vendor's. */
 static inline void ms_ipc_before_alloc(void)
 {
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_ipc_look_again, memory_order_relaxed)))
+    unsigned left = atomic_load_explicit(&ms_ipc_look_in, memory_order_relaxed);
+
+    if (MS_LIKELY(!left))
+        return;
+    if (left > 1 && atomic_load_explicit(&ms_ipc_next_look_ns, memory_order_relaxed))
+        atomic_store_explicit(&ms_ipc_look_in, left - 1, memory_order_relaxed);
+    else
         ms_ipc_look();
 }
 /** Something may be loaded soon: called before dlopen. */

@@ -20,9 +20,10 @@ static const char *const names[] = {"libmpi.so", "libmpi_", "libmpi-", "libmpich
                                     "libuct.so", "libucp-", "libucs-", "libuct-",  "libnvshmem"};
 static const uint64_t later_ns[] = {1000000, 10000000, 100000000, 1000000000};
 
-_Atomic bool ms_ipc_look_again = true;
+enum { REQUESTS_PER_LOOK = 32 };
+_Atomic unsigned ms_ipc_look_in = 1;
 static _Atomic bool looking;
-static _Atomic uint64_t next_ns;
+_Atomic uint64_t ms_ipc_next_look_ns;
 static _Atomic unsigned looks;
 static char found_name[64];
 static _Atomic bool found;
@@ -45,7 +46,7 @@ static void settle(bool whole)
 {
     if (whole)
         ms_serve_export_whole();
-    atomic_store_explicit(&ms_ipc_look_again, false, memory_order_relaxed);
+    atomic_store_explicit(&ms_ipc_look_in, 0, memory_order_relaxed);
 }
 
 static void look_at_objects(void)
@@ -59,7 +60,7 @@ static void look_at_objects(void)
     } else if (look >= MS_ARRAY_LEN(later_ns)) {
         settle(false);
     } else {
-        atomic_store_explicit(&next_ns, ms_clock_ns() + later_ns[look], memory_order_relaxed);
+        atomic_store_explicit(&ms_ipc_next_look_ns, ms_clock_ns() + later_ns[look], memory_order_relaxed);
         atomic_store_explicit(&looks, look + 1, memory_order_relaxed);
     }
 }
@@ -68,7 +69,8 @@ void ms_ipc_look(void)
 {
     int64_t chosen = ms_option_int(MS_OPT_IPC);
 
-    if (ms_clock_ns() < atomic_load_explicit(&next_ns, memory_order_relaxed) || atomic_exchange(&looking, true))
+    atomic_store_explicit(&ms_ipc_look_in, REQUESTS_PER_LOOK, memory_order_relaxed);
+    if (ms_clock_ns() < atomic_load_explicit(&ms_ipc_next_look_ns, memory_order_relaxed) || atomic_exchange(&looking, true))
         return;
     if (chosen != MS_IPC_AUTO) {
         settle(chosen == MS_IPC_NATIVE);
@@ -86,8 +88,8 @@ void ms_ipc_loading(void)
     if (atomic_load_explicit(&found, memory_order_relaxed))
         return;
     atomic_store_explicit(&looks, 0, memory_order_relaxed);
-    atomic_store_explicit(&next_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&ms_ipc_look_again, true, memory_order_relaxed);
+    atomic_store_explicit(&ms_ipc_next_look_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_ipc_look_in, 1, memory_order_relaxed);
 }
 
 const char *ms_ipc_transport(void)

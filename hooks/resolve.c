@@ -159,7 +159,7 @@ static struct site {
 } sites[SITES];
 static _Atomic uint32_t generation;
 
-static bool site_read(struct site *site, uint64_t key, struct ms_target *target_p)
+static inline bool site_read(struct site *site, uint64_t key, struct ms_target *target_p)
 {
     uint32_t before = atomic_load_explicit(&site->sequence, memory_order_acquire);
 
@@ -186,16 +186,13 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
 }
 
-struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node)
+static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *caller, enum ms_node node, uint64_t key,
+                                                   struct site *site)
 {
-    uint64_t key = (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
-    struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
-    struct ms_target target = {NULL, NULL};
+    struct ms_target target;
     struct ms_section section;
     bool active;
 
-    if (site_read(site, key, &target))
-        return target;
     if (ms_thread.depth > 0) /* a signal handler: this thread may hold the lock already */
         return ms_library_bind_lockless(row, node);
     active = ms_init_active(); /* first of all, since a fork child has locks to forget */
@@ -210,6 +207,15 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum m
         ms_ledger_route(MS_ROUTE_EXPORTED);
     ms_section_leave(&section);
     return target;
+}
+
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node)
+{
+    uint64_t key = (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
+    struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
+    struct ms_target target;
+
+    return MS_LIKELY(site_read(site, key, &target)) ? target : resolve_slowly(row, caller, node, key, site);
 }
 
 void ms_resolve_unloaded(void)

@@ -73,8 +73,15 @@ bool ms_loader_has_vendor(void);
 
 /** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by others. Lock held. */
 void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target);
+extern struct ms_wrapped {
+    struct ms_target target;
+    bool of_library; /* a function of a library, as opposed to one that only a lookup knows */
+} ms_slots[MS_ROW_COUNT][MS_SLOTS];
 /** What wrapper `slot` of `row` calls. No lock: a slot is written before its wrapper is handed out. */
-const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot);
+static inline const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot)
+{
+    return &ms_slots[row][slot].target;
+}
 
 /* resolve.c */
 

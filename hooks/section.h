@@ -40,22 +40,33 @@ static inline void ms_section_leave(struct ms_section *section)
     errno = section->saved_errno;
 }
 
-static inline void ms_section_enter_brief(struct ms_section *section)
+/* Cancellation alone; errno is not touched. */
+static inline void ms_section_defer(struct ms_section *section)
 {
-    section->saved_errno = errno;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &section->cancel_type);
     if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED))
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &section->cancel_state);
+}
+
+static inline void ms_section_defer_no_more(struct ms_section *section)
+{
+    if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED)) {
+        pthread_setcancelstate(section->cancel_state, &section->cancel_state);
+        pthread_setcanceltype(section->cancel_type, &section->cancel_type);
+    }
+}
+
+static inline void ms_section_enter_brief(struct ms_section *section)
+{
+    section->saved_errno = errno;
+    ms_section_defer(section);
     ms_guard_enter();
 }
 
 static inline void ms_section_leave_brief(struct ms_section *section)
 {
     ms_guard_leave();
-    if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED)) {
-        pthread_setcancelstate(section->cancel_state, &section->cancel_state);
-        pthread_setcanceltype(section->cancel_type, &section->cancel_type);
-    }
+    ms_section_defer_no_more(section);
     errno = section->saved_errno;
 }
 

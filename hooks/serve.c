@@ -22,7 +22,7 @@ uint64_t ms_serve_dropped_frees(void)
     return atomic_load(&dropped_frees);
 }
 
-static void refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
+static MS_NOINLINE void refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
 {
     struct ms_oom_view view;
     ms_stack_id stack;
@@ -45,22 +45,17 @@ static bool is_refused(const struct ms_gpu *gpu, int *status_p)
     return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool is_strict(void)
-{
-    return ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
-}
-
 /* Under MEMSHIM_FREE=strict what the driver forbids just now stays forbidden: then it is the driver that answers. */
-static bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, int *device_p)
+static MS_INLINE bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, int *device_p)
 {
     int status;
 
     *device_p = ms_gpu_current(gpu, context_p);
     return *context_p && *device_p >= 0 && ms_serve_context(gpu, *context_p, *device_p) &&
-           !(MS_UNLIKELY(is_strict()) && is_refused(gpu, &status));
+           !(MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, &status));
 }
 
-static bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context, int device, uint64_t *out,
+static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context, int device, uint64_t *out,
                      int *status_p)
 {
     struct ms_pool_block given;
@@ -130,7 +125,7 @@ bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const vo
 
 /* A handler that interrupted memshim's own code, in which the pool's locks may be held: the block is lost to the program, which the
  * report says. The vendor must not see the address: it would free memory that others live in. */
-static bool drop(uint64_t address, int *status_p)
+static MS_NOINLINE bool drop(uint64_t address, int *status_p)
 {
     if (!ms_pool_owns(address))
         return false;
@@ -140,7 +135,7 @@ static bool drop(uint64_t address, int *status_p)
 }
 
 /* From here on the block is nobody's: the record forgets it before the pool can hand it out again. */
-static int free_served(struct ms_pool_block *block)
+static MS_INLINE int free_served(struct ms_pool_block *block)
 {
     int status;
 
@@ -159,12 +154,12 @@ static bool is_doubtful(const struct ms_target *target, const struct ms_call *ou
 {
     uint64_t context;
 
-    if (is_strict() || ms_serve_any_down())
+    if (ms_serve_strictly || ms_serve_any_down())
         return true;
     return !outer && (ms_gpu_current(target->gpu, &context) < 0 || !context);
 }
 
-static bool free_begin(const struct ms_target *target, const struct ms_call *outer, uint64_t address,
+static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms_call *outer, uint64_t address,
                        struct ms_pool_block *block_p, int *status_p, enum ms_pool_verdict *verdict_p)
 {
     if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target->gpu, status_p))

@@ -10,12 +10,16 @@
 #define MS_HOOKS_SERVE_H
 
 #include "hooks/dispatch.h"
+#include "hooks/init.h"
 #include "ledger/pools.h"
+#include "pool/pool.h"
 
 /* serve_policy.c */
 
 /** Whether anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
 extern _Atomic bool ms_serve_on;
+/** MEMSHIM_FREE=strict; from ms_serve_start() on. */
+extern bool ms_serve_strictly;
 /** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
 void ms_serve_start(bool again);
 /** The figures and the map of the pool as they are now, into the record: before the report is written. */
@@ -43,7 +47,11 @@ void ms_serve_context_ended(uint64_t context, bool dead);
 /** A call in this context returned `status`: after an error that stays, it is not served any more. */
 void ms_serve_status(uint64_t context, int status);
 /** Whether that has ever happened: the driver is asked then before a block is freed. */
-bool ms_serve_any_down(void);
+extern _Atomic bool ms_serve_one_is_down;
+static inline bool ms_serve_any_down(void)
+{
+    return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
+}
 /** ... without asking the driver: false for one that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
 /** Captures that are open in the context. */
@@ -76,6 +84,13 @@ void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args)
 void ms_serve_mempool_set(const struct ms_args *args);
 /** Frees that came while this thread was inside memshim's own code (a signal handler's), and had to be dropped. */
 uint64_t ms_serve_dropped_frees(void);
+
+/** The runtime was asked to free this, and will ask the driver: long enough before that for what is not in the cache. */
+static inline void ms_serve_expect_free(uint64_t address)
+{
+    if (address != ms_pool_latest_address && ms_init_owner())
+        ms_ledger_expect(ms_pool_expect_free(address));
+}
 
 /* serve_async.c: work that is in `stream` now is over before the pool's next fence of `context` is. Returns a status for the program. */
 int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);

@@ -12,13 +12,13 @@
 #include "pool/pool.h"
 
 /* Not for calls of memshim's own, nor for those that the driver makes inside another. */
-static inline bool is_ours_to_serve(void)
+static MS_INLINE bool is_ours_to_serve(void)
 {
     return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
 
 /* Inside a runtime's hook cancellation is deferred already. */
-static inline void enter(struct ms_section *section, const struct ms_call *outer)
+static MS_INLINE void enter(struct ms_section *section, const struct ms_call *outer)
 {
     if (outer) {
         ms_section_enter_nested(section);
@@ -28,7 +28,7 @@ static inline void enter(struct ms_section *section, const struct ms_call *outer
     }
 }
 
-static inline void leave(struct ms_section *section, const struct ms_call *outer)
+static MS_INLINE void leave(struct ms_section *section, const struct ms_call *outer)
 {
     if (outer)
         ms_section_leave_nested(section);
@@ -37,7 +37,7 @@ static inline void leave(struct ms_section *section, const struct ms_call *outer
 }
 
 /* The program has its answer: count the call, which is the outermost frame's if there is one. */
-static inline void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
+static MS_INLINE void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
 {
     if (!outer) {
         ms_ledger_call((uint16_t)row, status == 0, true, bytes);
@@ -56,7 +56,7 @@ struct request {
     uint64_t stream; /* of a request in stream order */
 };
 
-static inline ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
+static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
 {
     if (outer)
         return ms_call_stack(outer, request->bytes);
@@ -65,7 +65,7 @@ static inline ms_stack_id stack_of(const struct request *request, struct ms_call
     return ms_stack_capture(request->frame, request->caller);
 }
 
-static inline void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
+static MS_INLINE void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
 {
     const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
                                    .requested = request->requested, .context = given->context, .thread = ms_thread_id(),

@@ -29,7 +29,7 @@ static struct context {
     _Atomic uint64_t pitch;
 } contexts[CONTEXTS];
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
-static atomic_bool any_down; /* a context has shown an error that stays, some time */
+_Atomic bool ms_serve_one_is_down; /* a context has shown an error that stays, some time */
 
 static unsigned slot_of(uint64_t handle)
 {
@@ -150,7 +150,7 @@ static bool check(const struct ms_gpu *gpu, struct context *c)
     return state == SERVED;
 }
 
-bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
+static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, int device)
 {
     struct context *c = find(handle);
     int state;
@@ -165,8 +165,18 @@ bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
     if (state != SERVED)
         return false;
     /* What a capture forbids natively it forbids under `strict` too: the driver decides. */
-    return MS_LIKELY(atomic_load_explicit(&c->captures, memory_order_relaxed) == 0) ||
-           ms_option_int(MS_OPT_FREE) != MS_FREE_STRICT;
+    return atomic_load_explicit(&c->captures, memory_order_relaxed) == 0 || !ms_serve_strictly;
+}
+
+bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
+{
+    const struct context *c = &contexts[slot_of(handle)];
+
+    if (MS_LIKELY(atomic_load_explicit(&c->handle, memory_order_acquire) == handle &&
+                  atomic_load_explicit(&c->state, memory_order_acquire) == SERVED &&
+                  atomic_load_explicit(&c->captures, memory_order_relaxed) == 0))
+        return true;
+    return serve_slowly(gpu, handle, device);
 }
 
 /* One pitched row of `width` bytes: its pitch, 0 if the driver refuses. */
@@ -281,14 +291,9 @@ void ms_serve_status(uint64_t handle, int status)
         return;
     if (atomic_compare_exchange_strong(&c->state, &served, REFUSED)) {
         ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays", status);
-        atomic_store_explicit(&any_down, true, memory_order_relaxed);
+        atomic_store_explicit(&ms_serve_one_is_down, true, memory_order_relaxed);
         ms_pool_stand_down(handle, "its context shows an error that stays");
     }
-}
-
-bool ms_serve_any_down(void)
-{
-    return atomic_load_explicit(&any_down, memory_order_relaxed);
 }
 
 int ms_serve_captures(uint64_t handle)

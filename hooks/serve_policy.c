@@ -22,6 +22,7 @@
 #define REFRESH_NS 10000000u
 
 _Atomic bool ms_serve_on;
+bool ms_serve_strictly;
 
 static uint64_t size_of(char option, uint64_t total_bytes)
 {
@@ -141,6 +142,7 @@ static void read_policy(void)
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
     int64_t poison = ms_option_int(MS_OPT_POISON);
 
+    ms_serve_strictly = ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
     policy.free_rule = rules[ms_option_int(MS_OPT_FREE)];
     policy.vmm = ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM;
     policy.pack = packs[ms_option_int(MS_OPT_PACK)];

@@ -5,10 +5,7 @@
  * unloaded itself. */
 #include "hooks/resolve.h"
 
-static struct slot {
-    struct ms_target target;
-    bool of_library; /* a function of a library, as opposed to one that only a lookup knows */
-} slots[MS_ROW_COUNT][MS_SLOTS];
+struct ms_wrapped ms_slots[MS_ROW_COUNT][MS_SLOTS];
 
 static bool is_loaded(enum ms_row row, const void *real)
 {
@@ -23,16 +20,16 @@ static int choose_locked(enum ms_row row, const void *real)
 {
     int choice = -1;
 
-    for (int k = 0; k < MS_SLOTS && slots[row][k].target.real; k++) {
-        if (slots[row][k].target.real == real)
+    for (int k = 0; k < MS_SLOTS && ms_slots[row][k].target.real; k++) {
+        if (ms_slots[row][k].target.real == real)
             return k;
     }
     for (int k = MS_SLOTS - 1; k >= 0; k--) {
-        if (!slots[row][k].target.real)
+        if (!ms_slots[row][k].target.real)
             choice = k;
     }
     for (int k = 0; k < MS_SLOTS && choice < 0; k++) {
-        if (slots[row][k].of_library && !is_loaded(row, slots[row][k].target.real))
+        if (ms_slots[row][k].of_library && !is_loaded(row, ms_slots[row][k].target.real))
             choice = k;
     }
     return choice;
@@ -44,12 +41,7 @@ void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target)
 
     if (k < 0)
         return NULL;
-    if (slots[row][k].target.real != target->real)
-        slots[row][k] = (struct slot){*target, is_loaded(row, target->real)};
+    if (ms_slots[row][k].target.real != target->real)
+        ms_slots[row][k] = (struct ms_wrapped){*target, is_loaded(row, target->real)};
     return ms_rows[row]->wrappers[k];
-}
-
-const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot)
-{
-    return &slots[row][slot].target;
 }

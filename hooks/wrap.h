@@ -8,6 +8,7 @@
 #include "hooks/buffers.h"
 #include "hooks/dispatch.h"
 #include "hooks/ipc.h"
+#include "hooks/name.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
@@ -91,8 +92,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_PRIMARY_RESET  MS_BODY_FRAME
 #define MS_SHAPE_LOOKUP         MS_BODY_FRAME
 #define MS_SHAPE_ENTRY_POINT    MS_BODY_FRAME
-#define MS_SHAPE_NAME           MS_BODY_FRAME
-#define MS_SHAPE_NAME_ALLOC     MS_BODY_FRAME
+#define MS_SHAPE_NAME           MS_BODY_NAME
+#define MS_SHAPE_NAME_ALLOC     MS_BODY_NAME
 #define MS_SHAPE_BUFFER_ALLOC   MS_BODY_BUFFER
 #define MS_SHAPE_BUFFER_FREE    MS_BODY_BUFFER
 #define MS_SHAPE_BUFFER_HOLD    MS_BODY_BUFFER
@@ -167,6 +168,25 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_call_end(&ms_call_, (int)ms_status_);                                                            \
         MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
         return ms_status_;                                                                                  \
+    }
+
+/* Of the interfaces that end in the driver's, which records. */
+#define MS_TAKES_STACK_NAME       false
+#define MS_TAKES_STACK_NAME_ALLOC true
+#define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, ...)                                  \
+    _Static_assert(MS_FAMILY == MS_API_CUDA_RUNTIME || MS_FAMILY == MS_API_NCCL, #fn " would have to record"); \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                           \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        struct ms_call ms_call_;                                                                            \
+        result ms_status_;                                                                                      \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_name_begin(&ms_call_, MS_TAKES_STACK_##cls);                                                         \
+        if (ms_args_.key)                                                                                       \
+            ms_serve_expect_free(ms_args_.key);                                                                 \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
+        ms_name_end(&ms_call_, (int)ms_status_);                                                                \
+        return ms_status_;                                                                                      \
     }
 
 /* A frame in which the call may be answered before the vendor hears of it. */

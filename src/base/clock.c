@@ -26,59 +26,62 @@ static uint64_t system_ns(void)
 #include <cpuid.h>
 #include <x86intrin.h>
 
-enum { RATE_BITS = 32, OLD_TICKS = 1 << 24, NEW_NS = 2000000 };
+enum { NEW_NS = 2000000, READS_MAX = 4, MOMENT_TICKS = 4000 };
 
 static atomic_bool trusted;
-static struct MS_CACHELINE {
-    _Atomic uint32_t sequence; /* odd while it is set */
-    _Atomic uint64_t ticks, ns;
-    _Atomic uint64_t rate; /* ns per tick << RATE_BITS; 0 until there were two anchors */
-} anchor;
+struct ms_clock_anchor ms_clock_anchor;
 
-/* The rate since the last anchor. A counter that changes its pace by more than a hundredth (a virtual machine
- * that moved) is not trusted again. */
+/* The rate since the last ms_clock_anchor. A counter that changes its pace by more than a hundredth (a virtual machine
+ * that moved) is not trusted again: 0 then. */
 static uint64_t new_rate(uint64_t ticks, uint64_t ns, uint64_t old)
 {
-    uint64_t rate = (uint64_t)(((__uint128_t)ns << RATE_BITS) / ticks);
-    if (old && (rate > old + old / 100 || rate < old - old / 100))
-        atomic_store_explicit(&trusted, false, memory_order_relaxed);
-    return rate;
+    uint64_t rate = (uint64_t)(((__uint128_t)ns << MS_CLOCK_RATE_BITS) / ticks);
+    if (!old || (rate <= old + old / 100 && rate >= old - old / 100))
+        return rate;
+    atomic_store_explicit(&trusted, false, memory_order_relaxed);
+    return 0;
 }
 
-static MS_NOINLINE uint64_t set_anchor(void)
+/* Counter and time of one moment: false if the thread was interrupted between the two each time, which would look as if the counter had
+ * changed its pace. */
+static bool read_both(uint64_t *ticks_p, uint64_t *ns_p)
 {
-    uint32_t sequence = atomic_load_explicit(&anchor.sequence, memory_order_relaxed);
-    uint64_t ticks = __rdtsc(), ns = system_ns();
-    if ((sequence & 1) || !atomic_compare_exchange_strong(&anchor.sequence, &sequence, sequence + 1))
+    for (int i = 0; i < READS_MAX; i++) {
+        uint64_t before = __rdtsc();
+        *ns_p = system_ns();
+        uint64_t after = __rdtsc();
+        *ticks_p = before + (after - before) / 2;
+        if (after - before < MOMENT_TICKS)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t set_anchor(void)
+{
+    uint32_t sequence = atomic_load_explicit(&ms_clock_anchor.sequence, memory_order_relaxed);
+    uint64_t ticks, ns;
+    if (!read_both(&ticks, &ns) || (sequence & 1) ||
+        !atomic_compare_exchange_strong(&ms_clock_anchor.sequence, &sequence, sequence + 1))
         return ns;
-    uint64_t old_ticks = atomic_load_explicit(&anchor.ticks, memory_order_relaxed);
-    uint64_t old_ns = atomic_load_explicit(&anchor.ns, memory_order_relaxed);
+    uint64_t old_ticks = atomic_load_explicit(&ms_clock_anchor.ticks, memory_order_relaxed);
+    uint64_t old_ns = atomic_load_explicit(&ms_clock_anchor.ns, memory_order_relaxed);
     if (!old_ns || (ticks > old_ticks && ns > old_ns + NEW_NS)) {
         if (old_ns)
-            atomic_store_explicit(&anchor.rate,
+            atomic_store_explicit(&ms_clock_anchor.rate,
                                   new_rate(ticks - old_ticks, ns - old_ns,
-                                           atomic_load_explicit(&anchor.rate, memory_order_relaxed)),
+                                           atomic_load_explicit(&ms_clock_anchor.rate, memory_order_relaxed)),
                                   memory_order_relaxed);
-        atomic_store_explicit(&anchor.ticks, ticks, memory_order_relaxed);
-        atomic_store_explicit(&anchor.ns, ns, memory_order_relaxed);
+        atomic_store_explicit(&ms_clock_anchor.ticks, ticks, memory_order_relaxed);
+        atomic_store_explicit(&ms_clock_anchor.ns, ns, memory_order_relaxed);
     }
-    atomic_store_explicit(&anchor.sequence, sequence + 2, memory_order_release);
+    atomic_store_explicit(&ms_clock_anchor.sequence, sequence + 2, memory_order_release);
     return ns;
 }
 
-uint64_t ms_clock_ns(void)
+uint64_t ms_clock_slowly(void)
 {
-    if (MS_UNLIKELY(!atomic_load_explicit(&trusted, memory_order_relaxed)))
-        return system_ns();
-    uint32_t sequence = atomic_load_explicit(&anchor.sequence, memory_order_acquire);
-    uint64_t rate = atomic_load_explicit(&anchor.rate, memory_order_relaxed);
-    uint64_t ns = atomic_load_explicit(&anchor.ns, memory_order_relaxed);
-    uint64_t ticks = __rdtsc() - atomic_load_explicit(&anchor.ticks, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    if (MS_UNLIKELY((sequence & 1) || !rate || ticks >= OLD_TICKS ||
-                    sequence != atomic_load_explicit(&anchor.sequence, memory_order_relaxed)))
-        return set_anchor();
-    return ns + (ticks * rate >> RATE_BITS);
+    return atomic_load_explicit(&trusted, memory_order_relaxed) ? set_anchor() : system_ns();
 }
 
 /* The counter runs at one rate in all states of the processor. */
@@ -112,7 +115,7 @@ void ms_clock_start(void)
 
 #else
 
-uint64_t ms_clock_ns(void)
+uint64_t ms_clock_slowly(void)
 {
     return system_ns();
 }

@@ -8,9 +8,43 @@
 #ifndef MS_BASE_CLOCK_H
 #define MS_BASE_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
-uint64_t ms_clock_ns(void);
+#include "base/compiler.h"
+
+/** The system's clock, and the extrapolation's new beginning where that is due. */
+uint64_t ms_clock_slowly(void);
+
+#if defined(__x86_64__)
+enum { MS_CLOCK_RATE_BITS = 32, MS_CLOCK_OLD_TICKS = 1 << 24 };
+
+/** Where the extrapolation begins; guarded by a sequence number. */
+extern struct MS_CACHELINE ms_clock_anchor {
+    _Atomic uint32_t sequence; /* odd while it is set */
+    _Atomic uint64_t ticks, ns;
+    _Atomic uint64_t rate; /* ns per tick << RATE_BITS; 0: not known, or not to be trusted */
+} ms_clock_anchor;
+
+static inline uint64_t ms_clock_ns(void)
+{
+    struct ms_clock_anchor *anchor = &ms_clock_anchor;
+    uint32_t sequence = atomic_load_explicit(&anchor->sequence, memory_order_acquire);
+    uint64_t rate = atomic_load_explicit(&anchor->rate, memory_order_relaxed);
+    uint64_t ns = atomic_load_explicit(&anchor->ns, memory_order_relaxed);
+    uint64_t ticks = __builtin_ia32_rdtsc() - atomic_load_explicit(&anchor->ticks, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (MS_UNLIKELY((sequence & 1) || !rate || ticks >= MS_CLOCK_OLD_TICKS ||
+                    sequence != atomic_load_explicit(&anchor->sequence, memory_order_relaxed)))
+        return ms_clock_slowly();
+    return ns + (ticks * rate >> MS_CLOCK_RATE_BITS);
+}
+#else
+static inline uint64_t ms_clock_ns(void)
+{
+    return ms_clock_slowly();
+}
+#endif
 
 /** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is asked.
  */

@@ -9,6 +9,8 @@
 #define MS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define MS_PRINTF(fmt, first) __attribute__((__format__(__printf__, fmt, first)))
 #define MS_NOINLINE __attribute__((noinline))
+/* On the way of every call, where a compiler that counts what it copies would rather not. */
+#define MS_INLINE inline __attribute__((always_inline))
 /* For what is read on purpose while it may change, and checked afterwards. */
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #define MS_CACHELINE __attribute__((aligned(64)))

@@ -9,9 +9,7 @@
 
 MS_TLS struct ms_thread ms_thread;
 
-unsigned ms_thread_id(void)
+unsigned ms_thread_ask_id(void)
 {
-    if (MS_UNLIKELY(ms_thread.tid == 0))
-        ms_thread.tid = (unsigned)gettid();
-    return ms_thread.tid;
+    return ms_thread.tid = (unsigned)gettid();
 }

@@ -20,7 +20,11 @@ struct ms_thread {
 extern MS_TLS struct ms_thread ms_thread;
 
 /** The kernel's thread id, cached; a fork child zeroes `tid` to ask again. */
-unsigned ms_thread_id(void);
+unsigned ms_thread_ask_id(void);
+static inline unsigned ms_thread_id(void)
+{
+    return MS_LIKELY(ms_thread.tid) ? ms_thread.tid : ms_thread_ask_id();
+}
 
 static inline int ms_guard_enter(void)
 {

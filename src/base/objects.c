@@ -44,9 +44,7 @@ static struct stamp merged; /* under merge_lock */
 static _Atomic uint32_t gone_rows[GONE_MAX];
 static _Atomic uint32_t gone_count;
 
-static _Atomic uint64_t changes = 1;
-static _Atomic uint64_t changes_seen;
-static _Atomic uint64_t adds_seen, subs_seen; /* `merged`, for readers without the lock */
+struct ms_objects_counts ms_objects_counts = {.changes = 1}; /* with those of `merged`, for readers without the lock */
 
 static char executable[MS_OBJECT_PATH_BYTES];
 
@@ -300,16 +298,16 @@ static void merge(const struct copy *copy)
             append(&copy->rows[j]);
     }
     merged = copy->stamp;
-    atomic_store_explicit(&adds_seen, merged.adds, memory_order_relaxed);
-    atomic_store_explicit(&subs_seen, merged.subs, memory_order_relaxed);
+    atomic_store_explicit(&ms_objects_counts.adds_seen, merged.adds, memory_order_relaxed);
+    atomic_store_explicit(&ms_objects_counts.subs_seen, merged.subs, memory_order_relaxed);
 }
 
 static bool is_up_to_date(void)
 {
     struct stamp stamp = {0, 0};
     ms_each_object(read_stamp, &stamp);
-    return stamp.adds == atomic_load_explicit(&adds_seen, memory_order_relaxed) &&
-           stamp.subs == atomic_load_explicit(&subs_seen, memory_order_relaxed);
+    return stamp.adds == atomic_load_explicit(&ms_objects_counts.adds_seen, memory_order_relaxed) &&
+           stamp.subs == atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);
 }
 
 /* Once, early: the link reads otherwise after a chroot, or when the file was replaced. Always true. */
@@ -328,7 +326,7 @@ void ms_objects_refresh(void)
 {
     int saved_errno = errno;
     struct copy copy;
-    uint64_t seen = atomic_load_explicit(&changes, memory_order_acquire);
+    uint64_t seen = atomic_load_explicit(&ms_objects_counts.changes, memory_order_acquire);
     if (!is_up_to_date() && learn_executable() && copy_objects(&copy) == 0) {
         ms_lock(&merge_lock);
         /* Another thread may have merged a later copy meanwhile. */
@@ -337,29 +335,18 @@ void ms_objects_refresh(void)
         ms_unlock(&merge_lock);
         munmap(copy.rows, copy_bytes(&copy));
     }
-    atomic_store_explicit(&changes_seen, seen, memory_order_release);
+    atomic_store_explicit(&ms_objects_counts.changes_seen, seen, memory_order_release);
     errno = saved_errno;
 }
 
 void ms_objects_changed(void)
 {
-    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
-}
-
-bool ms_objects_stale(void)
-{
-    return atomic_load_explicit(&changes, memory_order_relaxed) !=
-           atomic_load_explicit(&changes_seen, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ms_objects_counts.changes, 1, memory_order_release);
 }
 
 bool ms_objects_any_gone(void)
 {
     return atomic_load_explicit(&gone_count, memory_order_relaxed) != 0;
-}
-
-uint64_t ms_objects_unloads(void)
-{
-    return atomic_load_explicit(&subs_seen, memory_order_relaxed);
 }
 
 uint32_t ms_object_generation(uint64_t address)
@@ -419,8 +406,8 @@ void ms_objects_reset(void)
 {
     atomic_store_explicit(&gone_count, 0, memory_order_relaxed);
     merged = (struct stamp){0, 0};
-    atomic_store_explicit(&adds_seen, 0, memory_order_relaxed);
-    atomic_store_explicit(&subs_seen, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_objects_counts.adds_seen, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_objects_counts.subs_seen, 0, memory_order_relaxed);
     ms_objects_changed();
     ms_lock_reset(&merge_lock);
 }

@@ -47,13 +47,24 @@ void ms_objects_refresh(void);
 void ms_objects_changed(void);
 
 /** Whether ms_objects_changed was called since the last refresh, in one load. */
-bool ms_objects_stale(void);
+extern struct ms_objects_counts {
+    _Atomic uint64_t changes, changes_seen; /* announced, and looked at */
+    _Atomic uint64_t adds_seen, subs_seen;  /* what the loader had counted then */
+} ms_objects_counts;
+static inline bool ms_objects_stale(void)
+{
+    return atomic_load_explicit(&ms_objects_counts.changes, memory_order_relaxed) !=
+           atomic_load_explicit(&ms_objects_counts.changes_seen, memory_order_relaxed);
+}
 
 /** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
 /** How many objects the loader had unloaded by the last refresh: what was learned of an address holds while this stays. */
-uint64_t ms_objects_unloads(void);
+static inline uint64_t ms_objects_unloads(void)
+{
+    return atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);
+}
 
 /** Generation of the object that held `address` when last refreshed, 0 for an address in none. Where the last
  * object is gone it is the next one's, which the next refresh will list. */

@@ -59,31 +59,32 @@ static void lower_host(unsigned kind, uint64_t bytes)
 
 /* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it
  * holds at the end of the spans since. */
-static inline void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
+static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
 {
     site->at_peak_bytes = ms_site_at_peak(lane->peaks, site);
     site->peak_seen = lane->peaks;
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/* A block that comes: `again` if its free was refused. */
+/* A block that comes: `again` if its free was refused. Given by value to what is compiled into the usual way, where half of it is known;
+ * whoever is called from there gets a copy. */
 struct arrival {
     const struct ms_block *block;
     uint64_t now_ns;
     bool served, again;
 };
 
-static inline void raise_site(const struct ms_lane *lane, struct ms_site *site, const struct arrival *arrival)
+static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site, const struct arrival arrival)
 {
-    const struct ms_block *block = arrival->block;
+    const struct ms_block *block = arrival.block;
     uint64_t bytes = block->bytes;
-    keep_past(lane, site, arrival->now_ns);
+    keep_past(lane, site, arrival.now_ns);
     site->live_bytes += bytes;
     site->live_count++;
     if (site->live_bytes > site->max_bytes)
         site->max_bytes = site->live_bytes;
     site->rounding_bytes += rounding(bytes, block->requested);
-    if (MS_UNLIKELY(arrival->again)) {
+    if (MS_UNLIKELY(arrival.again)) {
         site->free_count--;
         site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
         return;
@@ -91,12 +92,12 @@ static inline void raise_site(const struct ms_lane *lane, struct ms_site *site, 
     site->size_hist[size_class(bytes)]++;
     site->total_bytes += bytes;
     site->total_count++;
-    site->last_ns = arrival->now_ns;
+    site->last_ns = arrival.now_ns;
     if (MS_UNLIKELY(ms_stack_sampling()) && block->stack)
         ms_estimate_add(&site->estimate, bytes);
 }
 
-static inline void raise_amount(struct ms_amount *amount, uint64_t bytes, bool again)
+static MS_INLINE void raise_amount(struct ms_amount *amount, uint64_t bytes, bool again)
 {
     amount->live_bytes += bytes;
     amount->live_count++;
@@ -110,18 +111,18 @@ static inline void lower_amount(struct ms_amount *amount, uint64_t bytes)
     amount->live_count--;
 }
 
-static inline void raise_account(struct ms_account *row, const struct arrival *arrival)
+static MS_INLINE void raise_account(struct ms_account *row, const struct arrival arrival)
 {
-    const struct ms_block *block = arrival->block;
+    const struct ms_block *block = arrival.block;
     struct ms_amount *kind = &row->kinds[block->kind];
-    row->last_ns = arrival->now_ns;
-    raise_amount(kind, block->bytes, arrival->again);
+    row->last_ns = arrival.now_ns;
+    raise_amount(kind, block->bytes, arrival.again);
     if (kind->live_bytes > kind->peak_live_bytes)
         kind->peak_live_bytes = kind->live_bytes;
     if (MS_LIKELY(ms_kind_is_device(block->kind)))
-        raise_amount(&row->device, block->bytes, arrival->again);
+        raise_amount(&row->device, block->bytes, arrival.again);
     else
-        raise_host(block->kind, block->bytes, arrival->again);
+        raise_host(block->kind, block->bytes, arrival.again);
 }
 
 /* A free slot + 1, or 0 when there is no memory for one. */
@@ -139,7 +140,7 @@ static MS_NOINLINE uint32_t take_fresh_slot(struct ms_lane *lane)
     return ++lane->fresh;
 }
 
-static inline uint32_t take_slot(struct ms_lane *lane)
+static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
 {
     uint32_t slot = lane->free_list;
     if (MS_UNLIKELY(!slot))
@@ -149,9 +150,9 @@ static inline uint32_t take_slot(struct ms_lane *lane)
 }
 
 /* Everything but that it is live. */
-static inline void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival *arrival)
+static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival arrival)
 {
-    const struct ms_block *block = arrival->block;
+    const struct ms_block *block = arrival.block;
     ms_slot_set(slot, MS_SLOT_CHANGING);
     atomic_thread_fence(memory_order_release);
     slot->key = block->key;
@@ -159,14 +160,14 @@ static inline void fill_slot(struct ms_slot *slot, uint32_t site, const struct a
     slot->requested = block->requested;
     slot->context = block->context;
     slot->stream = block->stream;
-    slot->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
+    slot->born_ns = arrival.again ? block->born_ns : arrival.now_ns;
     slot->site = site;
     slot->thread = block->thread;
     slot->api = block->api;
     slot->device =
         ms_account_number(block->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : (int8_t)block->device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
-                           arrival->served * MS_SLOT_SERVED);
+                           arrival.served * MS_SLOT_SERVED);
 }
 
 static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
@@ -177,8 +178,8 @@ static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
     ms_trace_put_alloc(slot, &block);
 }
 
-/* Counts it in the lane, where there is room for it; returns its slot + 1. */
-static inline uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+/* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case and once for all others. */
+static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival arrival)
 {
     struct ms_site *site = ms_site_row(number);
     uint32_t ticket = take_slot(lane);
@@ -191,15 +192,20 @@ static inline uint32_t enter(struct ms_lane *lane, uint32_t number, const struct
     raise_account(lane->row, arrival);
     ms_slot_set(slot, MS_SLOT_LIVE);
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
-        trace(ticket - 1, arrival);
+        trace(ticket - 1, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     return ticket;
 }
 
-static inline bool has_room(const struct ms_lane *lane, const struct arrival *arrival)
+static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
 {
-    return !ms_kind_is_device(arrival->block->kind) ||
-           (lane->row->device.live_bytes + arrival->block->bytes <= lane->charge &&
-            arrival->now_ns < lane->until_ns);
+    return enter(lane, number, *arrival);
+}
+
+static inline bool has_room(const struct ms_lane *lane, const struct arrival arrival)
+{
+    return !ms_kind_is_device(arrival.block->kind) ||
+           (lane->row->device.live_bytes + arrival.block->bytes <= lane->charge &&
+            arrival.now_ns < lane->until_ns);
 }
 
 static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
@@ -210,7 +216,7 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, c
         number = ms_lane_make_site(lane, block, arrival->now_ns, UINT32_MAX);
     if (ms_kind_is_device(block->kind))
         is_peak = ms_lane_make_room(lane, block->bytes, arrival->now_ns);
-    uint32_t ticket = enter(lane, number, arrival);
+    uint32_t ticket = enter_somehow(lane, number, arrival);
     if (is_peak && ticket)
         ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
     return ticket;
@@ -237,7 +243,7 @@ static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ar
     if (number == UINT32_MAX) /* a slot's lane is that of its site */
         lane = &ms_lanes[0][account];
     bool is_peak = ms_kind_is_device(block->kind) && ms_lanes_make_room(lane, block->bytes, arrival->now_ns);
-    uint32_t ticket = enter(lane, number, arrival);
+    uint32_t ticket = enter_somehow(lane, number, arrival);
     if (is_peak && ticket)
         ms_lanes_set_peak(account, arrival->now_ns);
     ms_lanes_unlock(account);
@@ -251,20 +257,20 @@ static inline struct ms_lane *lane_of(uint32_t site, int device)
     return &ms_lanes[row ? row->lane % MS_LANES : 0][ms_account_number(device)];
 }
 
-static inline uint32_t arrive(struct ms_lane *lane, const struct arrival *arrival)
+static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arrival)
 {
-    uint32_t number = arrival->block->site, ticket;
+    uint32_t number = arrival.block->site, ticket;
     ms_lane_lock(lane);
-    if (MS_LIKELY(!arrival->again))
-        number = ms_lane_find_site(lane, arrival->block);
+    if (MS_LIKELY(!arrival.again))
+        number = ms_lane_find_site(lane, arrival.block);
     if (MS_LIKELY(number != UINT32_MAX && has_room(lane, arrival))) {
         lane->is_active = true;
         ticket = enter(lane, number, arrival);
     } else if (lane->is_alone) {
-        ticket = enter_alone(lane, number, arrival);
+        ticket = enter_alone(lane, number, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     } else {
         ms_unlock(&lane->lock);
-        return enter_together(lane, arrival);
+        return enter_together(lane, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     }
     ms_unlock(&lane->lock);
     return ticket;
@@ -272,16 +278,16 @@ static inline uint32_t arrive(struct ms_lane *lane, const struct arrival *arriva
 
 uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns)
 {
-    struct arrival arrival = {block, now_ns, served, false};
+    const struct arrival arrival = {block, now_ns, served, false};
     if (MS_UNLIKELY(!ms_lanes[0][0].row))
         ms_accounts_open();
-    return arrive(&ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)], &arrival);
+    return arrive(&ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)], arrival);
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
 {
-    struct arrival arrival = {block, ms_ledger_now(), block->is_served, true};
-    return arrive(lane_of(block->site, block->device), &arrival);
+    const struct arrival arrival = {block, ms_ledger_now(), block->is_served, true};
+    return arrive(lane_of(block->site, block->device), arrival);
 }
 
 static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_slot *slot)
@@ -307,7 +313,7 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
         *block_p = block;
 }
 
-static inline void lower_site(const struct ms_lane *lane, struct ms_site *site, const struct ms_slot *slot,
+static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site, const struct ms_slot *slot,
                               enum ms_block_end end, uint64_t now_ns)
 {
     keep_past(lane, site, now_ns);
@@ -323,7 +329,7 @@ static inline void lower_site(const struct ms_lane *lane, struct ms_site *site, 
     }
 }
 
-static inline void lower_account(struct ms_account *row, unsigned kind, uint64_t bytes, uint64_t now_ns)
+static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint64_t bytes, uint64_t now_ns)
 {
     row->last_ns = now_ns;
     lower_amount(&row->kinds[kind], bytes);
@@ -333,7 +339,7 @@ static inline void lower_account(struct ms_account *row, unsigned kind, uint64_t
         lower_host(kind, bytes);
 }
 
-static inline void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_end end, uint64_t now_ns,
+static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_end end, uint64_t now_ns,
                          struct ms_block *block_p)
 {
     struct ms_slot *slot = ms_slot_at(ticket - 1);
@@ -348,15 +354,14 @@ static inline void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_en
     lane->free_list = ticket;
 }
 
-bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
-                       uint64_t now_ns, struct ms_block *block_p)
+/* Under the lock of the lane, which may be let go on the way. */
+static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms_space space, uint64_t key, bool served,
+                                  enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     struct ms_slot *slot = ms_slot_at(ticket - 1);
-    struct ms_lane *lane = lane_of_slot(slot);
-    ms_lane_lock(lane);
     /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
      * yet. */
-    bool found = is_wanted(slot, space, key, served) && lane_of_slot(slot) == lane;
+    bool found = is_wanted(slot, space, key, served) && (lane->is_alone || lane_of_slot(slot) == lane);
     if (found && MS_UNLIKELY(now_ns >= lane->until_ns) && !lane->is_alone) {
         ms_unlock(&lane->lock);
         ms_lanes_begin_stretch(ms_lane_account(lane), now_ns);
@@ -365,8 +370,30 @@ bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool 
     } else if (found && MS_UNLIKELY(now_ns >= lane->until_ns)) {
         ms_lane_make_room(lane, 0, now_ns);
     }
-    if (found)
+    if (MS_LIKELY(found))
         leave(lane, ticket, end, now_ns, block_p);
+    return found;
+}
+
+/* While an account has one lane it is the slot's, whatever its site says: that is looked at again under the lock. */
+static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot)
+{
+    struct ms_lane *first = &ms_lanes[0][ms_account_number(slot->device)];
+    return MS_LIKELY(first->is_alone) ? first : NULL;
+}
+
+bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
+                       uint64_t now_ns, struct ms_block *block_p)
+{
+    const struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
+    ms_lane_lock(lane);
+    if (MS_UNLIKELY(only && !lane->is_alone)) {
+        ms_unlock(&lane->lock);
+        lane = lane_of_slot(slot);
+        ms_lane_lock(lane);
+    }
+    bool found = remove_from(lane, ticket, space, key, served, end, now_ns, block_p);
     ms_unlock(&lane->lock);
     return found;
 }

@@ -196,11 +196,25 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     return found;
 }
 
+void ms_ledger_expect(uint32_t ticket)
+{
+    if (ticket)
+        __builtin_prefetch(ms_slot_at(ticket - 1), 1);
+}
+
+/* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
+static MS_INLINE MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
+{
+    const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
+    __builtin_prefetch(site, 1);
+    __builtin_prefetch(&site->last_ns, 1);
+}
+
 bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
 {
     if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
-    __builtin_prefetch(ms_slot_at(ticket - 1), 1);
+    expect_site(ms_slot_at(ticket - 1));
     uint64_t now_ns = ms_ledger_now();
     bool found = ms_account_remove(ticket, MS_SPACE_ADDRESS, key, true, MS_BLOCK_FREED, now_ns, block_p);
     look_if_late(found);

@@ -19,11 +19,8 @@ static _Atomic unsigned api_total;
 static _Atomic uint32_t owners[SETS]; /* threads, by the kernel's number; 0: nobody's */
 static _Atomic uint32_t next_set;
 
-/* This thread's. */
-static MS_TLS struct {
-    struct ms_counts *rows; /* NULL until the first call */
-    bool is_shared;
-} mine;
+/* This thread's rows, NULL until the first call; or those that it shares with others, where it has none for itself. */
+static MS_TLS struct ms_counts *own, *shared;
 
 void ms_counts_open(unsigned apis)
 {
@@ -50,7 +47,8 @@ static int take_set(uint32_t thread)
     return NONE;
 }
 
-static MS_NOINLINE void begin(unsigned apis)
+/* Finds this thread's rows; without memory it has none. */
+static void begin(unsigned apis)
 {
     int saved_errno = errno, set = take_set(ms_thread_id());
     uint64_t rows = (uint64_t)(set + 1) * apis;
@@ -66,37 +64,61 @@ static MS_NOINLINE void begin(unsigned apis)
         uint64_t published = ms_table_rows(MS_TABLE_COUNTS);
         while (published < rows && !ms_table_publish_more(MS_TABLE_COUNTS, &published, rows))
             ;
-        mine.rows = MS_ROWS(COUNTS, struct ms_counts) + (uint64_t)set * apis;
-        mine.is_shared = set == SHARED;
+        *(set == SHARED ? &shared : &own) = MS_ROWS(COUNTS, struct ms_counts) + (uint64_t)set * apis;
     }
     errno = saved_errno;
 }
 
 static inline void add(_Atomic uint64_t *count, uint64_t by)
 {
-    if (MS_UNLIKELY(mine.is_shared))
-        atomic_fetch_add_explicit(count, by, memory_order_relaxed);
-    else
-        atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by,
-                              memory_order_relaxed);
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by, memory_order_relaxed);
 }
 
-void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes)
+static inline void add_shared(_Atomic uint64_t *count, uint64_t by)
 {
-    unsigned apis = atomic_load_explicit(&api_total, memory_order_acquire);
-    ms_events_touch();
-    if (MS_UNLIKELY(!mine.rows) && apis)
-        begin(apis);
-    if (api >= apis || !mine.rows)
-        return;
-    struct ms_counts *row = &mine.rows[api];
-    add(&row->calls, 1);
+    atomic_fetch_add_explicit(count, by, memory_order_relaxed);
+}
+
+static void count_shared(struct ms_counts *row, bool succeeded, bool served, uint64_t bytes)
+{
+    add_shared(&row->calls, 1);
     if (served)
-        add(&row->served, 1);
+        add_shared(&row->served, 1);
+    if (succeeded)
+        add_shared(&row->bytes, bytes);
+    else
+        add_shared(&row->failures, 1);
+}
+
+static inline void count_own(struct ms_counts *row, bool succeeded, bool served, uint64_t bytes)
+{
+    add(&row->calls, 1);
+    add(&row->served, served);
     if (MS_LIKELY(succeeded))
         add(&row->bytes, bytes);
     else
         add(&row->failures, 1);
+}
+
+static MS_NOINLINE void count_slowly(uint16_t api, bool succeeded, bool served, uint64_t bytes)
+{
+    unsigned apis = atomic_load_explicit(&api_total, memory_order_acquire);
+    ms_events_touch();
+    if (!shared && apis)
+        begin(apis);
+    if (api < apis && own)
+        count_own(&own[api], succeeded, served, bytes);
+    else if (api < apis && shared)
+        count_shared(&shared[api], succeeded, served, bytes);
+}
+
+void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes)
+{
+    struct ms_counts *rows = own;
+    if (MS_LIKELY(rows && api < atomic_load_explicit(&api_total, memory_order_relaxed)))
+        count_own(&rows[api], succeeded, served, bytes);
+    else if (!rows)
+        count_slowly(api, succeeded, served, bytes);
 }
 
 bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)
@@ -121,6 +143,5 @@ void ms_counts_reset(void)
     atomic_store_explicit(&next_set, 0, memory_order_relaxed);
     for (unsigned i = 0; i < SETS; i++)
         atomic_store_explicit(&owners[i], 0, memory_order_relaxed);
-    mine.rows = NULL;
-    mine.is_shared = false;
+    own = shared = NULL;
 }

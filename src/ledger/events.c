@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "ledger/process.h"
 
+_Atomic uint64_t ms_ledger_running_since_ns;
 static _Atomic uint64_t started_ns;
 static uint64_t frozen_ns;
 static atomic_bool touched;
@@ -21,16 +22,15 @@ static atomic_bool touched;
 static struct ms_lock list_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 typedef char blind_spot[MS_BLIND_SPOT_BYTES];
 
-uint64_t ms_ledger_now(void)
+uint64_t ms_ledger_now_slowly(void)
 {
-    if (MS_UNLIKELY(frozen_ns))
+    if (frozen_ns)
         return frozen_ns;
-    uint64_t now = ms_clock_ns(), start = atomic_load_explicit(&started_ns, memory_order_relaxed);
-    if (MS_UNLIKELY(start == 0)) {
-        /* The first to ask starts the clock: a constructor may have allocated before ms_ledger_init. */
-        if (atomic_compare_exchange_strong(&started_ns, &start, now))
-            start = now;
-    }
+    uint64_t now = ms_clock_ns(), start = 0;
+    /* The first to ask starts the clock: a constructor may have allocated before ms_ledger_init. */
+    if (atomic_compare_exchange_strong(&started_ns, &start, now))
+        start = now;
+    atomic_store_explicit(&ms_ledger_running_since_ns, start, memory_order_relaxed);
     return now > start ? now - start : 0;
 }
 
@@ -42,6 +42,7 @@ uint64_t ms_events_started_ns(void)
 void ms_events_freeze(uint64_t now_ns)
 {
     frozen_ns = now_ns ? now_ns : 1;
+    atomic_store_explicit(&ms_ledger_running_since_ns, 0, memory_order_relaxed);
 }
 
 bool ms_events_frozen(void)
@@ -292,6 +293,7 @@ bool ms_events_device(int device, struct ms_device_info *info_p)
 void ms_events_reset(void)
 {
     atomic_store_explicit(&started_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&ms_ledger_running_since_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&touched, false, memory_order_relaxed);
     ms_counts_reset();
     frozen_ns = 0;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/devices.h"
 #include "base/store.h"
@@ -70,7 +71,16 @@ struct ms_api_info {
 void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
 
 /** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
-uint64_t ms_ledger_now(void);
+uint64_t ms_ledger_now_slowly(void);
+extern _Atomic uint64_t ms_ledger_running_since_ns; /* 0: before it began, and where time stands still */
+static inline uint64_t ms_ledger_now(void)
+{
+    uint64_t start = atomic_load_explicit(&ms_ledger_running_since_ns, memory_order_relaxed), now;
+    if (MS_UNLIKELY(!start))
+        return ms_ledger_now_slowly();
+    now = ms_clock_ns();
+    return MS_LIKELY(now > start) ? now - start : 0;
+}
 
 /** Describe a device (a number of base/devices.h) the first time one of its blocks is seen; later calls for it are ignored. */
 struct ms_device_info {
@@ -102,6 +112,8 @@ void ms_ledger_unseen_free(void);
  * in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies `block`.
  * Returns a ticket, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
+/** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number will do. */
+void ms_ledger_expect(uint32_t ticket);
 /** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may have
  * died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be NULL. */
 bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);

@@ -10,10 +10,11 @@
 
 #include "ledger/internal.h"
 
-enum { BUCKETS = 1024, PIECES_OF_SEGMENT_MAX = 10000, PIECES_MAX = 400000 };
+enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS, PIECES_OF_SEGMENT_MAX = 10000, PIECES_MAX = 400000 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static uint32_t buckets[BUCKETS]; /* row + 1 of the first segment whose address falls into it */
+static bool any_segment;          /* in a bucket, ever */
 static uint32_t free_rows;        /* likewise of the rows that are free */
 static uint32_t filling;          /* row + 1 of the segment whose pieces come */
 
@@ -29,7 +30,7 @@ static struct ms_segment_row *segment_row(uint32_t row)
 
 static uint32_t *bucket_of(uint64_t address)
 {
-    return &buckets[(address >> 9) * 0x9e3779b97f4a7c15u >> 54];
+    return &buckets[(address >> 9) * 0x9e3779b97f4a7c15u >> (64 - BUCKET_BITS)];
 }
 
 static bool open_pool_row(int device)
@@ -97,6 +98,7 @@ void ms_ledger_segment_added(const struct ms_segment_record *segment)
         row->first_piece = row->pieces = row->pieces_left_out = 0;
         row->next = *bucket_of(segment->address);
         *bucket_of(segment->address) = number + 1;
+        any_segment = true;
         atomic_store_explicit(&row->state, MS_SEGMENT_THERE, memory_order_release);
     }
     ms_unlock(&lock);
@@ -207,7 +209,9 @@ void ms_pools_unlock(void)
 
 void ms_pools_reset(void)
 {
-    memset(buckets, 0, sizeof buckets);
+    if (any_segment) /* or else its pages stay untouched */
+        memset(buckets, 0, sizeof buckets);
+    any_segment = false;
     free_rows = filling = 0;
     ms_lock_reset(&lock);
 }

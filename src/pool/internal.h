@@ -16,6 +16,7 @@
 #include "base/lock.h"
 #include "pool/budget.h"
 #include "pool/ordered.h"
+#include "pool/pagemap.h"
 #include "pool/pool.h"
 
 #define MS_KIB             ((uint64_t)1 << 10)
@@ -293,15 +294,6 @@ void ms_table_drop_array(void *array, uint32_t order);
 uint64_t ms_table_serials(uint64_t count);
 void ms_table_reset(void);
 
-/* pagemap.c */
-struct ms_segment *ms_page_segment(uint64_t address);
-/** False if the system has no memory for it; then nothing changed. */
-bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
-/** Where the entries are still this segment's: when a context has ended, another may have its addresses
- * already. */
-void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
-void ms_page_reset(void);
-
 /* slab.c */
 static inline uint32_t ms_slab_class(uint64_t bytes)
 {
@@ -407,6 +399,8 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
         return NULL;
     struct ms_slot *slot = MS_LIKELY(m->ready && m->ready->count) ? m->ready->items[--m->ready->count]
                                                                   : ms_lease_exchange(heap, m);
+    if (MS_LIKELY(slot && m->ready->count))
+        __builtin_prefetch(m->ready->items[m->ready->count - 1], 1); /* for the next request */
     return MS_UNLIKELY(request->single && slot) ? ms_lease_whole(heap, slot) : slot;
 }
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */

@@ -9,40 +9,29 @@
 #include "base/arena.h"
 #include "pool/internal.h"
 
-enum { LEAF_BITS = 14, ROOT_BITS = 13, PAGE_BITS = 21 };
+enum { LEAF_BITS = MS_PAGE_LEAF_BITS, ROOT_BITS = MS_PAGE_ROOT_BITS, PAGE_BITS = MS_PAGE_BITS };
 
-typedef struct ms_segment *_Atomic entry;
+struct ms_page_root ms_page_root;
 
-static entry *_Atomic root[1 << ROOT_BITS];
-
-static entry *leaf_of(uint64_t page, bool make)
+static struct ms_page_leaf *leaf_of(uint64_t page, bool make)
 {
     if (page >> (LEAF_BITS + ROOT_BITS))
         return NULL;
-    entry *_Atomic *at = &root[page >> LEAF_BITS];
-    entry *leaf = atomic_load_explicit(at, memory_order_acquire);
+    struct ms_page_leaf *_Atomic *at = &ms_page_root.leaves[page >> LEAF_BITS];
+    struct ms_page_leaf *leaf = atomic_load_explicit(at, memory_order_acquire);
     if (leaf || !make)
         return leaf;
-    leaf = ms_arena_alloc(sizeof(entry) << LEAF_BITS);
-    entry *other = NULL;
+    leaf = ms_arena_alloc(sizeof *leaf);
+    struct ms_page_leaf *other = NULL;
     if (leaf && !atomic_compare_exchange_strong(at, &other, leaf))
         leaf = other; /* two heaps at once: what was mapped in vain stays zero and unused */
     return leaf;
 }
 
-struct ms_segment *ms_page_segment(uint64_t address)
+static struct ms_segment *_Atomic *entry_of(uint64_t page)
 {
-    uint64_t page = address >> PAGE_BITS;
-    entry *leaf = leaf_of(page, false);
-    if (!leaf)
-        return NULL;
-    return atomic_load_explicit(&leaf[page & ((1 << LEAF_BITS) - 1)], memory_order_acquire);
-}
-
-static entry *entry_of(uint64_t page)
-{
-    entry *leaf = leaf_of(page, false);
-    return leaf ? &leaf[page & ((1 << LEAF_BITS) - 1)] : NULL;
+    struct ms_page_leaf *leaf = leaf_of(page, false);
+    return leaf ? &leaf->pages[page & ((1 << LEAF_BITS) - 1)] : NULL;
 }
 
 bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment)
@@ -63,7 +52,7 @@ bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment)
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment)
 {
     for (uint64_t page = address >> PAGE_BITS; page <= (address + bytes - 1) >> PAGE_BITS; page++) {
-        entry *at = entry_of(page);
+        struct ms_segment *_Atomic *at = entry_of(page);
         struct ms_segment *expected = segment;
         if (at)
             atomic_compare_exchange_strong(at, &expected, NULL);
@@ -72,6 +61,6 @@ void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment)
 
 void ms_page_reset(void)
 {
-    for (unsigned i = 0; i < MS_ARRAY_LEN(root); i++)
-        atomic_store_explicit(&root[i], NULL, memory_order_relaxed);
+    for (unsigned i = 0; i < MS_ARRAY_LEN(ms_page_root.leaves); i++)
+        atomic_store_explicit(&ms_page_root.leaves[i], NULL, memory_order_relaxed);
 }

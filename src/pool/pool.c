@@ -13,6 +13,8 @@
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
 
+MS_TLS uint64_t ms_pool_latest_address;
+
 enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
 /* Freed while captures are open, of a device's memory, before a free waits. */
@@ -50,7 +52,7 @@ static void tell_of_sickness(struct ms_heap *heap)
 }
 
 /* False if the vendor should answer as it stands. */
-static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
+static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
     bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED) && !heap->flow;
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
@@ -73,7 +75,7 @@ static inline bool request_of(const struct ms_heap *heap, uint64_t bytes, struct
     return true;
 }
 
-static enum ms_pool_tier tier_of(const struct ms_run *run)
+static MS_INLINE enum ms_pool_tier tier_of(const struct ms_run *run)
 {
     if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
         return MS_TIER_SINGLE;
@@ -82,7 +84,7 @@ static enum ms_pool_tier tier_of(const struct ms_run *run)
     return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
-static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
+static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_run *run = slot->run;
     const struct ms_segment *segment = run->segment;
@@ -107,7 +109,7 @@ static inline void describe(const struct ms_slot *slot, struct ms_pool_block *b)
 }
 
 /* Lease locked: the slot becomes a live block. */
-static inline void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
+static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
 {
     if (MS_UNLIKELY(lease->serial == lease->serial_end)) {
         lease->serial = ms_table_serials(SERIALS);
@@ -143,7 +145,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 }
 
 /* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. */
-static bool retire(const struct ms_pool_block *block, bool at_once)
+static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once)
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
@@ -176,6 +178,7 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
         bear(lease, slot, bytes, true);
         describe(slot, block_p);
         ms_unlock(&lease->lock);
+        ms_pool_latest_address = block_p->address;
     } else {
         ms_unlock(&lease->lock);
         verdict = alloc_slowly(heap, &request, block_p, status_p);
@@ -209,14 +212,14 @@ void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
     atomic_store_explicit(&slot->ticket, ticket, memory_order_release);
 }
 
-static inline struct ms_segment *segment_of(uint64_t address)
+static MS_INLINE struct ms_segment *segment_of(uint64_t address)
 {
     struct ms_segment *segment = ms_page_segment(address);
     return segment && address - segment->address < segment->bytes ? segment : NULL;
 }
 
 /* The slot that `address` lies in, whatever its state. */
-static inline struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
+static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
 {
     struct ms_run *run = atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE
                              ? segment->first
@@ -229,6 +232,13 @@ static inline struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t
     return index < run->span.slot_count ? &run->span.slots[index] : NULL;
 }
 
+uint32_t ms_pool_expect_free(uint64_t address)
+{
+    const struct ms_segment *segment = segment_of(address);
+    const struct ms_slot *slot = segment ? slot_at(segment, address) : NULL;
+    return slot ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
+}
+
 /* Where records may be changing: with the heap's lock. */
 static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t address)
 {
@@ -239,7 +249,7 @@ static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t addre
     return slot;
 }
 
-static inline bool die(struct ms_slot *slot, uint64_t address)
+static MS_INLINE bool die(struct ms_slot *slot, uint64_t address)
 {
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     return (stamp & MS_STATE_MASK) == MS_SLOT_LIVE && ms_slot_address(slot) == address &&

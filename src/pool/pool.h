@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 #include "gpu/gpu.h"
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
@@ -120,6 +122,12 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
 /** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
  * program knows the address. */
 void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket);
+
+/** The block at `address` is about to be freed: its records, each of which leads to the next, are on their way into the cache while
+ * the caller has other things to do. Returns its ticket as it seems to be, 0 if there is none; nothing follows from that. */
+uint32_t ms_pool_expect_free(uint64_t address);
+/** What this thread got latest is still there. */
+extern MS_TLS uint64_t ms_pool_latest_address;
 
 /** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if
  * the address lies in no segment of ours; REFUSED with the vendor's code for an address inside one that is

@@ -9,17 +9,12 @@
 #include "base/compiler.h"
 #include "stack/stack.h"
 
-static _Atomic bool is_sampling;
+_Atomic bool ms_stack_is_sampling;
 static MS_TLS uint64_t state;
 
 void ms_stack_configure_sampling(bool on)
 {
-    atomic_store_explicit(&is_sampling, on, memory_order_relaxed);
-}
-
-bool ms_stack_sampling(void)
-{
-    return atomic_load_explicit(&is_sampling, memory_order_relaxed);
+    atomic_store_explicit(&ms_stack_is_sampling, on, memory_order_relaxed);
 }
 
 /* Threads begin at different places: their state lies at different addresses, at different times. */

@@ -5,6 +5,7 @@
 #ifndef MS_STACK_STACK_H
 #define MS_STACK_STACK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,7 +31,11 @@ ms_stack_id ms_stack_capture(const void *frame, const void *caller);
 
 /** Stacks are taken of a sample only; before the first capture. */
 void ms_stack_configure_sampling(bool on);
-bool ms_stack_sampling(void);
+extern _Atomic bool ms_stack_is_sampling;
+static inline bool ms_stack_sampling(void)
+{
+    return atomic_load_explicit(&ms_stack_is_sampling, memory_order_relaxed);
+}
 
 /** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call.
  */

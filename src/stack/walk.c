@@ -110,11 +110,12 @@ static void remember(const struct ms_recalling *recalling, const ms_stack_id *id
 }
 
 /* 0 if the walk did not find the caller, or there was no room. */
-static ms_stack_id capture_recalling(const void *frame, uintptr_t caller, unsigned depth)
+static MS_NOINLINE ms_stack_id capture_recalling(const void *frame, uintptr_t caller, unsigned depth)
 {
     uintptr_t frames[MS_RECALL_MAX];
     ms_stack_id ids[MS_RECALL_MAX];
     struct ms_recalling recalling;
+    int saved_errno = errno;
     recalling.recall = &recall;
     unsigned count = ms_unwind_walk_recalling(frame, caller, frames, depth, &recalling);
     unsigned inner = recalling.known ? count - 1 : count;
@@ -126,28 +127,32 @@ static ms_stack_id capture_recalling(const void *frame, uintptr_t caller, unsign
         else
             recall.count = (uint16_t)recalling.known;
     }
+    errno = saved_errno;
     return id;
+}
+
+static MS_NOINLINE ms_stack_id capture_in_full(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
+{
+    uintptr_t frames[MS_STACK_DEPTH_MAX];
+    unsigned count = ms_stack_walk(walk, frame, caller, frames, depth);
+    return count ? ms_stack_intern(frames, count) : 0;
 }
 
 ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
-    uintptr_t frames[MS_STACK_DEPTH_MAX];
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
-    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
+    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed), same;
+    ms_stack_id id = 0;
     if (walk == MS_WALK_OFF)
         return 0;
     /* A signal may come anywhere; what it captures is walked in full. */
     if (MS_LIKELY(walk == MS_WALK_UNWIND && depth <= MS_RECALL_MAX && !recall.is_busy)) {
-        int saved_errno = errno;
         recall.is_busy = true;
         atomic_signal_fence(memory_order_seq_cst);
-        ms_stack_id id = capture_recalling(frame, ms_strip((uintptr_t)caller), depth);
+        same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
+        id = MS_LIKELY(same) ? recall.ids[same - 1] : capture_recalling(frame, ms_strip((uintptr_t)caller), depth);
         atomic_signal_fence(memory_order_seq_cst);
         recall.is_busy = false;
-        errno = saved_errno;
-        if (MS_LIKELY(id))
-            return id;
     }
-    unsigned count = ms_stack_walk(walk, frame, caller, frames, depth);
-    return count ? ms_stack_intern(frames, count) : 0;
+    return MS_LIKELY(id) ? id : capture_in_full(walk, frame, caller, depth);
 }

@@ -347,6 +347,27 @@ static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct 
             : 0;
 }
 
+/* The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`, which is a hook's own, is
+ * read before the registers are known to be those of a frame that was remembered on this thread's stack. */
+MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller, unsigned max)
+{
+#ifdef __x86_64__
+    const uintptr_t *words = frame;
+    unsigned last = recall->count - 1u, changed;
+    if (!recall->count || recall->pcs[last] != caller || words[1] != caller || recall->fps[last] != words[0] ||
+        recall->top - recall->sps[last] != (uintptr_t)(words + 2) || recall->max != max)
+        return 0;
+    if (recall->is_whole ? last >= max : last + 1 != max)
+        return 0;
+    if (MS_UNLIKELY(ms_objects_stale()) || recall->generation != ms_objects_unloads())
+        return 0;
+    return leads_on(recall, last, &changed) ? last + 1 : 0;
+#else
+    (void)recall, (void)frame, (void)caller, (void)max;
+    return 0;
+#endif
+}
+
 MS_NOINLINE MS_RAW unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames,
                                                      unsigned max, struct ms_recalling *recalling)
 {
