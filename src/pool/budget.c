@@ -19,7 +19,7 @@
  * the least of it where the budget is overdrawn by so many calls. */
 enum { SPLIT_QUARTERS = 10, SPLIT_LEAST_QUARTERS = 3, OVERDRAWN = 32 };
 /* After each growth so many fences may come before something is split, then one for every so many times. */
-enum { FENCES_AFTER_GROWTH = 256, TIMES_PER_FENCE = 16 };
+enum { FENCES_AFTER_GROWTH = 512, TIMES_PER_FENCE = 64 };
 
 void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
 {

@@ -33,7 +33,7 @@ int64_t ms_budget_left(const struct ms_heap *heap);
 bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
 /** Whether a request of `bytes` may split any vacant segment. */
 bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
-/** Whether a fence is worth it before something is split. */
+/** Whether it is worth a fence and emptying leases to look for a closer fit before something is split. */
 bool ms_budget_fence(struct ms_heap *heap);
 
 #endif

@@ -415,6 +415,8 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo.
  */
 void ms_lease_flush(struct ms_heap *heap);
+/** ... of blocks of at least so many bytes each. */
+void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);

@@ -289,16 +289,14 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(request->granted));
-    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE;
-    bool fenced =
-        far &&
-        atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed) >= request->granted &&
-        ms_budget_fence(heap);
+    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE && ms_budget_fence(heap);
     ms_unlock(&heap->lock);
-    if (fenced && ms_fence_close(heap))
+    if (!far)
+        return;
+    if (atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed) >= request->granted &&
+        ms_fence_close(heap))
         ms_fence_poll(heap);
-    if (far)
-        ms_lease_flush(heap);
+    ms_lease_flush_from(heap, MS_MIB);
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)

@@ -252,15 +252,22 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
 
 void ms_lease_flush(struct ms_heap *heap)
 {
+    ms_lease_flush_from(heap, 0);
+}
+
+void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
+{
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         struct ms_lease *lease = &heap->leases[i];
         ms_lock(&lease->lock);
         if (lease->filled) {
             ms_lock(&heap->lock);
-            for (uint32_t k = 0; k < MS_MAGAZINES; k++)
-                empty(heap, &lease->magazines[k]);
+            for (uint32_t k = bytes > MS_SLAB_MAX_BYTES ? MS_CLASSES : 0; k < MS_MAGAZINES; k++) {
+                if (lease->magazines[k].bytes >= bytes)
+                    empty(heap, &lease->magazines[k]);
+            }
             ms_unlock(&heap->lock);
-            lease->filled = false;
+            lease->filled = bytes > 0;
         }
         ms_unlock(&lease->lock);
     }

@@ -133,6 +133,21 @@ static void test_without_budget(void)
     sound("without budget");
 }
 
+/* Tries out one size after the other, on an otherwise empty heap. */
+static void test_autotuner(void)
+{
+    static const uint64_t sizes[] = {12 * MIB, 18 * MIB, 10 * MIB};
+    fresh(64 * GIB);
+    for (int i = 0; i < 30; i++) {
+        give(take(sizes[i % 3]));
+        uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+        fake_finish(context);
+        ms_pool_sync_end((uintptr_t)context, mark, 0);
+    }
+    ok(figures().vendor_allocs <= 3 && figures().vendor_frees == 0, "an autotuner's loop keeps what it has");
+    sound("autotuner");
+}
+
 /* Each unit of large blocks, and of small ones between them, on whatever unit they begin. */
 static void test_addresses(uint64_t first, enum ms_pool_pack pack)
 {
@@ -168,6 +183,7 @@ int main(void)
     test_whole_ones();
     test_merging();
     test_without_budget();
+    test_autotuner();
     test_addresses(512 * KIB, MS_POOL_PACK_ALL);
     test_addresses(67 * KIB, MS_POOL_PACK_ALL);
     test_addresses(64 * MIB, MS_POOL_PACK_ALL);
