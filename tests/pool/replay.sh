@@ -14,7 +14,7 @@ command -v xz >/dev/null 2>&1 || {
 
 # trace, most reserved over live, most capacity over live, most calls
 bounds='convnet 1.20 1.06 44
-dataframe 1.35 1.20 22
+dataframe 1.30 1.20 22
 decode 1.26 1.15 66
 pipeline 1.48 1.03 12
 training 1.09 1.05 9
