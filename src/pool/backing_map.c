@@ -227,6 +227,8 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
             *status_p = map(heap, growth, &mapped);
         if (*status_p != CUDA_SUCCESS)
             undo(heap, growth, mapped);
+        if (*status_p == CUDA_ERROR_OUT_OF_MEMORY)
+            *status_p = CUDA_ERROR_NOT_SUPPORTED; /* there was memory; there is none for mapping it */
     }
     ms_segment_note_price(heap, ms_clock_ns() - begin);
     ms_segment_leave(heap, pushed, mode);

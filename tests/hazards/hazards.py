@@ -77,7 +77,7 @@ def reused_at_once(least):
          "%d blocks were free at once, with %d events and %d waits on the device" % (blocks, events, waits), lines)
 
 
-plan(21)
+plan(27)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -87,6 +87,13 @@ clean("two devices, contexts and resets", COUNT, 2, "cross ends", shim={}, sim={
 clean("nothing is kept", COUNT // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
 clean("little memory", COUNT // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
 clean("frees that wait", 12000, 2, "ends", shim={"MEMSHIM_FREE": "strict"})
+MAPPED = {"MEMSHIM_BACKING": "vmm"}
+clean("mapped by handle", COUNT // 2, 1, shim=MAPPED)
+found, problems = reports_add_up()
+fact(not problems, "the report's figures add up, and nothing is live", problems)
+clean("mapped by handle, two devices, contexts and resets", COUNT // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
+clean("mapped by handle, little memory", COUNT // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
+clean("mapped by handle, ordered", COUNT // 4, 1, "solo", shim=dict(MAPPED, MEMSHIM_FREE="ordered", MEMSHIM_LOG="none", MEMSHIM_KEEP="0"))
 ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
 clean("memory in the order of streams, natively", 12000, 2, "streams")
 clean("memory in the order of streams", COUNT // 2, 1, "streams", shim={})
@@ -107,6 +114,10 @@ if "thread" in os.environ["TEST_SANITIZE"]:
     skip("without the fence", "the races that this makes are not looked for")
 else:
     caught("without the fence", {"MEMSHIM_FREE": "immediate"})
+if "thread" in os.environ["TEST_SANITIZE"]:
+    skip("mapped by handle without the fence", "the races that this makes are not looked for")
+else:
+    caught("mapped by handle without the fence", dict(MAPPED, MEMSHIM_FREE="immediate"))
 if "thread" in os.environ["TEST_SANITIZE"]:
     skip("in the order of streams without waiting for other streams", "the races that this makes are not looked for")
 else:

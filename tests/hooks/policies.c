@@ -140,6 +140,31 @@ static int used_again(void)
     return 0;
 }
 
+/* Every other block of a full device is freed: is there room for a large one? */
+static int scattered(void)
+{
+    void *blocks[28], *large = NULL;
+    int wrong = 0;
+
+    for (int i = 0; i < 28; i++) {
+        blocks[i] = allocate(2 * MIB);
+        cudaMemset(blocks[i], i, 2 * MIB);
+    }
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 28; i += 2)
+        cudaFree(blocks[i]);
+    printf("status %d\n", (int)cudaMalloc(&large, 20 * MIB));
+    if (large)
+        cudaMemset(large, 0xee, 20 * MIB);
+    for (int i = 1; i < 28; i += 2) {
+        unsigned char byte = 0xff;
+        cudaMemcpy(&byte, (char *)blocks[i] + MIB, 1, cudaMemcpyDeviceToHost);
+        wrong += byte != i;
+    }
+    printf("wrong %d\n", wrong);
+    return 0;
+}
+
 /* Nothing but limbo is left: does an allocation wait for it? */
 static int wait_for_limbo(void)
 {
@@ -208,7 +233,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } scenarios[] = {{"fill", fill},   {"layout", layout},         {"cached", cached}, {"free-waits", free_waits},
-                     {"again", used_again}, {"limbo", wait_for_limbo}, {"poison", poison}, {"one", one},
+                     {"again", used_again}, {"limbo", wait_for_limbo}, {"scattered", scattered}, {"poison", poison}, {"one", one},
                      {"large", large},  {"exported", exported}};
 
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)

@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 59
+plan 62
 program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
@@ -106,6 +106,11 @@ report "where the driver has no addresses it is malloc" 'apis["cudaMalloc"]["ser
 report "and the report says so" 'any("goes on as malloc" in d for d in r["diagnostics"])'
 with MEMSHIM_BACKING=vmm MEMSIM_FAIL=cuMemMap@1=801 -- one
 report "where it cannot map, that segment is an allocation" 'apis["cudaMalloc"]["served"] == 2 and any(s["backing"] == "malloc" for s in r["segments"])'
+with MEMSIM_MEMORY=60M MEMSHIM_PREALLOC=58M MEMSHIM_OOM_WAIT_MS=0 -- scattered
+prints "pieces of one allocation are no room for a large block" "status 2"
+with MEMSIM_MEMORY=60M MEMSHIM_BACKING=vmm -- scattered
+prints "MEMSHIM_BACKING=vmm: what is free is put together" "status 0"
+prints "and no live block is touched" "wrong 0"
 
 # MEMSHIM_OOM_WAIT_MS
 with MEMSIM_MEMORY=64M MEMSHIM_OOM_WAIT_MS=10000 -- limbo

@@ -1,0 +1,402 @@
+/* test_vmm.c - memory that is mapped by handle (MEMSHIM_BACKING=vmm): growth in place, pages that move, what
+ * must not move, peers, failing calls, the end of a context. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "fake.h"
+#include "tap.h"
+
+#define KIB  ((uint64_t)1 << 10)
+#define MIB  ((uint64_t)1 << 20)
+#define GIB  ((uint64_t)1 << 30)
+#define PAGE (2 * MIB)
+
+static const struct ms_gpu *gpu;
+static struct fake_context *context;
+
+static void fresh(uint64_t capacity)
+{
+    gpu = fake_fresh(capacity);
+    fake_policy.vmm = true;
+    context = fake_context(0);
+    fake_set_current(context);
+}
+
+static int status_of(uint64_t bytes, uint64_t *address_p)
+{
+    struct ms_pool_block block = {0};
+    int status = 0;
+    enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status);
+    *address_p = verdict == MS_POOL_SERVED ? block.address : 0;
+    return verdict == MS_POOL_SERVED ? 0 : verdict == MS_POOL_PASSED ? -1 : status;
+}
+
+static uint64_t take(uint64_t bytes)
+{
+    uint64_t address;
+    status_of(bytes, &address);
+    return address;
+}
+
+static int give(uint64_t address)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
+    return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
+}
+
+static struct ms_pool_figures figures(void)
+{
+    struct ms_pool_figures f;
+    ms_pool_figures(0, &f);
+    return f;
+}
+
+static void sound(const char *when)
+{
+    const char *wrong = ms_pool_check();
+    ok(!wrong, "%s: every invariant holds%s%s", when, wrong ? ": " : "", wrong ? wrong : "");
+    is_u64(fake.vmm_errors, 0, "%s: the driver is used as it may be", when);
+    is_u64(fake.blocking_frees, 0, "%s: nothing is unmapped while the device is busy", when);
+}
+
+static void end_context(const char *when)
+{
+    ms_pool_context_ending((uintptr_t)context);
+    fake_kill(context);
+    ms_pool_context_ended((uintptr_t)context, true);
+    ok(!fake.handles && !fake.ranges && !fake.used[0] && !fake_segments,
+       "%s: the context takes handles, addresses and segments with it", when);
+}
+
+static void test_growth(void)
+{
+    fresh(GIB);
+    uint64_t a = take(20 * MIB), b = take(30 * MIB);
+    is_u64(b, a + 20 * MIB, "memory grows in place: the next block lies beside the first");
+    is_u64(figures().reserved_bytes, 50 * MIB, "by no more than what is asked for");
+    is_u64(fake_segments, 1, "to the observer it is one segment");
+    give(a);
+    give(b);
+    uint64_t c = take(60 * MIB);
+    is_u64(c, a, "both together and what is missing are a larger one");
+    is_u64(figures().reserved_bytes, 60 * MIB, "for which 5 pages were made");
+    is_u64(fake.calls[FAKE_CREATE], 30, "and no other");
+    is_u64(fake.unmaps, 0, "nothing was moved");
+    struct ms_pool_block block;
+    ok(ms_pool_find(c, &block) && block.vmm && !block.whole && block.tier == MS_TIER_SINGLE,
+       "a large block is no allocation of the driver's");
+    uint64_t small = take(100);
+    ok(small && (small < c || small > c + GIB), "small blocks lie elsewhere");
+    sound("growth");
+    end_context("growth");
+}
+
+/* Free pages that lie apart: the sum suffices, no single piece does. */
+static int scattered(uint64_t *got_p)
+{
+    uint64_t blocks[32], got;
+    for (int i = 0; i < 32; i++)
+        blocks[i] = take(PAGE);
+    for (int i = 0; i < 32; i += 2)
+        give(blocks[i]);
+    int status = status_of(24 * MIB, &got);
+    *got_p = got;
+    for (int i = 1; i < 32; i += 2) {
+        struct ms_pool_block block;
+        if (!ms_pool_find(blocks[i], &block) || block.address != blocks[i])
+            return -2;
+    }
+    return status;
+}
+
+static void test_moving(void)
+{
+    uint64_t got;
+    fresh(64 * MIB);
+    fake_policy.vmm = false;
+    fake_sizes.prealloc = 64 * MIB;
+    is_int(scattered(&got), CUDA_ERROR_OUT_OF_MEMORY,
+           "one allocation of the driver's, in pieces: no room for a large block");
+    fresh(64 * MIB);
+    is_int(scattered(&got), 0, "pages: 12 of those that lie apart are put together, and no live block moves");
+    is_u64(fake.unmaps, 12, "by unmapping and mapping as many");
+    is_u64(figures().reserved_bytes, 64 * MIB, "which were all there are");
+    sound("moving");
+    is_int(give(got), 0, "what they make is freed like any block");
+    sound("moved and freed");
+    end_context("moving");
+
+    fresh(64 * MIB);
+    fake_policy.oom_wait_ms = 0;
+    uint64_t blocks[32];
+    for (int i = 0; i < 32; i++)
+        blocks[i] = take(PAGE);
+    for (int i = 0; i < 32; i += 2)
+        give(blocks[i]);
+    fake_issue(context);
+    is_int(status_of(24 * MIB, &got), CUDA_ERROR_OUT_OF_MEMORY,
+           "while the device is busy nothing moves, and there is no memory");
+    is_u64(fake.unmaps, 0, "nothing was unmapped");
+    fake_finish(context);
+    is_int(status_of(24 * MIB, &got), 0, "as soon as it is idle there is");
+    sound("busy");
+    end_context("busy");
+}
+
+static void test_limits(void)
+{
+    uint64_t got;
+    fresh(GIB);
+    is_int(status_of(2 * GIB, &got), CUDA_ERROR_OUT_OF_MEMORY, "more than there is");
+    is_u64(figures().reserved_bytes, 0, "takes nothing first");
+    fresh(GIB);
+    fake_sizes.limit = 40 * MIB;
+    is_int(status_of(30 * MIB, &got), 0, "within a limit");
+    is_int(status_of(20 * MIB, &got), CUDA_ERROR_OUT_OF_MEMORY, "and beyond it");
+    is_u64(figures().reserved_bytes, 30 * MIB, "is refused as a whole");
+    fresh(GIB);
+    fake_sizes.prealloc = 64 * MIB;
+    fake_sizes.keep = 0;
+    uint64_t a = take(4 * MIB);
+    is_u64(figures().reserved_bytes, 64 * MIB, "what is preallocated is there with the first block");
+    give(a);
+    ms_pool_trim(0, 0);
+    is_u64(figures().reserved_bytes, 64 * MIB, "and stays");
+    a = take(100 * MIB);
+    give(a);
+    is_u64(ms_pool_trim(0, 0), 36 * MIB, "what came beyond it goes back");
+    sound("limits");
+    end_context("limits");
+}
+
+/* A graph may know what was in use while it was captured: no page of that is unmapped. */
+static void test_captures(void)
+{
+    fresh(GIB);
+    uint64_t a = take(8 * MIB), b = take(8 * MIB);
+    give(b);
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 1;
+    ms_pool_capture_leave((uintptr_t)context, 1);
+    uint64_t c = take(6 * MIB);
+    ms_pool_graph_alive((uintptr_t)context, 1);
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 0;
+    ms_pool_capture_leave((uintptr_t)context, -1);
+    give(a);
+    give(c);
+    uint64_t before = figures().reserved_bytes;
+    ms_pool_trim(0, 0);
+    ok(before - figures().reserved_bytes <= 8 * MIB,
+       "what was in use during a capture keeps its pages (%" PRIu64 " MiB stay)",
+       figures().reserved_bytes / MIB);
+    ok(take(64 * MIB) && fake.unmaps <= 4, "and is not moved either");
+    ms_pool_graph_alive((uintptr_t)context, -1);
+    sound("captures");
+    ms_pool_trim(0, 0);
+    is_u64(figures().reserved_bytes, 64 * MIB, "without the graph it goes back");
+    end_context("captures");
+}
+
+static void test_pins(void)
+{
+    fresh(64 * MIB);
+    uint64_t a = take(30 * MIB), got;
+    ok(ms_pool_pin(a), "a block that was registered");
+    give(a);
+    is_int(status_of(40 * MIB, &got), CUDA_ERROR_OUT_OF_MEMORY, "keeps its pages after its free");
+    is_u64(fake.unmaps, 0, "and none was moved");
+    ms_pool_unpin(a);
+    is_int(status_of(40 * MIB, &got), 0, "until it is registered no more");
+    sound("pins");
+    end_context("pins");
+}
+
+static void test_peers(void)
+{
+    fresh(GIB);
+    uint64_t a = take(10 * MIB);
+    is_u64(fake_access(a), 1, "memory is its own device's");
+    ms_pool_peer((uintptr_t)context, 1, true);
+    is_u64(fake_access(a) & fake_access(a + 8 * MIB), 3, "a peer is let to what is there");
+    uint64_t b = take(30 * MIB), c = take(100);
+    is_u64(fake_access(b) & fake_access(b + 28 * MIB) & fake_access(c), 3, "and to what comes");
+    ms_pool_peer((uintptr_t)context, 1, true);
+    ms_pool_peer((uintptr_t)context, 1, false);
+    is_u64(fake_access(a), 3, "as long as one of its contexts has access");
+    ms_pool_peer((uintptr_t)context, 1, false);
+    is_u64(fake_access(a) | fake_access(b) | fake_access(c), 1, "and no longer");
+    sound("peers");
+    struct fake_context *first = context;
+    context = fake_context(0);
+    fake_set_current(context);
+    ms_pool_peer((uintptr_t)context, 1, true);
+    uint64_t d = take(4 * MIB);
+    is_u64(fake_access(d), 3, "access that was given before there was memory counts too");
+    ms_pool_context_ending((uintptr_t)context);
+    fake_kill(context);
+    ms_pool_context_ended((uintptr_t)context, true);
+    ok(!ms_pool_owns(d) && ms_pool_owns(a) && fake.ranges == 1,
+       "a context ends, and the other one's memory is not touched");
+    context = first;
+    fake_set_current(first);
+    end_context("peers");
+}
+
+static void test_without(void)
+{
+    uint64_t got;
+    fresh(GIB);
+    fake.fail_at = 1;
+    fake.fail_status = CUDA_ERROR_OUT_OF_MEMORY;
+    is_int(status_of(20 * MIB, &got), 0, "a driver without addresses");
+    ok(fake.failed_call == FAKE_RESERVE, "which are asked for first");
+    is_int(status_of(20 * MIB, &got), 0, "is asked for fewer");
+    fresh(GIB);
+    struct ms_gpu lacking = *gpu;
+    lacking.handle_map = NULL;
+    gpu = &lacking;
+    is_int(status_of(20 * MIB, &got), 0, "a driver that cannot map at all");
+    ok(fake.calls[FAKE_ALLOC] == 1 && !fake.ranges, "is asked for an allocation");
+    ok(fake_notes == 1 && strstr(fake_last_note, "goes on as malloc"), "and one line says so: %s",
+       fake_last_note);
+    sound("without");
+}
+
+/* Requests of every size and frees, with work and waits between; frees everything. */
+static uint64_t program(uint64_t *strange)
+{
+    uint64_t held[40] = {0}, seed = 11, refused = 0;
+    for (int i = 0; i < 300; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint64_t *slot = &held[(seed >> 33) % 40];
+        if (*slot) {
+            *strange += give(*slot) != 0;
+            *slot = 0;
+        } else {
+            int status = status_of(((uint64_t)1 << (seed >> 40) % 26) + (seed >> 50), slot);
+            refused += status != 0;
+            *strange += status > 0 && status != fake.fail_status && status != CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        if (i % 16 == 3)
+            fake_issue(context);
+        if (i % 32 == 5) {
+            uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+            fake_finish(context);
+            ms_pool_sync_end((uintptr_t)context, mark, 0);
+        }
+        if (i % 64 == 9)
+            ms_pool_trim(0, 16 * MIB);
+    }
+    for (int i = 0; i < 40; i++)
+        if (held[i])
+            *strange += give(held[i]) != 0;
+    return refused;
+}
+
+/* What the driver failed to take back may stay with it; nothing else may. */
+static void test_failing_calls(int fail_status, const char *name)
+{
+    uint64_t calls, broken = 0, strange = 0, lost = 0, refused = 0, misused = 0, told = 0;
+    fresh(GIB);
+    fake_sizes.keep = 8 * MIB;
+    program(&strange);
+    calls = fake.all_calls;
+    for (uint64_t n = 1; n <= calls; n += n > 200 ? 5 : 1) {
+        fresh(GIB);
+        fake_sizes.keep = 8 * MIB;
+        fake.fail_at = n;
+        fake.fail_status = fail_status;
+        refused += program(&strange);
+        broken += ms_pool_check() != NULL;
+        lost += figures().parts.requested != 0 ||
+                (figures().reserved_bytes != fake.used[0] && fake.failed_call != FAKE_FREE &&
+                 fake.failed_call != FAKE_RELEASE);
+        if (lost && !told++)
+            diag("the %" PRIu64 "th call, number %d: reserved %" PRIu64 ", the driver gave %" PRIu64
+                 ", requested %" PRIu64,
+                 n, (int)fake.failed_call, figures().reserved_bytes, fake.used[0], figures().parts.requested);
+        misused += fake.vmm_errors;
+        fake.fail_at = 0;
+        ms_pool_context_ending((uintptr_t)context);
+        fake_kill(context);
+        ms_pool_context_ended((uintptr_t)context, true);
+        lost += fake.used[0] > (fake.failed_call == FAKE_RELEASE ? PAGE : 0);
+    }
+    ok(calls > 300 && fake.calls[FAKE_MAP] > 0, "%s: the program makes %" PRIu64 " calls to the driver", name,
+       calls);
+    is_u64(broken, 0, "%s: every invariant holds, whichever of them fails", name);
+    is_u64(strange, 0, "%s: the program sees the driver's errors only", name);
+    is_u64(misused, 0, "%s: and the driver no call that is never right", name);
+    is_u64(lost, 0, "%s: no memory is lost", name);
+    if (fail_status == CUDA_ERROR_NOT_SUPPORTED)
+        is_u64(refused, 0, "%s: an allocation of the driver's takes the place of what cannot be mapped",
+               name);
+}
+
+static void *thread(void *arg)
+{
+    uint64_t held[24] = {0}, seed = (uintptr_t)arg, wrong = 0;
+    fake_set_current(context);
+    for (int i = 0; i < 4000; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint64_t *slot = &held[(seed >> 33) % 24];
+        if (*slot) {
+            wrong += give(*slot) != 0;
+            *slot = 0;
+        } else {
+            status_of(((uint64_t)1 << (seed >> 40) % 25) + 1, slot);
+        }
+        if ((seed >> 20) % 256 == 0)
+            ms_pool_trim(0, 0);
+        if ((seed >> 20) % 512 == 1)
+            ms_pool_peer((uintptr_t)context, 1, seed >> 50 & 1);
+    }
+    for (int i = 0; i < 24; i++)
+        if (held[i])
+            wrong += give(held[i]) != 0;
+    return (void *)(uintptr_t)wrong;
+}
+
+static void test_threads(void)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    uint64_t wrong = 0;
+    fresh(200 * MIB);
+    fake_policy.oom_wait_ms = 1;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, thread, (void *)(i + 1));
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        wrong += (uintptr_t)result;
+    }
+    is_u64(wrong, 0, "threads: every free is the program's own");
+    ok(fake.unmaps > 0, "threads: %" PRIu64 " pages were unmapped", fake.unmaps);
+    is_u64(figures().reserved_bytes, fake.used[0], "threads: what is reserved is what the driver gave");
+    sound("threads");
+    end_context("threads");
+}
+
+int main(void)
+{
+    plan(0);
+    test_growth();
+    test_moving();
+    test_limits();
+    test_captures();
+    test_pins();
+    test_peers();
+    test_without();
+    test_failing_calls(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+    test_failing_calls(CUDA_ERROR_NOT_SUPPORTED, "not supported");
+    test_failing_calls(CUDA_ERROR_INVALID_VALUE, "invalid value");
+    test_threads();
+    return done();
+}
