@@ -392,8 +392,9 @@ void ms_pool_stream_dies(uint64_t context, uint64_t stream)
     for (uint32_t i = 0; i < fence->stream_count; i++) {
         if (fence->streams[i] != stream)
             continue;
-        /* Its work goes on after the stream's end; the next epoch waits for this event as well. */
-        if (serves(heap) && !record_one(heap, (CUstream)stream, 0))
+        /* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams cannot be
+         * reached there is none, for a free waits: and the handle may be nobody's by now. */
+        if (!atomic_load_explicit(&fence->unreachable, memory_order_relaxed) && serves(heap) && !record_one(heap, (CUstream)stream, 0))
             atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
         fence->streams[i] = fence->streams[--fence->stream_count];
         break;

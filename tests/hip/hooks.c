@@ -260,6 +260,27 @@ static int threads(void)
     return 0;
 }
 
+/* Streams come and go, more than anybody could remember. */
+static int streams(void)
+{
+    hipStream_t stream;
+    void *p = NULL;
+    int failed = 0;
+
+    for (int i = 0; i < 700; i++) {
+        failed += hipStreamCreateWithFlags(&stream, i % 2 ? hipStreamNonBlocking : hipStreamDefault) != hipSuccess;
+        failed += hipMalloc(&p, 5000) != hipSuccess;
+        hipMemsetAsync(p, i, 5000, stream);
+        if (i % 3 == 0)
+            failed += hipFree(p) != hipSuccess;
+        failed += hipStreamDestroy(stream) != hipSuccess;
+        if (i % 3)
+            failed += hipFree(p) != hipSuccess;
+    }
+    say("failed", failed);
+    return 0;
+}
+
 /* Every vendor's memory in one process: CUDA's, NCCL's on CUDA's, HIP's, Ascend's. */
 static int all(void)
 {
@@ -294,7 +315,7 @@ int main(int argc, char **argv)
         int (*run)(void);
     } scenes[] = {{"two_versions", two_versions}, {"probe", probe}, {"both", both}, {"reset", reset}, {"devices", devices},
                   {"loop", loop}, {"behind", behind}, {"full", full}, {"capture", capture},
-                  {"threads", threads}, {"all", all}};
+                  {"threads", threads}, {"streams", streams}, {"all", all}};
 
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (!strcmp(argv[1], scenes[i].name))

@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 . "$top_srcdir/tests/hip/real.sh"
 
-plan 62
+plan 64
 programs=$top_builddir/tests/hip
 parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
 
@@ -60,6 +60,9 @@ both "four threads, each on a stream of its own" "$programs/hooks" threads
 said "find every byte as they left it" '^0 mistakes$'
 report "and nothing is left" 'live == 0 and r["pools"][0]["vendor_allocs"] < apis["hipMalloc"]["calls"] / 4'
 try "... and the report is sound" "$TEST_BIN" validate "$report"
+
+both "streams that come and go" "$programs/hooks" streams
+report "do not end the serving" 'apis["hipMalloc"]["served"] == 700 and apis["hipFree"]["served"] == 700 and live == 0'
 
 REPORT=$TEST_TMP/ipc.%p.json both "memory of one process in another" "$programs/ipc"
 said "a packed block is opened as any other, and only its bytes are" '^small: exported 0, opened 0, wrong 0, closed 0, changed 3000$'
