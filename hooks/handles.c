@@ -223,6 +223,7 @@ void ms_handle_retained(struct ms_call *call)
         mapping->object->pinned = true; /* its handle may be another's too from now on */
     if (object) {
         object->references++;
+        object->pinned = true;
     } else if (mapping) {
         /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver gives now. */
         struct object **link = &objects[bucket_of(mapping->object->handle)];

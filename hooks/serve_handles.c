@@ -16,7 +16,8 @@ enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
  * round would make calls of the vendor's all the time: so what had to go and was asked for again is learned. */
 struct device {
     struct ms_pool_record record;
-    uint64_t total_bytes; /* of the device, for shares of it; 0 until it was asked */
+    uint64_t total_bytes; /* of the device, for shares of it */
+    bool asked;           /* ... and whether it was asked; once, whatever it says */
     uint64_t evicted_bytes, learned_bytes;
 };
 
@@ -132,8 +133,10 @@ static uint64_t total_of(const struct ms_gpu *gpu, int device)
 
     ms_lock(&lock);
     uint64_t total = devices[device].total_bytes;
+    bool asked = devices[device].asked;
+    devices[device].asked = true;
     ms_unlock(&lock);
-    if (total)
+    if (asked)
         return total;
     ms_gpu_describe(gpu, device, &description);
     ms_lock(&lock);
