@@ -10,7 +10,7 @@
 #include "pool/internal.h"
 #include "pool/stream.h"
 
-enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 28 };
+enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 60 };
 
 struct ms_flow;
 struct ms_batch;

@@ -178,9 +178,11 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
 struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     struct ms_flow *flow = heap->flow;
-    bool home = ms_cross_collect();
     struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
     if (slot)
+        return slot;
+    bool home = ms_cross_collect();
+    if (home && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     if (home || request->granted > MS_SLAB_MAX_BYTES) {
         ms_lease_flush(heap);

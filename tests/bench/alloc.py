@@ -19,6 +19,7 @@ KEYS = {
                  "reserved_over_live", "limbo_bytes_at_peak", "limbo_waits", "events", "device_syncs", "vendor_calls",
                  "seconds_over_stream", "wrong"],
 }
+KEYS["async"] = KEYS["pool"]
 FACTS = []
 
 
@@ -57,13 +58,26 @@ def look_at_pool():
          "pool: a miss is a call, or part of a larger one")
 
 
+def look_at_async():
+    """What is freed on its own stream needs no event, and what is freed on another few; the driver is called for neither."""
+    rows = bench("async", "--milliseconds", "2", "--threads", "1")
+    names = ["native", "memshim", "memshim-stacks-off"]
+    fact([(r["case"], r["allocator"]) for r in rows] == [(case, name) for case in ("hit", "cross_stream", "many_streams") for name in names],
+         "async: a row for each case and allocator")
+    ours = [r for r in rows if r["allocator"] == "memshim"]
+    fact(all(r["vendor_calls"] < 100 for r in ours), "async: the driver's pool is seldom asked")
+    fact(all(r["events_per_1000_frees"] == 0 for r in ours if r["case"] != "cross_stream"), "async: no event on a stream of one's own")
+    fact(all(0 < r["events_per_1000_frees"] < 100 for r in ours if r["case"] == "cross_stream"), "async: one for many frees on another")
+
+
 def look_at_replay():
     """A trace whose figures can be told in the head, and one of ours."""
     path = TMP + "/known.trace"
     with open(path, "w", encoding="ascii") as file:
         file.write(f"# known\n1 a 1 {3 * MIB} 0\n\n2 a 9 {2 * MIB} 0\n3 f 1 {3 * MIB} 0\n4 a 3 {2 * MIB} 0\n5 a 4 1000 0\n6 f 9 {2 * MIB} 0\n")
     kept = os.path.join(os.environ["top_srcdir"], "tests/traces/training.trace.xz")
-    rows = bench("replay", path, kept)
+    rows = bench("replay", path, kept, "--async")
+    fact([r["allocator"] for r in rows if r["trace"] == "known.trace"][-2:] == ["native-async", "memshim-async"], "replay: and in the order of streams")
     fact({r["trace"] for r in rows} == {"known.trace", "training.trace"}, "replay: a trace is named by its file, compressed or not")
     native = [r for r in rows if r["allocator"] == "native"]
     known = native and native[0]
@@ -113,6 +127,7 @@ def main():
         print("1..0 # SKIP figures mean nothing under a sanitizer")
         return
     look_at_pool()
+    look_at_async()
     look_at_replay()
     look_at_random()
     look_at_runahead()

@@ -1,4 +1,4 @@
-"""The benches of scripts/bench that compare allocators: pool, replay, random, runahead. docs/bench.md says what they measure."""
+"""The benches of scripts/bench that compare allocators: pool, async, replay, random, runahead. docs/bench.md says what they measure."""
 
 import glob
 import gzip
@@ -152,6 +152,42 @@ def bench_pool(options):
     return rows
 
 
+# --- async
+
+# What the driver's own functions take, in nanoseconds: recording an event and asking for a stream's identity as measured on hardware, the rest as
+# guessed from what is published. What memshim itself asks the driver costs it the same.
+DRIVER_COSTS = "cuEventRecord=450,cuCtxRecordEvent=450,cuEventQuery=150,cuStreamGetId=20,cuMemAllocAsync=500,cuMemAllocFromPoolAsync=500,cuMemFreeAsync=500"
+ASYNC_CASES = {"hit": "stream", "cross_stream": "cross_stream", "many_streams": "many_streams"}
+
+
+def in_streams(tool):
+    """The same way in, by the calls in stream order."""
+    return Tool(tool.name, [*tool.command[:-1], "runtime-async"], tool.environment)
+
+
+def renamed(tool, name):
+    """... under another name."""
+    tool.name = name
+    return tool
+
+
+def bench_async(options):
+    """Stream-ordered calls: the driver's own pool, memshim, and PyTorch's allocator, which has streams as well."""
+    tools = [in_streams(tool) for tool in ours(options, {"stacks-off": {"MEMSHIM_STACKS": "off"}})]
+    tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
+    for tool in tools:
+        tool.environment = {**tool.environment, "MEMSIM_COST": DRIVER_COSTS}
+    rows = []
+    for case in options.cases or ASYNC_CASES:
+        for threads in options.threads or [1, 2, 4]:
+            taken = {tool.name: [] for tool in tools}
+            for _ in range(options.rounds):
+                for tool in tools:
+                    measure_pool(tool, options, ASYNC_CASES[case], threads, taken[tool.name])
+            rows += [{**pool_row(tool, options, ASYNC_CASES[case], threads, taken[tool.name]), "case": case} for tool in tools]
+    return rows
+
+
 # --- replay
 
 
@@ -241,7 +277,10 @@ def bench_replay(options):
     """Each trace on each allocator; without a trace those of the repository."""
     variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "ordered": {"MEMSHIM_FREE": "ordered"}, "vmm": {"MEMSHIM_BACKING": "vmm"},
                 "track": {"MEMSHIM_MODE": "track"}}
-    tools = ours(options, variants) + [peer for peer in peers(options) if peer.name.startswith("torch")]
+    mine = ours(options, variants)
+    tools = mine + [peer for peer in peers(options) if peer.name.startswith("torch")]
+    if options.streams:
+        tools += [renamed(in_streams(tool), tool.name + "-async") for tool in mine[:2]]
     traces = options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
     rows = []
     for path in traces:

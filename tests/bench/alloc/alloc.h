@@ -24,6 +24,8 @@ struct bench_allocator {
     /** NULL when there is no memory. Stream 0 is the default; others are small numbers. */
     void *(*alloc)(size_t bytes, unsigned stream);
     void (*free)(void *block, size_t bytes, unsigned stream);
+    /** The block was used on another stream than it is for, before it is freed there; NULL where the free says it all. */
+    void (*used_on)(void *block, unsigned stream);
 };
 
 /** The program's allocators, ended by one without a name. */

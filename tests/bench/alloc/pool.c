@@ -7,9 +7,12 @@
  * counted in them: events, syncs, vendor_calls.
  *
  * hit           4 KiB, allocated and freed at once
- * mixN          N blocks of 20 sizes are alive, shared out among the threads: one is freed at random, one
- * allocated cross_thread  4 KiB, allocated in half of the threads and freed in the others miss          32
- * MiB, the process's first 256 blocks: each needs new memory; then they are freed
+ * mixN          N blocks of 20 sizes are alive, shared out among the threads: one is freed at random, one allocated
+ * cross_thread  4 KiB, allocated in half of the threads and freed in the others
+ * miss          32 MiB, the process's first 256 blocks: each needs new memory; then they are freed
+ * stream        as hit, for a stream of the thread's own
+ * cross_stream  4 KiB, allocated for one stream and freed on another
+ * many_streams  as hit, for 32 streams in turn
  *
  * The median is of batches of up to 16 pairs, whose time is divided by their number; the 99th of a hundred is
  * of pairs that are timed alone. The clock's own cost is subtracted from both, and what to do next is worked
@@ -125,6 +128,63 @@ static unsigned round_mix(struct worker *worker, bool timed, bool alone)
         note(worker, begun, count, alone);
     for (unsigned i = 0; i < count; i++)
         worker->slots[place[i]] = (struct slot){fresh[i], bytes[i]};
+    return count;
+}
+
+/* --- of streams: each thread has its own, but for many_streams
+ * ------------------------------------------------------- */
+
+enum { MANY_STREAMS = 32 };
+
+static void *take_on(unsigned stream)
+{
+    void *block = allocator->alloc(HIT_BYTES, stream);
+
+    if (!block)
+        bench_die("an allocation failed");
+    return block;
+}
+
+static unsigned round_stream(struct worker *worker, bool timed, bool alone)
+{
+    unsigned count = alone ? 1 : BATCH, stream = 1 + worker->index % (BENCH_STREAMS_MAX - 1);
+    double begun = timed ? bench_now() : 0;
+
+    for (unsigned i = 0; i < count; i++)
+        allocator->free(take_on(stream), HIT_BYTES, stream);
+    if (timed)
+        note(worker, begun, count, alone);
+    return count;
+}
+
+/* Allocated for one stream, and freed on another that has used it. */
+static unsigned round_cross_stream(struct worker *worker, bool timed, bool alone)
+{
+    unsigned count = alone ? 1 : BATCH, from = 1 + 2 * worker->index % (BENCH_STREAMS_MAX - 2), to = from + 1;
+    double begun = timed ? bench_now() : 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        void *block = take_on(from);
+        if (allocator->used_on)
+            allocator->used_on(block, to);
+        allocator->free(block, HIT_BYTES, to);
+    }
+    if (timed)
+        note(worker, begun, count, alone);
+    return count;
+}
+
+static unsigned round_many_streams(struct worker *worker, bool timed, bool alone)
+{
+    unsigned count = alone ? 1 : BATCH, stream = (unsigned)worker->pairs % MANY_STREAMS + 1;
+    double begun = timed ? bench_now() : 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        allocator->free(take_on(stream), HIT_BYTES, stream);
+        stream = stream % MANY_STREAMS + 1;
+    }
+    if (timed)
+        note(worker, begun, count, alone);
     return count;
 }
 
@@ -372,8 +432,13 @@ static void start_threads(void)
 
 static bool choose(const char *name)
 {
-    static const struct pool_case cases[] = {
-        {"hit", round_hit}, {"mix", round_mix}, {"cross_thread", round_cross}, {"miss", NULL}};
+    static const struct pool_case cases[] = {{"hit", round_hit},
+                                             {"mix", round_mix},
+                                             {"cross_thread", round_cross},
+                                             {"miss", NULL},
+                                             {"stream", round_stream},
+                                             {"cross_stream", round_cross_stream},
+                                             {"many_streams", round_many_streams}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (!strcmp(name, cases[i].name) || (!strncmp(name, "mix", 3) && cases[i].round == round_mix))
@@ -391,7 +456,7 @@ int bench_pool(const struct bench_allocator *which, int argc, char **argv)
     allocator = which;
     threads = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
     if (threads < 1 || threads > BENCH_THREADS_MAX || !choose(argv[0])) {
-        fprintf(stderr, "usage: pool hit|mixN|cross_thread|miss THREADS MILLISECONDS|pairs=N\n");
+        fprintf(stderr, "usage: pool hit|mixN|cross_thread|miss|stream|cross_stream|many_streams THREADS MILLISECONDS|pairs=N\n");
         return 2;
     }
     start_threads();

@@ -9,6 +9,7 @@
 
 #include <c10/cuda/CUDAAllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAStream.h>
 #include <c10/cuda/PeerToPeerAccess.h>
 #include <cuda_runtime_api.h>
 
@@ -16,10 +17,24 @@
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
+/* Exported, and in no header. The part of PyTorch that is not here calls it when it is loaded. */
+namespace c10::cuda::_internal
+{
+void setHasPrimaryContext(bool (*function)(c10::DeviceIndex));
+}
+
 namespace
 {
 
 std::array<cudaStream_t, BENCH_STREAMS_MAX> streams;
+
+cudaStream_t stream_of(unsigned number)
+{
+    if (number && !streams[number] &&
+        cudaStreamCreateWithFlags(&streams[number], cudaStreamNonBlocking) != cudaSuccess)
+        bench_die("no more streams");
+    return streams[number];
+}
 
 int start(const char *configuration)
 {
@@ -34,6 +49,9 @@ int start(const char *configuration)
         allocator::Expandable_Segments_Handle_Type::POSIX_FD);
     c10::cuda::detail::init_p2p_access_cache(1); /* PyTorch does both when it opens the device */
     allocator::init(1);
+    c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
+    for (unsigned i = 1; i < BENCH_STREAMS_MAX; i++)
+        stream_of(i);
     return 0;
 }
 
@@ -53,14 +71,6 @@ void start_thread()
         bench_die("a thread cannot use the device");
 }
 
-cudaStream_t stream_of(unsigned number)
-{
-    if (number && !streams[number] &&
-        cudaStreamCreateWithFlags(&streams[number], cudaStreamNonBlocking) != cudaSuccess)
-        bench_die("no more streams");
-    return streams[number];
-}
-
 void *take(size_t bytes, unsigned stream)
 {
     try {
@@ -75,10 +85,18 @@ void give(void *block, size_t, unsigned)
     allocator::raw_delete(block);
 }
 
+/* What a tensor's record_stream() does. */
+void used_on(void *block, unsigned stream)
+{
+    c10::DataPtr pointer(block, block, allocator::get()->raw_deleter(), c10::Device(c10::DeviceType::CUDA, 0));
+    allocator::recordStream(pointer, c10::cuda::getStreamFromExternal(stream_of(stream), 0));
+    pointer.release_context();
+}
+
 } // namespace
 
 const struct bench_allocator bench_allocators[] = {
-    {"torch-native", start_native, start_thread, take, give},
-    {"torch-expandable", start_expandable, start_thread, take, give},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
+    {"torch-native", start_native, start_thread, take, give, used_on},
+    {"torch-expandable", start_expandable, start_thread, take, give, used_on},
+    {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
 };
