@@ -158,6 +158,16 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
     return status;
 }
 
+/* What was given back to make room for more leaves the device, but for what the program wants kept: else the
+ * driver's pool would hold both. */
+static void let_go(struct ms_mempool *pool)
+{
+    uint64_t threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
+    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
+    if (atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed) && handle && pool->gpu->mem_pool_trim_to)
+        pool->gpu->mem_pool_trim_to(handle, threshold);
+}
+
 /* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
 int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
                          uint64_t *base_bytes_p)
@@ -168,6 +178,7 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     CUdeviceptr p = 0;
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    let_go(pool);
     int status = ask(flow, stream, bytes + (pool->padded ? MS_PAGE_BYTES : 0), &p);
     if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !pool->padded) {
         pool->gpu->mem_free_async(p, ms_stream_handle(stream));
@@ -201,8 +212,10 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     if (!reachable && idle)
         status = (int)gpu->mem_free(base);
     ms_visit_end(&visit);
-    if (status == CUDA_SUCCESS)
+    if (status == CUDA_SUCCESS) {
         atomic_fetch_sub_explicit(&flow->pool->held, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&flow->pool->freed, bytes, memory_order_relaxed);
+    }
     return status;
 }
 

@@ -37,8 +37,9 @@ struct ms_mempool {
     _Atomic bool opportunistic;
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
+    _Atomic uint64_t freed; /* given back to it, and perhaps not by it */
     _Atomic uint64_t held;                   /* bytes of segments */
-    _Atomic uint64_t crossed, borrowed; /* frees on other streams; segments of other flows */
+    _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
     struct ms_flow *_Atomic flows;
     bool padded; /* the driver does not begin its memory on pages */
 };

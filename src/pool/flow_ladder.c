@@ -1,7 +1,7 @@
 /* flow_ladder.c - how a request in stream order is answered when the flow has no block ready for it.
  *
  * In this order: memory of the flow that is free; what came home from other streams; all of it put together;
- * what another flow of the pool has vacant, if nothing is under way there; more from the driver's pool. When
+ * a block of another flow of the pool, if nothing is under way there; more from the driver's pool. When
  * the driver has none: for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
 #include "config.h"
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "pool/flow.h"
 
+enum { IDLE_SHARE = 8 };
 #define NAP_LEAST_NS 20000u
 #define NAP_MOST_NS  2000000u
 
@@ -32,74 +33,59 @@ static bool is_idle(struct ms_flow *flow)
     return done;
 }
 
-/* The smallest vacant segment of at least `bytes`, not more than twice that. Heap's lock held. */
-static struct ms_segment *fitting(const struct ms_heap *heap, uint64_t bytes)
-{
-    for (uint32_t i = 0; i < heap->vacant_count; i++) {
-        if (heap->vacant[i]->bytes >= bytes)
-            return heap->vacant[i]->bytes <= 2 * bytes || bytes <= MS_PAGE_BYTES ? heap->vacant[i] : NULL;
-    }
-    return NULL;
-}
-
-static bool has_fitting(struct ms_heap *heap, uint64_t bytes)
+static bool has_free(struct ms_heap *heap, uint64_t bytes)
 {
     ms_lock(&heap->lock);
-    bool has = fitting(heap, bytes) != NULL;
+    bool has = heap->run_free_bytes + heap->vacant_bytes >= bytes;
     ms_unlock(&heap->lock);
     return has;
 }
 
-/* Streams' lock held. From one heap to another, with its addresses. */
-static bool move(struct ms_heap *from, struct ms_heap *to, uint64_t bytes)
+/* A block of another flow's, which stays its home: taken first and looked at then, so that the event comes
+ * after everything that was done to it. No lock held. */
+static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request *request, bool flush)
 {
-    ms_lock(&from->lock);
-    struct ms_segment *segment = fitting(from, bytes);
-    if (segment) {
-        ms_vacant_remove(from, segment);
-        ms_segment_unlink(from, segment);
-    }
-    ms_unlock(&from->lock);
-    if (!segment)
-        return false;
-    segment->heap = to;
-    ms_page_set(segment->address, segment->bytes, segment);
-    ms_lock(&to->lock);
-    ms_segment_link(to, segment);
-    ms_unlock(&to->lock);
-    return true;
-}
-
-static bool borrow(struct ms_flow *flow, uint64_t bytes, bool flush)
-{
-    bool borrowed = false;
+    if (flush)
+        ms_lease_flush(other->heap);
+    struct ms_slot *slot = ms_ladder_from_heap(other->heap, request, true);
+    if (!slot)
+        return NULL;
     ms_lock(&ms_streams_lock);
-    for (struct ms_flow *other = atomic_load_explicit(&flow->pool->flows, memory_order_relaxed); other && !borrowed;
-         other = other->next_of_pool) {
-        if (other == flow)
-            continue;
-        if (flush || !atomic_load_explicit(&other->stream, memory_order_relaxed))
-            ms_lease_flush(other->heap);
-        if (has_fitting(other->heap, bytes) && is_idle(other))
-            borrowed = move(other->heap, flow->heap, bytes);
-    }
-    if (borrowed)
-        atomic_fetch_add_explicit(&flow->pool->borrowed, 1, memory_order_relaxed);
+    bool idle = is_idle(other);
     ms_unlock(&ms_streams_lock);
-    return borrowed;
+    if (idle)
+        return slot;
+    struct ms_lease *lease = ms_lease_lock(other->heap);
+    ms_lease_put_ready(other->heap, lease, slot);
+    ms_unlock(&lease->lock);
+    return NULL;
 }
 
-/* By chance another stream has got there: the pool's rule must allow that it is made use of. */
-static bool may_borrow(struct ms_flow *flow)
+static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush)
+{
+    struct ms_mempool *pool = flow->pool;
+    struct ms_slot *slot = NULL;
+    for (struct ms_flow *other = atomic_load_explicit(&pool->flows, memory_order_acquire); other && !slot;
+         other = other->next_of_pool) {
+        if (other != flow && (flush || has_free(other->heap, request->granted)))
+            slot = of_another(other, request, flush);
+    }
+    if (slot)
+        atomic_fetch_add_explicit(&pool->borrowed, 1, memory_order_relaxed);
+    return slot;
+}
+
+/* By chance another stream has got there: the pool's rule must allow that it is made use of. A block of
+ * another flow's costs an event now and one when it is freed, so that is for where much lies idle. */
+static bool may_borrow(struct ms_flow *flow, uint64_t granted)
 {
     struct ms_mempool *pool = flow->pool;
     bool alone = !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
-    return !alone && atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
-}
-
-static uint64_t least_segment(const struct ms_request *request)
-{
-    return ms_round_up(request->granted, MS_PAGE_BYTES);
+    if (alone || granted <= MS_SLAB_MAX_BYTES || !atomic_load_explicit(&pool->opportunistic, memory_order_relaxed))
+        return false;
+    uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    return held > used + used / IDLE_SHARE + granted;
 }
 
 static void nap(uint64_t ns)
@@ -160,8 +146,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         ms_lease_flush(heap);
         if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
             return slot;
-        if (borrow(heap->flow, least_segment(request), true) &&
-            (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+        if ((slot = borrow(heap->flow, request, true)) != NULL)
             return slot;
         if ((slot = anywhere(heap, request)) != NULL)
             return slot;
@@ -189,8 +174,7 @@ struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *re
         if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
             return slot;
     }
-    if (may_borrow(flow) && borrow(flow, least_segment(request), request->granted >= MS_MIB) &&
-        (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+    if (may_borrow(flow, request->granted) && (slot = borrow(flow, request, request->granted >= MS_MIB)) != NULL)
         return slot;
     *status_p = CUDA_SUCCESS;
     slot = ms_ladder_grow(heap, request, status_p);

@@ -137,7 +137,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
         return serving ? MS_POOL_REFUSED : MS_POOL_PASSED;
     }
     bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(slot->run->segment->heap); /* a flow may have it of another */
     bear(lease, slot, request->requested, hit);
     describe(slot, block_p);
     ms_unlock(&lease->lock);
