@@ -83,7 +83,10 @@ static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *sit
     site->live_count++;
     if (site->live_bytes > site->max_bytes)
         site->max_bytes = site->live_bytes;
-    site->rounding_bytes += rounding(bytes, block->requested);
+    uint64_t extra = rounding(bytes, block->requested);
+    site->rounding_bytes += extra;
+    if (MS_UNLIKELY(extra && !arrival.again))
+        site->total_rounding_bytes += extra;
     if (MS_UNLIKELY(arrival.again)) {
         site->free_count--;
         site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);

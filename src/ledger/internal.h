@@ -95,6 +95,7 @@ struct MS_CACHELINE ms_site {
     struct ms_estimate estimate; /* of all that its stack allocated, where stacks are sampled; else 0 */
     uint32_t whole;              /* the row of lane 0 that says the same; its own number there */
     uint32_t next;               /* in lane 0: the latest row of another lane, + 1; there: one before */
+    uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 

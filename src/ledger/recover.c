@@ -138,6 +138,7 @@ static void clean_site(struct ms_site *site)
     site->span_last = site->span_last < MS_SPANS ? site->span_last : 0;
     clamp(&site->total_bytes, INT64_MAX / MANY);
     site->total_count = sum_of_sizes(site); /* counted before the rest */
+    clamp(&site->total_rounding_bytes, site->total_bytes);
     clamp(&site->max_bytes, site->total_bytes);
     site->at_peak_bytes = ms_site_at_peak(ms_account_of(site->device)->peaks, site);
     clamp(&site->at_peak_bytes, site->max_bytes);

@@ -108,6 +108,7 @@ void ms_site_merge(struct ms_site *sum, const struct ms_site *site)
     sum->free_count += site->free_count;
     sum->lifetime_ns_sum += site->lifetime_ns_sum;
     sum->rounding_bytes += site->rounding_bytes;
+    sum->total_rounding_bytes += site->total_rounding_bytes;
     sum->died_bytes += site->died_bytes;
     sum->died_count += site->died_count;
     sum->estimate.bytes += site->estimate.bytes;

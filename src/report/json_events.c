@@ -135,6 +135,26 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
     }
 }
 
+/* Of what a site held when it held most, how much was the granularity's, in proportion to all that it ever asked for: where that is a
+ * quarter, and no less than 16 MiB. */
+static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct ms_site *site)
+{
+    enum { LEAST = 16 << 20, SHARE = 4 };
+    uint64_t extra = site->total_rounding_bytes, total = site->total_bytes;
+    uint64_t bytes = total ? (uint64_t)((double)site->max_bytes * ((double)extra / (double)total)) : 0;
+    char message[240];
+    if (bytes < LEAST || extra < total / SHARE)
+        return;
+    snprintf(message, sizeof message, "%s was asked for %llu bytes in %llu blocks and took %llu: the rest is granularity",
+             ms_events_api_name(site->api), (unsigned long long)(total - extra), (unsigned long long)site->total_count,
+             (unsigned long long)total);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "rule", "granularity_rounding", "severity", "warning",
+                             "confidence", "inferred", "bytes", (json_int_t)bytes, "site", (json_int_t)id, "message", message,
+                             "advice", "ask for one large block and divide it: each one takes whole granules");
+    ms_json_set_device(json, site->device);
+    ms_out_element(out, json);
+}
+
 void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
 {
     struct ms_oom oom;
@@ -159,5 +179,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
         if (input->snapshot->devices[i].has_pool)
             write_pool_findings(out, i, &input->snapshot->devices[i].pool);
     }
+    for (uint32_t i = 0; i < input->snapshot->site_count; i++)
+        write_rounding_finding(out, i, &input->snapshot->sites[i].site);
     ms_out_end_array(out);
 }

@@ -63,6 +63,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
         (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
     json_object_update(json, rest);
     json_decref(rest);
+    json_object_set_new(json, "requested_bytes",
+                        json_integer((json_int_t)(site->total_bytes - site->total_rounding_bytes)));
     if (site->estimate.bytes)
         add_estimate(json, &site->estimate, &copy->live_estimate);
     return json;

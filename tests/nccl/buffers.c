@@ -246,6 +246,19 @@ static void reset(void)
     printf("free %d\n", ncclMemFree(q));
 }
 
+/* Many small buffers, each of which takes a whole granule. */
+static void granules(void)
+{
+    void *p[40];
+    int bad = 0;
+
+    for (int i = 0; i < 40; i++)
+        bad |= (int)ncclMemAlloc(&p[i], 1000);
+    for (int i = 0; i < 40; i++)
+        bad |= (int)ncclMemFree(p[i]);
+    printf("granules %d\n", bad);
+}
+
 /* The whole program is three calls: no runtime, no context before. */
 static void alone(void)
 {
@@ -264,6 +277,7 @@ static const struct {
 } parts[] = {
     {"autotune", autotune}, {"statuses", statuses}, {"apart", apart}, {"late", late}, {"registered", registered},
     {"short", short_of_memory}, {"threads", threads}, {"devices", two_devices}, {"reset", reset}, {"alone", alone},
+    {"granules", granules},
 };
 
 int main(int argc, char **argv)

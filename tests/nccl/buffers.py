@@ -63,6 +63,12 @@ def sound(part, mode, path):
             wrong.append("sites: %s" % seen)
         if mode == "pool" and report["pools"][0]["vendor_allocs"] != 4:
             wrong.append("vendor_allocs: %s" % report["pools"][0]["vendor_allocs"])
+    if part == "granules":
+        site, found = report["sites"][0], [f for f in report["findings"] if f["rule"] == "granularity_rounding"]
+        if (site["requested_bytes"], site["total_bytes"]) != (40000, 80 << 20):
+            wrong.append("asked and given: %s" % site)
+        if [(f["site"], f["bytes"]) for f in found] != [(0, (80 << 20) - 40000)]:
+            wrong.append("findings: %s" % found)
     return wrong
 
 
