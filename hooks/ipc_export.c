@@ -162,6 +162,17 @@ static int export_packed(export_func_t vendor, const struct ms_args *args, const
     return status;
 }
 
+/* The driver exports no memory that is mapped by handle (CUDA runtime API, cudaIpcGetMemHandle: "created with cudaMalloc"). */
+static int export_mapped(export_func_t vendor, const struct ms_args *args)
+{
+    static atomic_bool said;
+
+    if (!atomic_exchange(&said, true))
+        ms_diagnostic(MS_LOG_WARN, "ipc", "memory that is mapped by handle cannot be exported: cudaIpcGetMemHandle is refused under "
+                                          "MEMSHIM_BACKING=vmm, unless MEMSHIM_IPC=native");
+    return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
+}
+
 static int export_block(export_func_t vendor, const struct ms_args *args)
 {
     struct ms_pool_block block;
@@ -170,6 +181,8 @@ static int export_block(export_func_t vendor, const struct ms_args *args)
     /* What came from a pool of the program's cannot be exported, as natively. */
     if (found && block.ordered)
         return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
+    if (found && block.vmm && args->key == block.address)
+        return export_mapped(vendor, args);
     if (found)
         ms_serve_large_whole();
     if (found && block.whole)

@@ -12,6 +12,9 @@
 #include "base/arena.h"
 #include "pool/backing.h"
 
+enum { HABIT_MOVES = 16, HABIT_SHARE = 8, PLENTY = 2 };
+#define HABIT_BYTES (32 * MS_MIB)
+
 void ms_backing_want(struct ms_heap *heap)
 {
     bool wanted = ms_policy->vmm && ms_backing_record(heap);
@@ -158,6 +161,23 @@ static void keep_ordered(struct ms_heap *heap, struct ms_growth *growth)
         ms_pages_uncollect(heap, growth);
 }
 
+/* Moving is not to be a habit: where each page was moved many times, a program whose blocks lie otherwise in
+ * every round gets some memory more, while the device has plenty. Heap's lock held. */
+static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_backing *b = heap->backing;
+    uint64_t live = bytes;
+    if (b->moved_pages * b->page_bytes < HABIT_MOVES * b->mapped_bytes)
+        return false;
+    for (int i = 0; i < MS_LEASES; i++)
+        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    if (b->mapped_bytes + bytes > live + live / HABIT_SHARE + HABIT_BYTES ||
+        ms_heap_left(heap) < PLENTY * b->mapped_bytes)
+        return false;
+    b->moved_pages /= 2;
+    return true;
+}
+
 /* Plans, calls the vendor and settles. Heap's lock held, and let go meanwhile. False if nothing grew, with
  * the vendor's status. */
 static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quiet, int *status_p)
@@ -169,7 +189,7 @@ static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quie
     uint64_t address = ms_run_address(growth.region), region_bytes = ms_run_bytes(growth.region);
     uint32_t version = heap->backing->peers_version,
              life = atomic_load_explicit(&heap->life, memory_order_relaxed);
-    if (quiet)
+    if (quiet && !makes_instead(heap, region_bytes))
         ms_pages_collect(heap, &growth, region_bytes / heap->backing->page_bytes);
     keep_ordered(heap, &growth);
     ms_unlock(&heap->lock);

@@ -148,6 +148,36 @@ static void test_moving(void)
     end_context("busy");
 }
 
+/* Whatever lies free lies otherwise in every round. */
+static void test_habit(void)
+{
+    uint64_t blocks[32], seed = 5, got;
+    fresh(GIB);
+    for (int i = 0; i < 32; i++)
+        blocks[i] = take(PAGE);
+    for (int round = 0; round < 600; round++) {
+        bool out[32] = {0};
+        for (int i = 0; i < 16;) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            int k = (int)(seed >> 59);
+            if (!out[k]) {
+                give(blocks[k]);
+                out[k] = true;
+                i++;
+            }
+        }
+        status_of(24 * MIB, &got);
+        give(got);
+        for (int i = 0; i < 32; i++)
+            blocks[i] = out[i] ? take(PAGE) : blocks[i];
+    }
+    ok(fake.unmaps < 2000, "moving is not a habit: %" PRIu64 " pages in 600 rounds", fake.unmaps);
+    ok(figures().reserved_bytes <= 160 * MIB, "for some memory more (%" PRIu64 " MiB)",
+       figures().reserved_bytes / MIB);
+    sound("habit");
+    end_context("habit");
+}
+
 static void test_limits(void)
 {
     uint64_t got;
@@ -389,6 +419,7 @@ int main(void)
     plan(0);
     test_growth();
     test_moving();
+    test_habit();
     test_limits();
     test_captures();
     test_pins();
