@@ -146,12 +146,22 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use to
+ * other sizes, so that it goes back whatever that costs. */
+static bool has_plenty(const struct ms_heap *heap)
+{
+    bool whole = ms_policy->pack == MS_POOL_PACK_NONE ||
+                 __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED) ||
+                 __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
+    return !whole && !ms_budget_short(heap, SHORT_QUARTERS);
+}
+
 /* A twelfth of live memory, and as much again for a program that is not large. Where giving back did not
  * last: a share of what was given back in vain, an eighth of it up to a 24th of live memory, or, if it
  * goes on and on, a 64th up to half of live memory or of MEMSHIM_KEEP. */
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
-    if (!ms_budget_short(heap, SHORT_QUARTERS))
+    if (has_plenty(heap))
         return live / PLENTY_SHARE;
     uint64_t share = live / SLACK_SHARE,
              churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
@@ -202,7 +212,7 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
     }
     uint64_t over = ms_keep_over(heap, bytes), most = live_bytes(heap) + bytes + heap->keep_bytes;
     bool leaving = heap->leaving != NULL, merge = false;
-    if (over && heap->vacant_bytes <= most && !ms_budget_short(heap, SHORT_QUARTERS)) {
+    if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
         over = affordable(heap, bytes, over);
         merge = over > bytes && !ms_budget_short(heap, MERGE_QUARTERS);
     }
