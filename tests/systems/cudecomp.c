@@ -119,7 +119,7 @@ static int run(struct rank *me, ncclComm_t all, ncclComm_t rows, ncclComm_t colu
 {
     size_t bytes = sizeof(unsigned) * RANKS * PER_PEER;
     unsigned *host = malloc(bytes);
-    struct area from = {NULL}, to = {NULL};
+    struct area from = {NULL, NULL, NULL}, to = {NULL, NULL, NULL};
     cudaStream_t stream;
     int bad = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 

@@ -66,7 +66,7 @@ static void end_comm(struct ncclComm *comm)
 static ncclResult_t enter(struct sim_job *job)
 {
     struct ncclComm *comm = calloc(1, sizeof(*comm));
-    CUdevice device;
+    CUdevice device = 0;
     ncclResult_t result;
 
     if (!comm)
