@@ -29,3 +29,6 @@ TESTS += tests/bench/alloc.py
 check_PROGRAMS += tests/bench/acl
 tests_bench_acl_SOURCES = tests/bench/acl.c
 tests_bench_acl_LDADD = libascendcl.so -ldl
+EXTRA_DIST += tests/bench/vendors.py
+dist_check_SCRIPTS += tests/bench/vendors_form.py
+TESTS += tests/bench/vendors_form.py

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""scripts/bench vendors: the form that scripts rely on, and the figures that are known beforehand. A short run; prints TAP."""
+
+import json
+import os
+import subprocess
+import sys
+
+KEYS = ["interface", "case", "allocator", "ns_per_pair", "cpu_ns_per_pair", "cpu_over_native", "vendor_calls_per_1000", "pairs"]
+FACTS = []
+
+
+def fact(holds, name):
+    """One line of TAP."""
+    FACTS.append((bool(holds), name))
+
+
+def main():
+    """One run."""
+    if os.environ["TEST_SANITIZE"]:
+        print("1..0 # SKIP figures mean nothing under a sanitizer")
+        return
+    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), "vendors", "--json", "--no-build", "--rounds", "1", "--milliseconds", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    fact(done.returncode == 0, "it runs: " + done.stderr.strip().replace("\n", " "))
+    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+    rows = report["rows"]
+    fact(list(report) == ["name", "machine", "rows"] and all(list(row) == KEYS for row in rows), "its JSON has a name, a machine, and rows of one form")
+    fact(rows and all(row["ns_per_pair"] > 0 and row["pairs"] > 0 for row in rows), "every figure is a time")
+    handles = {(row["case"], row["allocator"]): row["vendor_calls_per_1000"] for row in rows if row["interface"] == "aclrtMallocPhysical"}
+    fact(all(handles.get((case, way)) == 2000 for case in ("pair", "segment") for way in ("native", "memshim-track")),
+         "natively and followed, a handle that is made and freed is two calls of the vendor's")
+    fact(all(handles.get((case, "memshim")) == 0 for case in ("pair", "segment")), "served, it is none")
+    print(f"1..{len(FACTS)}")
+    for number, (holds, name) in enumerate(FACTS, 1):
+        print(f"{'ok' if holds else 'not ok'} {number} - {name}")
+    sys.exit(not all(holds for holds, _ in FACTS))
+
+
+main()
