@@ -203,7 +203,7 @@ void ms_ledger_expect(uint32_t ticket)
 }
 
 /* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
-static MS_INLINE MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
+static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
 {
     const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
     __builtin_prefetch(site, 1);

@@ -234,7 +234,7 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
         next = segment->leaving_next;
         given += idle ? segment->bytes : 0;
         if (idle)
-            ms_segment_return(flow->heap, segment);
+            ms_segment_return(flow->heap, &segment, 1);
         else
             attach(flow->heap, segment);
     }

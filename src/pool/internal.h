@@ -351,9 +351,9 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
 /** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the
  * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. */
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
-/** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without. */
+/** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without, as many as there are. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
-void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment);
+void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 /** The other way: as vacant. Heap's lock held. */
 void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
 /** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,

@@ -76,8 +76,7 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
     uint32_t count;
     do {
         count = choose(heap, bytes, exceed, victims, &given);
-        for (uint32_t i = 0; i < count; i++)
-            ms_segment_return(heap, victims[i]);
+        ms_segment_return(heap, victims, count);
     } while (count == VICTIMS);
     if (given < bytes)
         given += ms_backing_give_back(heap, bytes - given);

@@ -223,31 +223,41 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
-/* Whether the vendor took it back, or will. */
-static bool free_async(struct ms_heap *heap, uint64_t address, CUevent event)
+/* What went into the stream of ours is over, or was waited for long enough. */
+static void wait_for_returns(struct ms_heap *heap, CUevent event)
 {
     const struct ms_gpu *gpu = heap->gpu;
     uint64_t deadline = ms_clock_ns() + RETURN_NS;
-    if (gpu->mem_free_async(address, heap->returns) != CUDA_SUCCESS)
-        return false;
-    atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
-    if (gpu->event_record(event, heap->returns) == CUDA_SUCCESS) {
-        while (gpu->event_query(event) == CUDA_ERROR_NOT_READY && ms_clock_ns() < deadline)
-            sched_yield();
-    }
-    return true;
+    if (gpu->event_record(event, heap->returns) != CUDA_SUCCESS)
+        return;
+    while (gpu->event_query(event) == CUDA_ERROR_NOT_READY && ms_clock_ns() < deadline)
+        sched_yield();
+}
+
+/* How many of them, from the first on, the vendor took back, or will. */
+static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count, CUevent event)
+{
+    uint32_t done = 0;
+    if (!ms_ordered_guard(heap, heap->returns))
+        return 0;
+    while (done < count && heap->gpu->mem_free_async(segments[done]->address, heap->returns) == CUDA_SUCCESS)
+        done++;
+    atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
+    if (done)
+        wait_for_returns(heap, event);
+    return done;
 }
 
 /* The vendor's own free waits for whatever is under way when it gets there; a free in a stream of ours, in
  * which there is nothing else, does not, though somebody starts work this very moment that only the program
- * ends. */
-static bool free_in_stream(struct ms_heap *heap, uint64_t address)
+ * ends. Many are waited for together. */
+static uint32_t free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
-    bool done = false;
+    uint32_t done = 0;
     if (heap->flow || !gpu->mem_free_async || !gpu->stream_create || !gpu->event_record)
-        return false;
+        return 0;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
     if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
@@ -255,7 +265,7 @@ static bool free_in_stream(struct ms_heap *heap, uint64_t address)
     CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
-        done = ms_ordered_guard(heap, heap->returns) && free_async(heap, address, event);
+        done = free_async(heap, segments, count, event);
         ms_lock(&heap->fence.lock);
         ms_fence_drop_event(heap, event);
         ms_unlock(&heap->fence.lock);
@@ -264,18 +274,21 @@ static bool free_in_stream(struct ms_heap *heap, uint64_t address)
     return done;
 }
 
-void ms_segment_return(struct ms_heap *heap, struct ms_segment *segment)
+void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
-    tell(heap, segment, false);
-    if (!free_in_stream(heap, segment->address))
-        vendor_free(heap, segment);
-    ms_segment_refund(heap, segment->bytes);
-    ms_table_drop_segment(segment);
+    for (uint32_t i = 0; i < count; i++)
+        tell(heap, segments[i], false);
+    for (uint32_t i = count ? free_in_stream(heap, segments, count) : 0; i < count; i++)
+        vendor_free(heap, segments[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        ms_segment_refund(heap, segments[i]->bytes);
+        ms_table_drop_segment(segments[i]);
+    }
 }
 
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
 {
-    bool done = free_in_stream(heap, segment->address);
+    bool done = free_in_stream(heap, &segment, 1) == 1;
     if (done) {
         tell(heap, segment, false);
         ms_segment_refund(heap, segment->bytes);
