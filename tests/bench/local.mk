@@ -32,3 +32,8 @@ tests_bench_acl_LDADD = libascendcl.so -ldl
 EXTRA_DIST += tests/bench/vendors.py
 dist_check_SCRIPTS += tests/bench/vendors_form.py
 TESTS += tests/bench/vendors_form.py
+
+check_PROGRAMS += tests/bench/nccl
+tests_bench_nccl_SOURCES = tests/bench/nccl.c
+tests_bench_nccl_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_bench_nccl_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1 -ldl

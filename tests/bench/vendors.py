@@ -11,6 +11,9 @@ import subprocess
 # interface, its program, its cases, and what the program needs of the environment
 PROGRAMS = [
     ("aclrtMallocPhysical", "tests/bench/acl", ["pair", "segment"], {"MEMSIM_COUNT": "1"}),
+    ("ncclMemAlloc", "tests/bench/nccl", ["buffer"], {"MEMSIM_COUNT": "1"}),
+    ("TVM", "tests/bench/nccl", ["tvm"], {"MEMSIM_COUNT": "1"}),
+    ("cuDecomp", "tests/bench/nccl", ["autotune"], {"MEMSIM_COUNT": "1"}),
 ]
 
 

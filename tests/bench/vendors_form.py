@@ -31,6 +31,10 @@ def main():
     fact(all(handles.get((case, way)) == 2000 for case in ("pair", "segment") for way in ("native", "memshim-track")),
          "natively and followed, a handle that is made and freed is two calls of the vendor's")
     fact(all(handles.get((case, "memshim")) == 0 for case in ("pair", "segment")), "served, it is none")
+    calls = {(row["interface"], row["allocator"]): row["vendor_calls_per_1000"] for row in rows}
+    fact(all(calls.get((system, way), 0) >= 1990 for system in ("ncclMemAlloc", "TVM", "cuDecomp") for way in ("native", "memshim-track")),
+         "what NCCL, TVM and an autotuner do is two calls and more")
+    fact(all(calls.get((system, "memshim"), 1000) < 100 for system in ("ncclMemAlloc", "TVM", "cuDecomp")), "and next to none, served")
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")
