@@ -83,6 +83,14 @@ void ms_ordered_born(struct ms_heap *heap)
     begin(heap);
 }
 
+void ms_ordered_reset(void)
+{
+    atomic_store(&off, false);
+    atomic_store(&unseen, false);
+    atomic_store(&contexts, 0);
+    atomic_fetch_add(&ms_pool_streams_life, 1);
+}
+
 void ms_ordered_forget(struct ms_heap *heap)
 {
     struct ms_order *order = &heap->order;

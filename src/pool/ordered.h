@@ -55,5 +55,7 @@ void ms_ordered_settle(struct ms_heap *heap);
 /** A context has this heap; it is gone. */
 void ms_ordered_born(struct ms_heap *heap);
 void ms_ordered_forget(struct ms_heap *heap);
+/** In a fork child. */
+void ms_ordered_reset(void);
 
 #endif

@@ -30,6 +30,7 @@ void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_obse
 void ms_pool_reset(void)
 {
     ms_heap_reset();
+    ms_ordered_reset();
     ms_page_reset();
     ms_table_reset();
     ms_pins_reset();
