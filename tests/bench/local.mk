@@ -11,7 +11,7 @@ tests_bench_record_SOURCES = tests/bench/record.c
 tests_bench_record_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_bench_record_LDFLAGS = $(AM_LDFLAGS) -pthread
 
-dist_check_SCRIPTS += tests/bench/bench.py
+dist_check_SCRIPTS += tests/bench/bench.py tests/bench/synthetic.py
 TESTS += tests/bench/bench.py
 
 # The benches of allocators: scripts/bench links the same objects with the peers' ways in.
