@@ -17,7 +17,7 @@
 #include "hooks/serve_handles.h"
 #include "hooks/submit.h"
 #include "hooks/watch.h"
-#include "pool/pool.h"
+#include "pool/stream.h"
 
 #define REFRESH_NS 10000000u
 
@@ -59,6 +59,18 @@ static void tell_figures(int device, const struct ms_pool_figures *f)
         .largest_free_bytes = f->largest_free_bytes};
 
     ms_ledger_pool(device, &record);
+}
+
+static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
+{
+    const struct ms_flow_record record = {
+        .pool = f->pool, .stream = f->stream, .reserved_bytes = f->figures.reserved_bytes, .live_bytes = f->figures.parts.requested,
+        .limbo_bytes = f->away_bytes, .largest_free_bytes = f->figures.largest_free_bytes,
+        .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN], f->figures.hits[MS_TIER_SINGLE]},
+        .misses = f->figures.misses, .trims = f->figures.trims, .crossed = f->crossed, .borrowed = f->borrowed,
+        .device = (int16_t)f->device, .by_program = f->by_program, .ended = f->ended};
+
+    ms_ledger_flow(i, &record);
 }
 
 static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
@@ -200,6 +212,7 @@ void ms_serve_refresh(void)
         if (figures.vendor_allocs)
             tell_figures(device, &figures);
     }
+    ms_stream_each(tell_flow);
 }
 
 static void tell_piece(void *arg, const struct ms_pool_piece *piece)
@@ -244,6 +257,7 @@ void ms_serve_finish(void)
         if (figures.vendor_allocs || figures.served_allocs)
             tell_figures(device, &figures);
     }
+    ms_stream_each(tell_flow);
     ms_pool_walk(tell_piece, NULL);
     ms_whole_finish();
     tell_ordered();

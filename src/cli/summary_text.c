@@ -92,6 +92,34 @@ static void print_parts(FILE *out, const char *when, const json_t *parts)
     fputc('\n', out);
 }
 
+/* The program's own pools, from which something was served in the order of streams. */
+static void print_streams(FILE *out, const struct ms_report *report)
+{
+    bool headed = false;
+    size_t i;
+    const json_t *pool;
+
+    json_array_foreach(ms_report_array(report->root, "pools"), i, pool)
+    {
+        const json_t *hits = json_object_get(pool, "tier_hits"), *streams = json_object_get(pool, "streams");
+        if (!streams)
+            continue;
+        if (!headed) {
+            ms_text_heading(out, "In the order of streams");
+            fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s\n", "pool", "streams", "reserved", "limbo", "used again",
+                    "new", "freed across", "borrowed");
+        }
+        headed = true;
+        fprintf(out,
+                "  %-9s %7zu %10s %10s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT
+                " %9" JSON_INTEGER_FORMAT "\n",
+                ms_report_text(pool, "kind"), json_array_size(streams),
+                ms_text_size(ms_report_int(pool, "reserved_bytes")).text, ms_text_size(ms_report_int(pool, "limbo_bytes")).text,
+                ms_report_int(hits, "slab") + ms_report_int(hits, "run") + ms_report_int(hits, "single"),
+                ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"), ms_report_int(pool, "borrowed"));
+    }
+}
+
 /* What the pool spared the program, and what that costs in memory. */
 static void print_pool(FILE *out, const struct ms_report *report)
 {
@@ -289,6 +317,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
     print_run(out, path, report);
     print_devices(out, report);
     print_pool(out, report);
+    print_streams(out, report);
     print_other_memory(out, report);
     print_sites(out, report, top);
     print_apis(out, report);

@@ -251,6 +251,13 @@ struct MS_CACHELINE ms_pool_row {
 };
 _Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of the ledger");
 
+struct MS_CACHELINE ms_flow_row {
+    _Atomic uint64_t sequence; /* odd while it is written */
+    uint64_t latest_ns;
+    struct ms_flow_record record;
+};
+_Static_assert(sizeof(struct ms_flow_row) == MS_TABLE_FLOWS_ROW_BYTES, "a row of the ledger");
+
 enum { MS_SEGMENT_NEVER, MS_SEGMENT_THERE, MS_SEGMENT_GONE };
 struct MS_CACHELINE ms_segment_row {
     struct ms_segment_record record;
@@ -264,6 +271,8 @@ _Static_assert(sizeof(struct ms_piece_record) == MS_TABLE_PIECES_ROW_BYTES, "a r
 
 /** False if nothing was ever reserved on the device. */
 bool ms_pools_read(int device, struct ms_pool_record *record_p);
+/** False past the last. */
+bool ms_flows_read(uint32_t i, struct ms_flow_record *record_p);
 /** The i-th row: NULL if it has no segment; `*past_p` past the last. */
 const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
 /** The i-th piece of a segment, NULL past the last that is kept. */

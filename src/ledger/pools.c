@@ -72,6 +72,25 @@ void ms_ledger_pool(int device, const struct ms_pool_record *record)
     errno = saved_errno;
 }
 
+void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record)
+{
+    int saved_errno = errno;
+    ms_lock(&lock);
+    if (ms_table_reserve(MS_TABLE_FLOWS, (uint64_t)i + 1)) {
+        struct ms_flow_row *row = &MS_ROWS(FLOWS, struct ms_flow_row)[i];
+        uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+        if (ms_table_rows(MS_TABLE_FLOWS) < (uint64_t)i + 1)
+            ms_table_publish(MS_TABLE_FLOWS, (uint64_t)i + 1);
+        atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release);
+        row->record = *record;
+        row->latest_ns = ms_ledger_now();
+        atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
+    }
+    ms_unlock(&lock);
+    errno = saved_errno;
+}
+
 /* A row that no segment has; UINT32_MAX without room. */
 static uint32_t take_row(void)
 {
@@ -180,6 +199,14 @@ bool ms_pools_read(int device, struct ms_pool_record *record_p)
     if (device < 0 || (uint64_t)device >= ms_table_rows(MS_TABLE_POOLS) || !pool_row(device)->latest_ns)
         return false;
     *record_p = pool_row(device)->record;
+    return true;
+}
+
+bool ms_flows_read(uint32_t i, struct ms_flow_record *record_p)
+{
+    if (i >= ms_table_rows(MS_TABLE_FLOWS))
+        return false;
+    *record_p = MS_ROWS(FLOWS, struct ms_flow_row)[i].record;
     return true;
 }
 

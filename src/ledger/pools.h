@@ -56,6 +56,18 @@ struct ms_oom_view {
     uint64_t reserved, largest_free, limbo;
 };
 
+/** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and the driver's. */
+struct ms_flow_record {
+    uint64_t pool, stream;
+    uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;
+    uint64_t hits[MS_TIERS], misses, trims;
+    uint64_t crossed, borrowed; /* frees on other streams, blocks of other streams' memory */
+    int16_t device;
+    bool by_program, ended; /* the pool is no device's default one; the stream is gone */
+};
+/** The i-th of them. */
+void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record);
+
 /** The device's figures are these now. */
 void ms_ledger_pool(int device, const struct ms_pool_record *record);
 void ms_ledger_segment_added(const struct ms_segment_record *segment);

@@ -53,6 +53,25 @@ static void clean_pool(struct ms_pool_record *pool)
     clean_parts(&pool->peak_parts, &pool->peak_reserved_bytes);
 }
 
+/* What is of no device is dropped: a pool of number 0. */
+static void clean_flows(void)
+{
+    uint64_t rows = ms_table_rows(MS_TABLE_FLOWS);
+    struct ms_flow_row *flows = rows ? MS_ROWS(FLOWS, struct ms_flow_row) : NULL;
+    for (uint64_t i = 0; i < rows; i++) {
+        struct ms_flow_record *f = &flows[i].record;
+        uint64_t *each[] = {&f->pool,    &f->stream,  &f->reserved_bytes, &f->live_bytes, &f->limbo_bytes, &f->largest_free_bytes,
+                            &f->hits[0], &f->hits[1], &f->hits[2],        &f->misses,     &f->trims,       &f->crossed,
+                            &f->borrowed};
+        for (size_t k = 0; k < sizeof each / sizeof each[0]; k++)
+            clamp(each[k]);
+        if (f->device < 0 || f->device >= MS_DEVICES_MAX)
+            f->pool = 0;
+        *(unsigned char *)&f->by_program &= 1;
+        *(unsigned char *)&f->ended &= 1;
+    }
+}
+
 static bool is_sound(const struct ms_segment_record *s)
 {
     return s->bytes && s->bytes <= INT64_MAX / MANY && s->address <= INT64_MAX - s->bytes && s->device >= 0 &&
@@ -134,6 +153,7 @@ void ms_recover_pools(void)
     struct places places = {.count = 0};
     uint64_t rows = ms_table_rows(MS_TABLE_POOLS);
     struct ms_pool_row *pools = rows ? MS_ROWS(POOLS, struct ms_pool_row) : NULL;
+    clean_flows();
     find_places(&places);
     ms_blocks_each(add_block, &places);
     for (uint64_t i = 0; i < rows; i++) {

@@ -147,6 +147,13 @@ void ms_figures_changed(struct ms_heap *heap)
     ms_figures_changed_on(heap->device);
 }
 
+void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
+{
+    ms_heap_lock_all(heap);
+    figures_of(heap, figures_p, false);
+    ms_heap_unlock_all(heap);
+}
+
 void ms_figures_bury(struct ms_heap *heap)
 {
     struct ms_pool_figures f;

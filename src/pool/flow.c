@@ -117,6 +117,7 @@ static struct ms_flow *bind(struct ms_stream *stream, struct ms_mempool *pool)
     if (!flow && good && ((flow = unowned(pool)) != NULL || (flow = make(pool)) != NULL)) {
         flow->over = false;
         flow->next_of_stream = atomic_load_explicit(&stream->flows, memory_order_relaxed);
+        flow->latest = atomic_load_explicit(&stream->id, memory_order_relaxed);
         atomic_store_explicit(&flow->stream, stream, memory_order_release);
         atomic_store_explicit(&stream->flows, flow, memory_order_release);
     }
@@ -287,6 +288,28 @@ void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)
         ms_flow_give_back(pool, UINT64_MAX);
 }
 
+void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures))
+{
+    struct ms_mempool *pool;
+    uint32_t count = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        for (; flow; flow = flow->next_of_pool) {
+            const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_acquire);
+            struct ms_stream_figures f = {.pool = pool->number,
+                                          .device = pool->device,
+                                          .by_program = pool->by_program,
+                                          .ended = !stream,
+                                          .stream = flow->latest,
+                                          .crossed = atomic_load_explicit(&flow->crossed, memory_order_relaxed),
+                                          .borrowed = atomic_load_explicit(&flow->borrowed, memory_order_relaxed)};
+            f.away_bytes = atomic_load_explicit(&flow->heap->away_bytes, memory_order_relaxed);
+            ms_figures_of_heap(flow->heap, &f.figures);
+            tell(count++, &f);
+        }
+    }
+}
+
 /* --- requests and frees -------------------------------------------------------------------------------- */
 
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
@@ -320,7 +343,7 @@ void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *str
         ms_pool_free_end(block);
         return;
     }
-    atomic_fetch_add_explicit(&flow->pool->crossed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&flow->crossed, 1, memory_order_relaxed);
     ms_cross_later(stream, block);
     ms_flow_count_free(flow, block->requested);
 }

@@ -39,7 +39,7 @@ struct ms_mempool {
     _Atomic uint64_t used, used_high;
     _Atomic uint64_t freed; /* given back to it, and perhaps not by it */
     _Atomic uint64_t held;                   /* bytes of segments */
-    _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
+    uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
     bool padded; /* the driver does not begin its memory on pages */
 };
@@ -49,6 +49,8 @@ struct ms_flow {
     struct ms_heap *heap;
     struct ms_mempool *_Atomic pool;
     struct ms_stream *_Atomic stream;
+    _Atomic uint64_t latest; /* the identity of the stream that had it last */
+    _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
     bool over; /* nothing is under way in its memory */
     _Atomic bool idle; /* ... in what is being given back just now */
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;

@@ -71,7 +71,7 @@ static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *req
             slot = of_another(other, request, flush);
     }
     if (slot)
-        atomic_fetch_add_explicit(&pool->borrowed, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);
     return slot;
 }
 

@@ -503,6 +503,8 @@ void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
 /** What a heap did stays counted when its context is gone. */
 void ms_figures_bury(struct ms_heap *heap);
+/** Those of one heap. */
+void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);
 void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);
 
 /* poison.c: no lock held. */

@@ -16,6 +16,7 @@ static struct ms_mempool *_Atomic pools[POOLS];
 static _Atomic uint32_t pool_count;
 static struct ms_mempool *_Atomic current[MS_DEVICES];
 static _Atomic uint64_t changes; /* of what is current */
+static uint64_t made;
 
 struct ms_mempool *ms_mempool_at(uint32_t index)
 {
@@ -77,6 +78,7 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
         pool->device = device;
         pool->served = served;
         pool->by_program = by_program;
+        pool->number = ++made;
         pool->padded = false;
         atomic_store_explicit(&pool->opportunistic, opportunistic != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->threshold, threshold, memory_order_relaxed);

@@ -74,6 +74,16 @@ bool ms_mempool_use(uint64_t pool, struct ms_mempool_use *use_p);
 /** The high mark is what is in use now. */
 void ms_mempool_reset_high(uint64_t pool);
 
+/** Figures of memory of one pool for one stream; both are numbers, the stream's is the driver's. */
+struct ms_stream_figures {
+    uint64_t pool, stream;
+    int device;
+    bool by_program, ended;
+    struct ms_pool_figures figures;
+    uint64_t away_bytes, crossed, borrowed;
+};
+void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
+
 void ms_stream_reset(void);
 
 #endif

@@ -9,16 +9,108 @@
 
 #include "report/json.h"
 
-enum { BLOCKS_OF_SEGMENT_MAX = 10000 };
+enum { BLOCKS_OF_SEGMENT_MAX = 10000, STREAMS_OF_POOL_MAX = 256 };
 
 static const char *const tier_names[MS_TIERS] = {"slab", "run", "single"};
 static const char *const state_names[MS_PIECE_STATES] = {"live", "limbo", "free", "pinned"};
 
-static json_t *pool_json(int id, int device, const struct ms_pool_record *pool)
+static void less(uint64_t *sum, uint64_t part)
+{
+    *sum = *sum > part ? *sum - part : 0;
+}
+
+/* The figures of a device hold those of the program's own pools, which have rows of their own. */
+static struct ms_pool_record without_flows(int device, const struct ms_pool_record *pool)
+{
+    struct ms_pool_record rest = *pool;
+    struct ms_flow_record flow;
+    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
+        if (!flow.pool || flow.device != device)
+            continue;
+        for (unsigned tier = 0; tier < MS_TIERS; tier++)
+            less(&rest.tier_hits[tier], flow.hits[tier]);
+        less(&rest.misses, flow.misses);
+        less(&rest.trims, flow.trims);
+    }
+    return rest;
+}
+
+static json_t *hits_json(const uint64_t *tier_hits)
 {
     json_t *hits = json_object();
     for (unsigned tier = 0; tier < MS_TIERS; tier++)
-        json_object_set_new(hits, tier_names[tier], json_integer((json_int_t)pool->tier_hits[tier]));
+        json_object_set_new(hits, tier_names[tier], json_integer((json_int_t)tier_hits[tier]));
+    return hits;
+}
+
+static json_t *stream_json(const struct ms_flow_record *flow)
+{
+    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream, "ended", (int)flow->ended,
+                     "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes,
+                     "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits",
+                     (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]), "misses", (json_int_t)flow->misses,
+                     "crossed_frees", (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed);
+}
+
+static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
+{
+    for (unsigned tier = 0; tier < MS_TIERS; tier++)
+        sum->hits[tier] += flow->hits[tier];
+    sum->reserved_bytes += flow->reserved_bytes;
+    sum->live_bytes += flow->live_bytes;
+    sum->limbo_bytes += flow->limbo_bytes;
+    sum->misses += flow->misses;
+    sum->trims += flow->trims;
+    sum->crossed += flow->crossed;
+    sum->borrowed += flow->borrowed;
+    if (sum->largest_free_bytes < flow->largest_free_bytes)
+        sum->largest_free_bytes = flow->largest_free_bytes;
+}
+
+/* One of the program's own pools, with all its streams. */
+static json_t *mempool_json(int id, uint64_t number)
+{
+    struct ms_flow_record sum, flow;
+    json_t *streams = json_array();
+    memset(&sum, 0, sizeof sum);
+    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
+        if (flow.pool != number)
+            continue;
+        add(&sum, &flow);
+        sum.device = flow.device;
+        sum.by_program = flow.by_program;
+        if (json_array_size(streams) < STREAMS_OF_POOL_MAX)
+            json_array_append_new(streams, stream_json(&flow));
+    }
+    json_t *json = json_pack("{s:i}", "id", id);
+    ms_json_set_device(json, sum.device);
+    json_t *rest = json_pack("{s:s, s:o, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind",
+                     sum.by_program ? "program" : "default", "tier_hits", hits_json(sum.hits), "misses",
+                     (json_int_t)sum.misses, "limbo_waits", 0, "trims", (json_int_t)sum.trims, "largest_free_bytes",
+                     (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes, "live_bytes",
+                     (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes, "crossed_frees",
+                     (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "streams", streams);
+    json_object_update(json, rest);
+    json_decref(rest);
+    return json;
+}
+
+/* In the order of their numbers. */
+static uint64_t next_pool(uint64_t number)
+{
+    struct ms_flow_record flow;
+    uint64_t next = 0;
+    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
+        if (flow.pool > number && (!next || flow.pool < next))
+            next = flow.pool;
+    }
+    return next;
+}
+
+static json_t *pool_json(int id, int device, const struct ms_pool_record *all)
+{
+    const struct ms_pool_record own = without_flows(device, all), *pool = &own;
+    json_t *hits = hits_json(pool->tier_hits);
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, device);
     json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "kind", "sync", "tier_hits", hits,
@@ -40,6 +132,8 @@ void ms_json_pools(struct ms_out *out, const struct ms_report_input *input)
         if (input->snapshot->devices[i].has_pool)
             ms_out_element(out, pool_json(id++, i, &input->snapshot->devices[i].pool));
     }
+    for (uint64_t number = next_pool(0); number; number = next_pool(number))
+        ms_out_element(out, mempool_json(id++, number));
     ms_out_end_array(out);
 }
 

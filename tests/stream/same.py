@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(9)
+plan(10)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -54,6 +54,11 @@ fact(calls.get("cudaMallocFromPoolAsync", 0) >= 15 and calls.get("cudaMallocAsyn
 compare("the pool API, keeping nothing", "pools", MEMSHIM_KEEP="0", permitted=ROUNDED)
 compare("captures", "captures", [LAUNCHES], least=200)
 fact(served().get("cudaMallocAsync", 0) > 3 * int(LAUNCHES), "and beside them requests were served", ["%s" % served()])
+with open(REPORT, encoding="utf-8") as file:
+    pools = [pool for pool in json.load(file)["pools"] if pool["kind"] == "default"]
+fact(len(pools) == 1 and len(pools[0]["streams"]) >= 8 and all(sum(stream[key] for stream in pools[0]["streams"]) == pools[0][key] for key in
+                                                               ("reserved_bytes", "live_bytes", "limbo_bytes", "misses", "crossed_frees", "borrowed")),
+     "the report has the device's pool, and its streams add up to it", ["%s" % pools])
 compare("captures, keeping nothing", "captures", ["5"], MEMSHIM_KEEP="0")
 for way, create in (("runtime", "cudaMallocFromPoolAsync"), ("driver", "cuMemAllocFromPoolAsync"), ("lookup", "cuMemAllocFromPoolAsync")):
     compare("cudaMemPoolCreate as a binding calls it, by %s" % way, "binding", [way])
