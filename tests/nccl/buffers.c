@@ -259,6 +259,25 @@ static void granules(void)
     printf("granules %d\n", bad);
 }
 
+/* With its first symmetric window the library takes memory for itself, through its own exported name. */
+static void reenter(void)
+{
+    ncclComm_t comm = NULL;
+    ncclWindow_t window = NULL;
+    void *p = NULL;
+
+    printf("comm %d\n", ncclCommInitAll(&comm, 1, NULL));
+    for (int round = 0; round < 2; round++) {
+        printf("alloc %d\n", ncclMemAlloc(&p, 3 * MIB));
+        printf("window %d\n", ncclCommWindowRegister(comm, p, 3 * MIB, &window, NCCL_WIN_COLL_SYMMETRIC));
+        printf("deregister %d\n", ncclCommWindowDeregister(comm, window));
+        printf("free %d\n", ncclMemFree(p));
+        cudaDeviceSynchronize();
+        say_made("window");
+    }
+    printf("destroy %d\n", ncclCommDestroy(comm));
+}
+
 /* The whole program is three calls: no runtime, no context before. */
 static void alone(void)
 {
@@ -277,7 +296,7 @@ static const struct {
 } parts[] = {
     {"autotune", autotune}, {"statuses", statuses}, {"apart", apart}, {"late", late}, {"registered", registered},
     {"short", short_of_memory}, {"threads", threads}, {"devices", two_devices}, {"reset", reset}, {"alone", alone},
-    {"granules", granules},
+    {"granules", granules}, {"reenter", reenter},
 };
 
 int main(int argc, char **argv)

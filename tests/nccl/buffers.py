@@ -20,7 +20,7 @@ MODES = {"pool": {}, "track": {"MEMSHIM_MODE": "track"}, "strict": {"MEMSHIM_FRE
          "immediate": {"MEMSHIM_FREE": "immediate"}, "nothing kept": {"MEMSHIM_KEEP": "0"}, "ordered": {"MEMSHIM_FREE": "ordered"}}
 # What the driver makes in each round: natively, under the pool.
 MADE = {"autotune": ([6, 6, 6], [4, 0, 0]), "apart": ([6], [4]), "alone": ([2], [1]),
-        "registered": ([1, 1, 0, 2, 2], [1, 1, 0, 0, 0])}
+        "reenter": ([2, 1], [2, 0]), "registered": ([1, 1, 0, 2, 2], [1, 1, 0, 0, 0])}
 # The n-th call of the driver's fails: the library says so, and what the program sees is the same.
 FAULTS = ("cuMemCreate@2=2", "cuMemMap@1=2", "cuMemAddressReserve@3=2", "cuMemUnmap@1=999", "cuMemCreate@1+=2")
 
@@ -63,6 +63,13 @@ def sound(part, mode, path):
             wrong.append("sites: %s" % seen)
         if mode == "pool" and report["pools"][0]["vendor_allocs"] != 4:
             wrong.append("vendor_allocs: %s" % report["pools"][0]["vendor_allocs"])
+    if part == "reenter":
+        seen = sorted((site["api"], site["total_count"], site["live_count"]) for site in report["sites"] if site["kind"] == "handle")
+        if seen != [("ncclCommWindowRegister", 1, 0), ("ncclMemAlloc", 2, 0)]:
+            wrong.append("sites: %s" % seen)
+        calls = {row["name"]: row["calls"] for row in report["apis"]}
+        if calls.get("ncclMemAlloc") != 2 or calls.get("ncclMemFree") != 2 or "pncclMemAlloc" in calls:
+            wrong.append("calls: %s" % calls)
     if part == "granules":
         site, found = report["sites"][0], [f for f in report["findings"] if f["rule"] == "granularity_rounding"]
         if (site["requested_bytes"], site["total_bytes"]) != (40000, 80 << 20):
