@@ -191,15 +191,20 @@ static struct record *make(const struct ms_foreign_request *request, int *status
         *r = (struct record){.state = MAKING, .bytes = request->granted, .source = request->source, .device = request->device};
     ms_unlock(&lock);
     uint64_t address = 0;
-    *status_p = r ? request->source->make(request->granted, &address) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (*status_p == 0 && address != 0)
+    *status_p = r ? request->source->make(request->requested, &address) : CUDA_ERROR_OUT_OF_MEMORY;
+    bool made = *status_p == 0 && address != 0;
+    uint64_t bytes = made ? ms_gpu_size_of(request->gpu, address) : 0;
+    ms_lock(&lock);
+    if (made) {
         r->address = address;
-    else if (r)
+        r->bytes = bytes ? bytes : request->requested;
+    } else if (r) {
         r->state = NONE;
-    if (*status_p == 0 && address != 0)
-        return r;
-    refund(request->device, request->granted);
-    return NULL;
+    }
+    ms_unlock(&lock);
+    /* What was expected is what was charged; what there is is what counts. */
+    refund(request->device, made ? request->granted - r->bytes : request->granted);
+    return made ? r : NULL;
 }
 
 bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p, int *status_p)

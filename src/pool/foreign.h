@@ -19,6 +19,7 @@ struct ms_foreign_source {
     int (*unmake)(uint64_t address);
 };
 
+/** `granted` is what the library is expected to make of `requested`: it is asked for the latter, and the driver then says what it made. */
 struct ms_foreign_request {
     const struct ms_foreign_source *source;
     const struct ms_gpu *gpu;

@@ -18,6 +18,9 @@ SIMULATED = {"MEMSIM_DEVICES": "2", "MEMSIM_MEMORY": "128M", "MEMSIM_COUNT": "1"
              "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 MODES = {"pool": {}, "track": {"MEMSHIM_MODE": "track"}, "strict": {"MEMSHIM_FREE": "strict"},
          "immediate": {"MEMSHIM_FREE": "immediate"}, "nothing kept": {"MEMSHIM_KEEP": "0"}, "ordered": {"MEMSHIM_FREE": "ordered"}}
+# Where NCCL's buffers are ordinary memory, they are served as that.
+PLAIN = {"NCCL_CUMEM_ENABLE": "0"}
+PLAIN_PARTS = ("autotune", "statuses", "late", "threads", "devices", "short", "granules")
 # What the driver makes in each round: natively, under the pool.
 MADE = {"autotune": ([6, 6, 6], [4, 0, 0]), "apart": ([6], [4]), "alone": ([2], [1]),
         "reenter": ([2, 1], [2, 0]), "registered": ([1, 1, 0, 2, 2], [1, 1, 0, 0, 0])}
@@ -43,6 +46,11 @@ def report_of(path):
     subprocess.run([MEMSHIM, "validate", path], check=True, capture_output=True)
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def left_over(path):
+    report = report_of(path)
+    return report["leaks"] + [report["coverage"]["unseen_frees"]] * bool(report["coverage"]["unseen_frees"])
 
 
 def sound(part, mode, path):
@@ -81,7 +89,7 @@ def sound(part, mode, path):
 
 def main():
     names = parts()
-    plan(len(names) * len(MODES) + len(MADE) * 2 + len(FAULTS))
+    plan(len(names) * len(MODES) + len(MADE) * 2 + len(FAULTS) + len(PLAIN_PARTS))
     jobs, native = {}, {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for part in names:
@@ -99,6 +107,11 @@ def main():
         fact(native[part].result()[2] == natively, "%s: natively the driver makes %s" % (part, natively), [native[part].result()[2]])
         made = jobs[part, "pool"][1].result()[2]
         fact(made == served, "%s: served, it makes %s" % (part, served), [made])
+    for part in PLAIN_PARTS:
+        want, path = run(part, native_environment(**PLAIN)), os.path.join(TMP, "plain.json")
+        got = run(part, shim_environment(path, **PLAIN))
+        wrong = [] if got[:2] == want[:2] else [*want[1].splitlines(), "---", *got[1].splitlines()]
+        fact(not wrong and not (wrong := left_over(path)), "%s, ordinary memory: as natively, and nothing is left" % part, wrong)
     for rule in FAULTS:
         want = run("statuses", native_environment(MEMSIM_FAIL=rule))
         got = run("statuses", shim_environment(os.path.join(TMP, "fault.json"), MEMSIM_FAIL=rule))
