@@ -133,10 +133,14 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 
 /* The thread's last error, of an interface whose .c file says MS_KEEPS_ERROR: what the program would have found there. */
 #ifdef MS_KEEPS_ERROR
+#define MS_ERROR_BEFORE(gpu)                 ms_gpu_error_before(gpu)
+#define MS_ERROR_REWIND(gpu, error)          ms_gpu_error_rewind(gpu, error)
 #define MS_ERROR_NOW(gpu)                    ms_gpu_error_peek(gpu)
 #define MS_ERROR_BACK(gpu, error)            ms_gpu_error_restore(gpu, error)
 #define MS_ERROR_ANSWERED(gpu, error, status) ms_gpu_error_answered(gpu, error, status)
 #else
+#define MS_ERROR_BEFORE(gpu)                 0
+#define MS_ERROR_REWIND(gpu, error)          (void)(error)
 #define MS_ERROR_NOW(gpu)                    0
 #define MS_ERROR_BACK(gpu, error)            (void)(error)
 #define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
@@ -145,7 +149,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
-        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
         int ms_answer_;                                                                                     \
@@ -157,7 +161,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_call_.args = ms_args_;                                                                           \
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_call_begin(&ms_call_);                                                                           \
-        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
         if (MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&             \
@@ -210,7 +214,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, ...)                                  \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
-        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
         struct ms_call ms_call_;                                                                            \
         result ms_status_;                                                                                  \
         ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
@@ -244,7 +248,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
-        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         int ms_answer_;                                                                                     \
         (void)ms_frame_, (void)ms_caller_;                                                                  \
@@ -258,13 +262,13 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
-        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_watch ms_watch_;                                                                          \
         result ms_status_;                                                                                  \
         (void)ms_frame_, (void)ms_caller_;                                                                  \
         ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                             \
-        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
         ms_watch_end(&ms_watch_, (int)ms_status_);                                                          \

@@ -59,9 +59,13 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_descrip
         gpu->vendor->describe(gpu, ms_device_index(device), description_p);
 }
 
-/* Where success stays for itself an error is kept until it is asked for; else each call leaves its own status. */
+/* Where success leaves it as it is, an error stays until it is asked for; else each call leaves its own status. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status)
 {
-    if (gpu && gpu->vendor && gpu->vendor->error_peek)
-        ms_gpu_error_restore(gpu, status == 0 && gpu->keeps_errors ? before : status);
+    if (!gpu || !gpu->vendor || !gpu->vendor->error_set)
+        return;
+    if (status == 0 && !gpu->keeps_errors)
+        gpu->vendor->error_set(gpu, 0);
+    else
+        ms_gpu_error_restore(gpu, status == 0 ? before : status);
 }

@@ -134,7 +134,17 @@ static inline void ms_gpu_error_restore(const struct ms_gpu *gpu, int error)
     if (gpu && gpu->vendor && gpu->vendor->error_set && gpu->vendor->error_peek(gpu) != error)
         gpu->vendor->error_set(gpu, error);
 }
-/** What a call leaves there that was answered without the vendor: `before` was there. */
+/** The same before the vendor's call, which overwrites it anyway where success does: then nothing is asked. */
+static inline int ms_gpu_error_before(const struct ms_gpu *gpu)
+{
+    return gpu && gpu->keeps_errors ? ms_gpu_error_peek(gpu) : 0;
+}
+static inline void ms_gpu_error_rewind(const struct ms_gpu *gpu, int error)
+{
+    if (gpu && gpu->keeps_errors)
+        ms_gpu_error_restore(gpu, error);
+}
+/** What a call leaves there that was answered without the vendor; `before` was there. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status);
 
 /** The calling thread's context (0 if none) and its device. */

@@ -14,6 +14,7 @@ PROGRAMS = [
     ("ncclMemAlloc", "tests/bench/nccl", ["buffer"], {"MEMSIM_COUNT": "1"}),
     ("TVM", "tests/bench/nccl", ["tvm"], {"MEMSIM_COUNT": "1"}),
     ("cuDecomp", "tests/bench/nccl", ["autotune"], {"MEMSIM_COUNT": "1"}),
+    ("hipMalloc", "tests/bench/hip", ["pair", "workspace"], {"MEMSIM_COUNT": "1"}),
 ]
 
 

@@ -35,6 +35,10 @@ def main():
     fact(all(calls.get((system, way), 0) >= 1990 for system in ("ncclMemAlloc", "TVM", "cuDecomp") for way in ("native", "memshim-track")),
          "what NCCL, TVM and an autotuner do is two calls and more")
     fact(all(calls.get((system, "memshim"), 1000) < 100 for system in ("ncclMemAlloc", "TVM", "cuDecomp")), "and next to none, served")
+    blocks = {(row["case"], row["allocator"]): row["vendor_calls_per_1000"] for row in rows if row["interface"] == "hipMalloc"}
+    fact(all(blocks.get((case, way)) == 2000 for case in ("pair", "workspace") for way in ("native", "memshim-track")),
+         "a block of HIP's")
+    fact(blocks.get(("pair", "memshim")) == 0, "served, a small one is none")
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

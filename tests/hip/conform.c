@@ -110,6 +110,10 @@ static void sizes(void)
     is_int(hipHostMalloc(&q, 4096, 0), 0, "host memory");
     is_int(hipHostFree(q), 0, "freed");
     is_int(hipHostFree(&local), hipErrorInvalidValue, "foreign host memory");
+    hipIpcMemHandle_t handle = {{0}};
+    int status = (int)hipIpcOpenMemHandle(&q, handle, hipIpcMemLazyEnablePeerAccess);
+    is_int(status != 0, 1, "a handle of nothing");
+    is_int(hipGetLastError(), status, "is the last error too");
 }
 
 static void bytes_move(void)
