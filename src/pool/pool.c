@@ -219,12 +219,22 @@ static MS_INLINE struct ms_segment *segment_of(uint64_t address)
     return segment && address - segment->address < segment->bytes ? segment : NULL;
 }
 
+/* The run that an address of a chunk lies in, if it is in use: what begins in the address's own unit and before it, as the first byte of
+ * a block does; or else by the longer way. */
+static MS_INLINE struct ms_run *run_at(const struct ms_segment *segment, uint64_t address)
+{
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
+    struct ms_run *run =
+        units ? atomic_load_explicit(&units[(address - segment->address) / MS_UNIT_BYTES], memory_order_acquire) : NULL;
+    return MS_LIKELY(run && ms_run_address(run) <= address) ? run : ms_run_at(segment, address);
+}
+
 /* The slot that `address` lies in, whatever its state. */
 static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint64_t address)
 {
     struct ms_run *run = atomic_load_explicit(&segment->use, memory_order_acquire) == MS_SEGMENT_SINGLE
                              ? segment->first
-                             : ms_run_at(segment, address);
+                             : run_at(segment, address);
     if (!run || address - ms_run_address(run) >= ms_run_bytes(run))
         return NULL;
     if (run->class_index == MS_NO_CLASS)
