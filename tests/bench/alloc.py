@@ -1,4 +1,4 @@
-"""scripts/bench pool, replay, random and runahead: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench pool, replay, random, runahead and submit: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
 
 import json
 import os
@@ -18,6 +18,7 @@ KEYS = {
     "runahead": ["allocator", "asked_ahead_ms", "ahead_ms", "live_peak_bytes", "in_flight_peak_bytes", "reserved_peak_bytes",
                  "reserved_over_live", "limbo_bytes_at_peak", "limbo_waits", "events", "device_syncs", "vendor_calls",
                  "seconds_over_stream", "wrong"],
+    "submit": ["allocator", "stream", "cpu_ns_per_call", "added_ns_per_call"],
 }
 KEYS["async"] = KEYS["pool"]
 FACTS = []
@@ -121,8 +122,17 @@ def look_at_runahead():
          ordered["events"] > 10, "runahead: ordered keeps what is live")
 
 
+def look_at_submit():
+    """A row for each way and stream."""
+    rows = bench("submit", "--milliseconds", "5")
+    fact([(r["stream"], r["allocator"]) for r in rows] ==
+         [(s, a) for s in ("legacy", "created") for a in ("native", "memshim", "memshim-ordered")], "submit: a row for each stream and way")
+    fact(all(r["cpu_ns_per_call"] > 0 for r in rows) and all(r["added_ns_per_call"] == 0 for r in rows if r["allocator"] == "native"),
+         "submit: every figure is a time")
+
+
 def main():
-    """All four."""
+    """All five."""
     if os.environ["TEST_SANITIZE"]:
         print("1..0 # SKIP figures mean nothing under a sanitizer")
         return
@@ -131,6 +141,7 @@ def main():
     look_at_replay()
     look_at_random()
     look_at_runahead()
+    look_at_submit()
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

@@ -388,3 +388,26 @@ def bench_runahead(options):
     tools += [Tool("native-async", command, {}), Tool("memshim-async", command, preload)]
     tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
     return [runahead_row(tool, options, ahead_ms) for ahead_ms in options.ahead or (0, 500) for tool in tools]
+
+
+# --- submit
+
+
+def bench_submit(options):
+    """A call that gives work to a stream: natively, under the defaults, where nothing is in its way, and under ordered. Taking turns."""
+    command = [os.path.join(options.build, "tests/bench/submit")]
+    preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
+    tools = [Tool("native", command, {}), Tool("memshim", command, preload),
+             Tool("memshim-ordered", command, {**preload, "MEMSHIM_FREE": "ordered"})]
+    taken = {tool.name: [] for tool in tools}
+    for _ in range(options.rounds):
+        for tool in tools:
+            taken[tool.name].append(tool.run(options, [options.milliseconds], {}))
+    rows = []
+    for stream in ("legacy", "created"):
+        native = median(figures and figures[stream + "_ns"] for figures in taken["native"])
+        for tool in tools:
+            cost = median(figures and figures[stream + "_ns"] for figures in taken[tool.name])
+            rows.append({"allocator": tool.name, "stream": stream, "cpu_ns_per_call": rounded(cost),
+                         "added_ns_per_call": cost and native and rounded(cost - native)})
+    return rows
