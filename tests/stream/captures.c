@@ -221,7 +221,7 @@ static void *visit(void *arg)
 
     cudaSetDevice(0);
     visitor->wrong += cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking) != cudaSuccess;
-    while (!atomic_load(&visitor->stop)) {
+    do {
         for (int i = 0; i < 2; i++) {
             cudaStream_t stream = i ? cudaStreamPerThread : mine;
             void *p = NULL, *q = NULL;
@@ -232,7 +232,7 @@ static void *visit(void *arg)
             visitor->wrong += cudaFreeAsync(q, stream) != cudaSuccess;
         }
         visitor->done++;
-    }
+    } while (!atomic_load(&visitor->stop));
     visitor->wrong += cudaStreamDestroy(mine) != cudaSuccess;
     return NULL;
 }
