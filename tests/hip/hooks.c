@@ -118,7 +118,7 @@ static int loop(void)
     unsigned char bytes[2] = {0, 0};
     void *p[8];
 
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 8; i++) {
             if (hipMalloc(&p[i], (size_t)(i + 1) * 700 * 1024) != hipSuccess)
                 return 1;
