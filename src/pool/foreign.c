@@ -440,7 +440,10 @@ void ms_foreign_at_sync(struct ms_heap *heap)
     ms_lock(&heap->lock);
     uint64_t keep = heap->keep_bytes > heap->vacant_bytes ? heap->keep_bytes - heap->vacant_bytes : 0;
     ms_unlock(&heap->lock);
-    uint64_t given = give_back(device, keep + counts[device].extra_bytes, false);
+    ms_lock(&lock);
+    keep += counts[device].extra_bytes;
+    ms_unlock(&lock);
+    uint64_t given = give_back(device, keep, false);
     ms_lock(&lock);
     counts[device].trimmed_bytes += given;
     ms_unlock(&lock);
