@@ -8,19 +8,22 @@
 
 #include "pool/backing.h"
 
-/* The first stretch at or after `from`; of no bytes where there is none. Heap's lock held. */
-static struct ms_extent extent_from(const struct ms_run **at)
+/* The stretch that begins at `address`, up to the next hole; of no bytes if there is a hole. Heap's lock
+ * held. */
+static struct ms_extent extent_at(const struct ms_backing *b, uint64_t address)
 {
-    const struct ms_run *run = *at;
-    struct ms_extent extent = {0, 0};
-    while (run && run->vacuum == MS_VACUUM_HOLE)
-        run = run->after;
-    if (run)
-        extent.address = ms_run_address(run);
-    for (; run && run->vacuum != MS_VACUUM_HOLE; run = run->after)
-        extent.bytes += ms_run_bytes(run);
-    *at = run;
-    return extent;
+    uint64_t end = b->address + b->bytes;
+    for (const struct ms_run *hole = b->holes; hole; hole = hole->next) {
+        if (ms_run_address(hole) >= address && ms_run_address(hole) < end)
+            end = ms_run_address(hole);
+    }
+    return (struct ms_extent){address, end - address};
+}
+
+/* The one behind a hole, or the first of all. */
+static struct ms_extent extent_behind(const struct ms_backing *b, const struct ms_run *hole)
+{
+    return extent_at(b, hole ? ms_run_address(hole) + ms_run_bytes(hole) : b->address);
 }
 
 static bool make_room(struct ms_backing *b)
@@ -49,15 +52,21 @@ static bool was_told(const struct ms_backing *b, const struct ms_extent *extent)
     return false;
 }
 
+/* It begins where the range does or a hole ends, and ends where the next one begins. */
 static bool is_there(const struct ms_backing *b, const struct ms_extent *told)
 {
-    const struct ms_run *run = b->segment ? b->segment->first : NULL;
-    while (run) {
-        struct ms_extent extent = extent_from(&run);
-        if (extent.bytes == told->bytes && extent.address == told->address)
-            return true;
-    }
-    return false;
+    if (!b->segment)
+        return false;
+    bool begins = told->address == b->address;
+    for (const struct ms_run *hole = b->holes; hole && !begins; hole = hole->next)
+        begins = ms_run_address(hole) + ms_run_bytes(hole) == told->address;
+    return begins && extent_at(b, told->address).bytes == told->bytes;
+}
+
+/* There, and not known yet. */
+static bool is_new(struct ms_backing *b, struct ms_extent extent)
+{
+    return extent.bytes && !was_told(b, &extent) && make_room(b);
 }
 
 /* The next thing to tell; what is gone comes first. Heap's lock held. */
@@ -71,14 +80,18 @@ static bool next_change(struct ms_backing *b, struct ms_extent *extent_p, bool *
             return true;
         }
     }
-    for (const struct ms_run *run = b->segment ? b->segment->first : NULL; run;) {
-        struct ms_extent extent = extent_from(&run);
-        if (extent.bytes && !was_told(b, &extent) && make_room(b)) {
+    if (!b->segment)
+        return false;
+    const struct ms_run *hole = NULL;
+    do {
+        struct ms_extent extent = extent_behind(b, hole);
+        if (is_new(b, extent)) {
             *extent_p = b->told[b->told_count++] = extent;
             *added_p = true;
             return true;
         }
-    }
+        hole = hole ? hole->next : b->holes;
+    } while (hole);
     return false;
 }
 
