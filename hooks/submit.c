@@ -132,6 +132,19 @@ static void reach(const struct ms_pool_stream *stream, enum ms_reach reach, uint
     ms_section_leave(&section);
 }
 
+/* Without a context, or with a handle that is none, the driver refuses; else there is a stream that cannot be followed. */
+static void be_strange(const struct ms_gpu *gpu, uint64_t handle)
+{
+    struct ms_section section;
+    uint64_t context;
+
+    ms_section_enter(&section);
+    context = context_of(gpu, handle);
+    if (context)
+        ms_pool_submit_stranger(context, handle);
+    ms_section_leave(&section);
+}
+
 /* A handler that interrupted memshim itself: nothing can be looked up now. */
 static void unseen(void)
 {
@@ -153,8 +166,10 @@ void ms_submit_begin(struct ms_submit *submit, unsigned row, const struct ms_gpu
     if (!handle)
         handle = info->per_thread ? OWN_STREAM : LEGACY_STREAM;
     stream = stream_of(gpu, handle);
-    if (!stream) /* without a context, or of a stream that is none: the driver refuses. Else there is one that is not followed */
+    if (MS_UNLIKELY(!stream)) {
+        be_strange(gpu, handle);
         return;
+    }
     if (MS_UNLIKELY(!ms_pool_submit_is_plain(stream)) && !begin_slowly(gpu, stream))
         return;
     if (MS_UNLIKELY(info->reach != MS_REACH_OWN && ms_pool_contexts() > 1))

@@ -523,6 +523,23 @@ void ms_pool_ordered_unseen(uint64_t context)
     }
 }
 
+void ms_pool_submit_stranger(uint64_t context, uint64_t handle)
+{
+    struct ms_heap *heap = ms_pool_ordered() ? ms_heap_of(context) : NULL;
+    uint64_t none = 0;
+    ms_pool_ordered_off("MEMSHIM_FREE=ordered goes on as fence: a stream cannot be told apart from others");
+    const struct ms_pool_stream stranger = {.handle = handle};
+    if (!heap || is_capturing(heap->gpu, &stranger))
+        return;
+    struct ms_order *order = &heap->order;
+    ms_lock(&order->lock);
+    if (!mark(heap, atomic_load(&order->worker)))
+        wait_on_host(heap, atomic_load(&order->worker));
+    wait_for_mark(heap, handle, &none);
+    ms_unlock(&order->lock);
+    note_unseen(heap);
+}
+
 void ms_pool_ordered_figures(struct ms_pool_ordered_figures *figures_p)
 {
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);

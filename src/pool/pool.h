@@ -182,6 +182,8 @@ bool ms_pool_submit_is_plain(const struct ms_pool_stream *stream);
 /** Before the vendor is asked for work in the stream. May give the stream a wait, and another one an event.
  * False if the stream is capturing: then there is no end. */
 bool ms_pool_submit_begin(const struct ms_gpu *gpu, struct ms_pool_stream *stream);
+/** Instead of all that, where the stream has no record: it waits, and nothing is reused at once any more. */
+void ms_pool_submit_stranger(uint64_t context, uint64_t handle);
 /** How many contexts are known. */
 uint32_t ms_pool_contexts(void);
 /** ... the work may touch what lies at `address`, in whosever context that is; 0: anything. */

@@ -187,8 +187,11 @@ static CUresult stream_wait_event(CUstream handle, CUevent event, unsigned int f
     waits++;
     return CUDA_SUCCESS;
 }
+static bool nameless;
 static CUresult stream_get_id(CUstream handle, unsigned long long *p)
 {
+    if (nameless)
+        return CUDA_ERROR_UNKNOWN;
     *p = stream_at(handle)->id;
     return CUDA_SUCCESS;
 }
@@ -290,6 +293,8 @@ static void give(const struct block *b)
 static void submit(unsigned index, const struct block *b)
 {
     struct ms_pool_stream *s = ms_pool_stream_find(&gpu, CONTEXT, handle_of(index));
+    if (!s)
+        ms_pool_submit_stranger(CONTEXT, handle_of(index));
     bool begun = s && (ms_pool_submit_is_plain(s) || ms_pool_submit_begin(&gpu, s));
     if (!streams[index].capturing)
         push(&streams[index], (struct step){WORK, b->address, b->owner, {0}});
@@ -387,6 +392,26 @@ static void captures_shut(void)
     ok(a.address != b.address, "while a capture is open, nothing comes again at once");
     streams[3].capturing = false;
     ms_pool_ordered_shut(CONTEXT, -1);
+    run_all();
+    is_u64(hazards, 0, "no hazard");
+}
+
+/* A stream that the driver does not tell apart: what was given at once is waited for, and nothing more is given so. */
+static void a_stranger_comes(void)
+{
+    struct block a, b;
+    fresh();
+    a = take(3 * MIB);
+    submit(1, &a);
+    give(&a);
+    b = take(3 * MIB);
+    nameless = true;
+    submit(2, &b);
+    nameless = false;
+    ok(b.address == a.address && waits == 1, "a stream without a name waits");
+    give(&b);
+    a = take(3 * MIB);
+    ok(a.address != b.address && strstr(last_note, "goes on as fence"), "and is the last for which anything came at once");
     run_all();
     is_u64(hazards, 0, "no hazard");
 }
@@ -496,6 +521,7 @@ int main(void)
     captures_shut();
     at_random();
     without_order();
+    a_stranger_comes();
     refused(); /* last: what is refused ends the policy for the process */
     return done();
 }
