@@ -227,6 +227,15 @@ static void test_one_thread(void)
     int results = 0, same[2] = {1, 1};
 
     is_int(ncclCommInitAll(twice, 2, same), ncclInvalidUsage, "one device for two ranks is refused");
+    {
+        ncclUniqueId id;
+        ncclComm_t other = NULL;
+        ncclGetUniqueId(&id);
+        ncclGroupStart(); /* the second takes the seat of the first */
+        ncclCommInitRank(&comms[0], 2, id, 0);
+        ncclCommInitRank(&other, 2, id, 0);
+        is_int(ncclGroupEnd(), ncclRemoteError, "a rank that is there already ends the group, and nobody waits");
+    }
     is_int(ncclCommInitAll(comms, RANKS, NULL), ncclSuccess, "a communicator for all devices");
     ncclGroupStart();
     for (int i = 0; i < RANKS; i++) {

@@ -4,6 +4,7 @@
  * phases.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/nccl/nccl.h"
 
@@ -32,13 +33,28 @@ static void run_phase(struct sim_job *job, int phase)
     SIM_DRV(cuCtxPopCurrent_v2, &ours);
 }
 
+/* Where one rank of this thread cannot even come, the others that are here would wait for it for ever. */
+static void tell_others(struct sim_job *jobs, const struct sim_job *failed)
+{
+    for (struct sim_job *job = jobs; job; job = job->next) {
+        if (job->comm && job->comm->room && strcmp(job->name, failed->name) == 0) {
+            atomic_store(&job->comm->room->aborted, 1);
+            sim_room_ring(job->comm->room);
+        }
+    }
+}
+
 ncclResult_t sim_jobs_run(struct sim_job *jobs)
 {
     ncclResult_t result = ncclSuccess;
 
-    for (int phase = 0; phase < (int)PHASES; phase++)
+    for (int phase = 0; phase < (int)PHASES; phase++) {
         for (struct sim_job *job = jobs; job; job = job->next)
             run_phase(job, phase);
+        for (struct sim_job *job = jobs; job && phase == 0; job = job->next)
+            if (job->result != ncclSuccess && *job->name)
+                tell_others(jobs, job);
+    }
     while (jobs) {
         struct sim_job *job = jobs;
 
