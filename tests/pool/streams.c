@@ -125,6 +125,29 @@ static CUresult is_capturing(CUstream handle, CUstreamCaptureStatus *p)
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     return s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
+static bool all_over(uint64_t address, uint64_t bytes)
+{
+    uint64_t at = address;
+    while (at < address + bytes && over(&units[(at - BEGIN) / 512]))
+        at += 512;
+    return at >= address + bytes;
+}
+
+/* One of that size that nobody is at any more, or a new one. */
+static uint32_t block_for(uint64_t bytes)
+{
+    for (uint32_t i = 0; i < block_count; i++) {
+        if (!blocks[i].live && blocks[i].bytes == bytes && all_over(blocks[i].address, bytes))
+            return i;
+    }
+    if (block_count == BLOCKS || next_address + bytes + 2 * PAGE - BEGIN > UNITS * 512)
+        abort();
+    blocks[block_count].address = next_address + model.offset;
+    blocks[block_count].bytes = bytes;
+    next_address += (bytes + 2 * PAGE) / PAGE * PAGE;
+    return block_count++;
+}
+
 static CUresult alloc(CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream handle)
 {
     struct stream *s = find((uintptr_t)handle);
@@ -134,15 +157,11 @@ static CUresult alloc(CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream 
         return CUDA_ERROR_INVALID_VALUE;
     if (s->capturing)
         abort();
-    if (model.used + bytes > model.capacity || block_count == BLOCKS)
+    if (model.used + bytes > model.capacity)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *p = next_address + model.offset;
-    next_address += (bytes + 2 * PAGE) / PAGE * PAGE;
-    if (next_address - BEGIN > UNITS * 512)
-        abort();
-    blocks[block_count].address = *p;
-    blocks[block_count].bytes = bytes;
-    blocks[block_count++].live = true;
+    uint32_t i = block_for(bytes);
+    blocks[i].live = true;
+    *p = blocks[i].address;
     model.used += bytes;
     model.allocs++;
     model_used((uintptr_t)handle, *p, bytes); /* its own stream may have it; others not before this is done */
