@@ -143,6 +143,8 @@ static void free_outside(enum cudaStreamCaptureMode mode)
     say("free_outside.instantiate", cudaGraphInstantiateWithFlags(&exec, graph, 0));
     for (int i = 0; i < 3; i++) {
         say("free_outside.launch", cudaGraphLaunch(exec, stream));
+        if (i == 1) /* before another stream frees what this one uses */
+            say("free_outside.wait", cudaStreamSynchronize(stream));
         say("free_outside.free", cudaFreeAsync(p, i == 1 ? streams[3] : stream));
         say("free_outside.synchronize", cudaDeviceSynchronize());
     }
