@@ -80,7 +80,7 @@ static void statuses(void)
     printf("alloc %d\n", ncclMemAlloc(&p, 100));
     printf("range %d", cuMemGetAddressRange_v2(&base, &bytes, (uintptr_t)p + 50));
     printf(" %d %zu\n", base == (uintptr_t)p, bytes);
-    printf("free of the inside %d\n", ncclMemFree((char *)p + 512));
+    printf("free of the inside %d\n", ncclMemFree((void *)((uintptr_t)p + 512)));
     printf("free by cudaFree %d\n", cudaFree(p));
     cudaGetLastError();
     printf("free %d\n", ncclMemFree(p));

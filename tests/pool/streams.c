@@ -16,11 +16,12 @@ struct stream {
     uintptr_t context;
     bool live, capturing;
 };
-struct event {
+static struct event {
+    struct event *next, **link; /* of all that were not destroyed: the pool forgets some when it is reset */
     unsigned stream; /* index; MODEL_STREAMS: over the context */
     uint64_t id, seq, all[MODEL_STREAMS], ids[MODEL_STREAMS];
     uintptr_t context;
-};
+} *events;
 struct last {
     uint64_t id, seq;
     uint8_t stream;
@@ -230,11 +231,21 @@ static CUresult event_create(CUevent *p, unsigned flags)
     MAY_FAIL();
     struct event *event = calloc(1, sizeof *event);
     event->context = next_context;
+    event->next = events;
+    event->link = &events;
+    if (events)
+        events->link = &event->next;
+    events = event;
     *p = (CUevent)event;
     return CUDA_SUCCESS;
 }
-static CUresult event_destroy(CUevent event)
+static CUresult event_destroy(CUevent handle)
 {
+    struct event *event = (struct event *)handle;
+
+    *event->link = event->next;
+    if (event->next)
+        event->next->link = event->link;
     free(event);
     return CUDA_SUCCESS;
 }
@@ -458,6 +469,8 @@ const struct ms_gpu *model_fresh(uint64_t capacity)
     streams[0] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
     model_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 20, .size_of = size_of};
     ms_pool_reset();
+    while (events)
+        event_destroy((CUevent)events);
     ms_pool_init(&model_policy, &observer);
     return &gpu;
 }

@@ -32,7 +32,8 @@ static void test_memory(void)
     long long creates = calls_of("cuMemCreate");
     void *p = NULL, *q = (void *)0x1;
     CUdeviceptr base = 0;
-    int version = 0, value = 0;
+    int version = 0;
+    uint64_t value = 0; /* a mask of handle types is 64 bits wide */
 
     is_int(ncclGetVersion(&version), ncclSuccess, "ncclGetVersion");
     ok(version >= 22000, "tells a version");
