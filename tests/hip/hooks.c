@@ -96,7 +96,7 @@ static int devices(void)
 {
     void *p = NULL, *q = NULL;
     int device = -1;
-    hipPointerAttribute_t attributes;
+    hipPointerAttribute_t attributes = {0}; /* not told where a call is refused */
 
     say("hipSetDevice", hipSetDevice(1));
     say("hipMalloc", hipMalloc(&p, 2 * MIB));

@@ -116,7 +116,8 @@ static void test_failing_calls(int fail_status, const char *name)
         struct ms_pool_figures f = figures();
         lost += f.parts.requested != 0 || (f.reserved_bytes != fake.used[0] && fake.failed_call != FAKE_FREE);
     }
-    ok(calls > 100, "%s: the program makes %" PRIu64 " calls to the driver", name, calls);
+    /* How many depends on what is ready when. */
+    ok(calls > 50, "%s: the program makes %" PRIu64 " calls to the driver", name, calls);
     is_u64(broken, 0, "%s: every invariant holds, whichever of them fails", name);
     is_u64(strange, 0, "%s: the program sees the driver's errors only", name);
     is_u64(lost, 0, "%s: no memory is lost", name);

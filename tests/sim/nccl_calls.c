@@ -32,7 +32,7 @@ static void test_memory(void)
     long long creates = calls_of("cuMemCreate");
     void *p = NULL, *q = (void *)0x1;
     CUdeviceptr base = 0;
-    int version = 0;
+    int version = 0, current = 0;
     uint64_t value = 0; /* a mask of handle types is 64 bits wide */
 
     is_int(ncclGetVersion(&version), ncclSuccess, "ncclGetVersion");
@@ -59,8 +59,8 @@ static void test_memory(void)
     is_int(ncclMemAlloc(&p, 1000), ncclSuccess, "on one device");
     cudaSetDevice(1);
     is_int(ncclMemFree(p), ncclSuccess, "freed with another current");
-    cudaGetDevice(&value);
-    is_int(value, 1, "which stays current");
+    cudaGetDevice(&current);
+    is_int(current, 1, "which stays current");
     cudaSetDevice(0);
 }
 
