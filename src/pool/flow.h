@@ -31,17 +31,18 @@ struct ms_stream {
 
 struct ms_mempool {
     _Atomic uint64_t handle; /* 0: the program destroyed it */
-    const struct ms_gpu *gpu;
-    int device;
-    bool served, by_program;
+    /* A record is used again for another pool, while whoever goes through all of them may look at it. */
+    const struct ms_gpu *_Atomic gpu;
+    _Atomic int device;
+    _Atomic bool served, by_program;
     _Atomic bool opportunistic;
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
     _Atomic uint64_t freed; /* given back to it, and perhaps not by it */
     _Atomic uint64_t held;                   /* bytes of segments */
-    uint64_t number; /* of all that there ever were */
+    _Atomic uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
-    bool padded; /* the driver does not begin its memory on pages */
+    _Atomic bool padded; /* the driver does not begin its memory on pages */
 };
 
 /** A flow without a stream belongs to nobody until `over`, and then to whoever comes first. */
