@@ -101,7 +101,8 @@ clean("memory in the order of streams", COUNT // 2, 1, "streams", shim={})
 found, problems = reports_add_up()
 fact(not problems, "the report's figures add up, and nothing is live", problems)
 clean("... of two devices", COUNT // 2, 2, "streams", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
-clean("... with little memory", COUNT // 8, 1, "streams", shim={"MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
+clean("... with little memory", COUNT // 8, 1, "streams", shim={"MEMSHIM_POISON": "both"},
+      sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1G"})  # 16 threads need more than 1G natively, too
 clean("ordered, one stream after another", COUNT, 1, "solo", shim=ORDERED, workers="1")
 reused_at_once(COUNT // 20)
 clean("ordered, one stream after another, from several threads", COUNT, 1, "solo", shim=ORDERED)
