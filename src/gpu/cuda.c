@@ -114,39 +114,22 @@ void ms_gpu_context_ended(uint64_t context)
         atomic_compare_exchange_strong(entry, &known, 0);
 }
 
-static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
-{
-    int ordinal = MS_GPU_NO_DEVICE;
-
-    if (!gpu->pointer_attribute ||
-        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS)
-        return MS_GPU_NO_DEVICE;
-    return ordinal;
-}
-
 static void describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal}};
     CUdevice device = ordinal;
     size_t bytes = 0;
-    CUuuid uuid;
 
     if (gpu->device_get && gpu->device_get(&device, ordinal) != CUDA_SUCCESS)
         return;
-    if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
-        d->name[0] = 0;
-    if (gpu->device_get_uuid && gpu->device_get_uuid(&uuid, device) == CUDA_SUCCESS)
-        memcpy(d->uuid, &uuid, sizeof(d->uuid));
-    if (gpu->device_total_mem && gpu->device_total_mem(&bytes, device) == CUDA_SUCCESS)
-        d->total_bytes = bytes;
-    bytes = 0;
+    ms_gpu_identify(gpu, device, d);
     if (gpu->granularity && gpu->granularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS)
         d->granularity_bytes = bytes;
 }
 
 const struct ms_gpu_vendor ms_gpu_cuda = {
-    .maker = MS_MAKER_CUDA, .bind = bind, .current = current_of_thread, .describe = describe, .index_of = index_of};
+    .maker = MS_MAKER_CUDA, .bind = bind, .current = current_of_thread, .describe = describe};
 
 /* Bits of one channel, or, for the block-compressed formats, of one element with all its channels. */
 static unsigned format_bits(int format, unsigned channels)

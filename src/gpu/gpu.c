@@ -25,9 +25,21 @@ int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
     return MS_GPU_NO_DEVICE;
 }
 
+static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
+{
+    int ordinal = MS_GPU_NO_DEVICE;
+
+    if (gpu->vendor->index_of)
+        return gpu->vendor->index_of(gpu, pointer);
+    if (!gpu->pointer_attribute ||
+        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS)
+        return MS_GPU_NO_DEVICE;
+    return ordinal;
+}
+
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
 {
-    int index = gpu && gpu->vendor ? gpu->vendor->index_of(gpu, pointer) : MS_GPU_NO_DEVICE;
+    int index = gpu && gpu->vendor ? index_of(gpu, pointer) : MS_GPU_NO_DEVICE;
 
     return index < 0 ? otherwise : ms_gpu_device(gpu, index);
 }
@@ -50,6 +62,19 @@ bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int index)
     int active = 1;
 
     return gpu && gpu->primary_state && gpu->primary_state(index, &flags, &active) == CUDA_SUCCESS && !active;
+}
+
+void ms_gpu_identify(const struct ms_gpu *gpu, int device, struct ms_gpu_description *d)
+{
+    size_t bytes = 0;
+    CUuuid uuid;
+
+    if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
+        d->name[0] = 0;
+    if (gpu->device_get_uuid && gpu->device_get_uuid(&uuid, device) == CUDA_SUCCESS)
+        memcpy(d->uuid, &uuid, sizeof(d->uuid));
+    if (gpu->device_total_mem && gpu->device_total_mem(&bytes, device) == CUDA_SUCCESS)
+        d->total_bytes = bytes;
 }
 
 void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p)

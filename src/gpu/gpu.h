@@ -32,7 +32,7 @@ struct ms_gpu_vendor {
     void (*bind)(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg);
     int (*current)(const struct ms_gpu *gpu, uint64_t *context_p);
     void (*describe)(const struct ms_gpu *gpu, int index, struct ms_gpu_description *description_p);
-    /** Index of the device, or MS_GPU_NO_DEVICE. */
+    /** Index of the device, or MS_GPU_NO_DEVICE. NULL where `pointer_attribute` is CUDA's. */
     int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
     /* Where `address_range` is not CUDA's. */
     uint64_t (*size_of)(const struct ms_gpu *gpu, uint64_t pointer);
@@ -160,6 +160,8 @@ uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer);
 bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int device);
 
 void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p);
+/** For a vendor's `describe`: name, UUID and size, where the functions that tell them are CUDA's. What the driver cannot say stays. */
+void ms_gpu_identify(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p);
 
 /** Bytes that an array's elements take: depth or height 0 counts as 1, each mipmap level halves every extent. Block-compressed formats
  * take half a byte or a byte an element; what the format does not tell is 0. */

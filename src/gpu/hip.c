@@ -154,30 +154,6 @@ uint64_t ms_hip_context(const struct ms_gpu *gpu)
     return context;
 }
 
-static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
-{
-    int ordinal = MS_GPU_NO_DEVICE;
-
-    if (!gpu->pointer_attribute ||
-        gpu->pointer_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) != CUDA_SUCCESS)
-        return MS_GPU_NO_DEVICE;
-    return ordinal;
-}
-
-/* The granularity of handles is not asked for: the structure to ask with is another in each version. */
-static void describe(const struct ms_gpu *gpu, int index, struct ms_gpu_description *d)
-{
-    size_t bytes = 0;
-    CUuuid uuid;
-
-    if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, index) != CUDA_SUCCESS)
-        d->name[0] = 0;
-    if (gpu->device_get_uuid && gpu->device_get_uuid(&uuid, index) == CUDA_SUCCESS)
-        memcpy(d->uuid, &uuid, sizeof(d->uuid));
-    if (gpu->device_total_mem && gpu->device_total_mem(&bytes, index) == CUDA_SUCCESS)
-        d->total_bytes = bytes;
-}
-
 int ms_hip_device_of(const struct ms_gpu *gpu, const hipMemAllocationProp *prop)
 {
     const hipMemAllocationProp5 *old = (const hipMemAllocationProp5 *)(const void *)prop;
@@ -219,6 +195,7 @@ static void error_set(const struct ms_gpu *gpu, int error)
         ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);
 }
 
+/* The granularity of handles is not asked for: the structure to ask with is another in each version. */
 const struct ms_gpu_vendor ms_gpu_hip = {
-    .maker = MS_MAKER_HIP, .bind = bind, .current = current, .describe = describe, .index_of = index_of,
+    .maker = MS_MAKER_HIP, .bind = bind, .current = current, .describe = ms_gpu_identify,
     .error_peek = error_peek, .error_set = error_set};

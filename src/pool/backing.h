@@ -114,10 +114,6 @@ void ms_backing_detach(struct ms_heap *heap);
 void ms_backing_bury(struct ms_heap *heap);
 
 /* backing_pages.c: heap's lock held. */
-/** The pages that lie in a free run as a whole and may be unmapped: the first such stretch at or after
- * `from`. Returns its bytes. */
-uint64_t ms_pages_whole(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
-                        uint64_t *begin_p);
 /** Holds pages in which nothing lies, as many as `growth` has room for and at most `count`. */
 void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count);
 /** ... and makes them free again. */

@@ -33,8 +33,8 @@ bool ms_backing_suits(const struct ms_run *run, uint64_t bytes)
     return ms_run_address(run) >= b->border || ms_run_bytes(run) < b->page_bytes;
 }
 
-uint64_t ms_pages_whole(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
-                        uint64_t *begin_p)
+/* The pages that lie in a free run as a whole and may be unmapped: the first such stretch at or after `from`. Returns its bytes. */
+static uint64_t whole_pages(const struct ms_backing *b, const struct ms_run *run, uint64_t from, uint64_t *begin_p)
 {
     uint64_t at = ms_round_up(from > ms_run_address(run) ? from : ms_run_address(run), b->page_bytes);
     uint64_t end = round_down(run_end(run), b->page_bytes);
@@ -66,7 +66,7 @@ uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
                 continue;
             for (; run; run = run->next) {
                 for (uint64_t from = 0;
-                     run->segment->backing == b && (bytes = ms_pages_whole(b, run, from, &begin)) != 0;
+                     run->segment->backing == b && (bytes = whole_pages(b, run, from, &begin)) != 0;
                      from = begin + bytes)
                     sum += bytes;
             }
@@ -258,7 +258,7 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
 static bool collect_from(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t begin, bytes = ms_pages_whole(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
+    uint64_t begin, bytes = whole_pages(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
     if (!bytes || growth->source_count == MS_SOURCES)
         return false;
     if (bytes > most) {

@@ -169,7 +169,8 @@ static bool is_over(struct ms_batch *batch)
 
 /* --- what waits ---------------------------------------------------------------------------------------- */
 
-void ms_cross_close(struct ms_stream *stream)
+/* What the stream has freed so far is over when all that it has now is. */
+static void close_batch(struct ms_stream *stream)
 {
     if (!stream->open)
         return;
@@ -178,7 +179,8 @@ void ms_cross_close(struct ms_stream *stream)
         stream->open = NULL;
 }
 
-void ms_cross_home(struct ms_slot *slot)
+/* A slot whose free is over goes to its flow. */
+static void bring_home(struct ms_slot *slot)
 {
     struct ms_heap *heap = slot->run->segment->heap;
     uint64_t bytes = slot->run->slot_bytes;
@@ -192,7 +194,7 @@ void ms_cross_home(struct ms_slot *slot)
 static void finish(struct ms_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
-        ms_cross_home(batch->items[i]);
+        bring_home(batch->items[i]);
     if (batch->flow && !atomic_load_explicit(&batch->flow->stream, memory_order_relaxed))
         batch->flow->over = true;
     unlink_batch(batch);
@@ -224,7 +226,7 @@ void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
         batch->items[batch->count++] = slot;
         batch->bytes += block->granted;
         if (batch->count == MS_BATCH_ITEMS || batch->bytes >= LARGE_BYTES)
-            ms_cross_close(stream);
+            close_batch(stream);
         if (batch->count == MS_BATCH_ITEMS)
             stream->open = NULL; /* without an event, if need be */
     }
@@ -269,7 +271,7 @@ void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow)
         }
         return;
     }
-    ms_cross_close(stream);
+    close_batch(stream);
     stream->open = NULL;
     while (stream->spare_count && stream->gpu->event_destroy)
         stream->gpu->event_destroy(stream->spare[--stream->spare_count]);
@@ -279,7 +281,7 @@ static void give_event(struct ms_batch *batch)
 {
     bool is_open = batch->stream->open == batch;
     if (is_open)
-        ms_cross_close(batch->stream);
+        close_batch(batch->stream);
     if (!batch->event)
         batch->event = record_over_context(batch);
     if (batch->event && is_open)

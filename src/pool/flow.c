@@ -125,7 +125,8 @@ static struct ms_flow *bind(struct ms_stream *stream, struct ms_mempool *pool)
     return flow;
 }
 
-struct ms_flow *ms_flow_of(struct ms_stream *stream, struct ms_mempool *pool)
+/* The flow of a pool for a stream; makes one. NULL if there cannot be one. */
+static struct ms_flow *flow_of(struct ms_stream *stream, struct ms_mempool *pool)
 {
     struct ms_flow *flow = find(stream, pool);
     return MS_LIKELY(flow != NULL) ? flow : bind(stream, pool);
@@ -316,7 +317,7 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
                                      struct ms_pool_block *block_p)
 {
     struct ms_mempool *pool = handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device) : ms_mempool_find(handle);
-    struct ms_flow *flow = pool && pool->served ? ms_flow_of(stream, pool) : NULL;
+    struct ms_flow *flow = pool && pool->served ? flow_of(stream, pool) : NULL;
     int status;
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))
         return MS_POOL_PASSED;

@@ -99,8 +99,6 @@ struct ms_mempool *ms_mempool_at(uint32_t index);
 void ms_mempool_reset(void);
 
 /* flow.c */
-/** The flow of a pool for a stream; makes one. NULL if there cannot be one. */
-struct ms_flow *ms_flow_of(struct ms_stream *stream, struct ms_mempool *pool);
 /** Lock held: the stream ends; its flows belong to nobody, and to anybody when its work is over. */
 void ms_flow_orphan_all(struct ms_stream *stream, bool over);
 /** For segment.c: as the vendor's own functions. `base_p` is what goes back. */
@@ -120,7 +118,6 @@ void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
 void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block);
 /** The stream ends: what it freed is closed, and its flows wait for its end. */
 void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow);
-void ms_cross_close(struct ms_stream *stream);
 /** Looks at all events, and closes what is open where that can be done. Returns whether anything went home.
  * Without the lock. */
 bool ms_cross_collect(void);
@@ -133,8 +130,6 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow);
 /** An event that is done when all that the stream has now is; NULL if there cannot be one. */
 CUevent ms_cross_record(struct ms_stream *stream);
 void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event);
-/** A slot whose free is over goes to its flow. */
-void ms_cross_home(struct ms_slot *slot);
 
 /* flow_ladder.c */
 struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p);
