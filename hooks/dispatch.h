@@ -27,6 +27,7 @@ struct ms_args {
     void **pfn;
     int version;
     uint64_t flags;
+    bool direct;          /* a runtime's: it asks the driver for just that (direct.h) */
     void *turned;         /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
 };
 
@@ -38,11 +39,12 @@ struct ms_call {
     bool passes;          /* not ours to look at: straight to the vendor */
     bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
-    bool served;          /* a call nested in it was answered from the pool */
+    bool served;          /* a call nested in it was answered from the pool, */
     struct ms_section section;
     const void *frame;    /* of the wrapper, and the address it returns to */
     const void *caller;
     const struct ms_gpu *gpu;
+    const struct ms_gpu *driver; /* ... in the hook of this driver */
     struct ms_args args;
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
     uint64_t bytes;       /* recorded under this frame so far */

@@ -427,6 +427,29 @@ static uint64_t node_hash(enum ms_node node)
     return node == MS_NODE_NONE ? 0 : ms_hash_text(names[node]);
 }
 
+static bool is_of_node(const struct ms_library *library, enum ms_node oldest)
+{
+    for (enum ms_node node = oldest; node < MS_NODE_COUNT; node++) {
+        if (library->soname == node_hash(node))
+            return true;
+    }
+    return false;
+}
+
+bool ms_library_is_plain_runtime(const void *real)
+{
+    const struct ms_library *library;
+    bool plain;
+
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    library = ms_library_at_locked((uintptr_t)real, MS_API_CUDA_RUNTIME);
+    plain = library && is_of_node(library, MS_NODE_12) && !chained_interposer(MS_ROW_cudaMalloc) &&
+            !chained_interposer(MS_ROW_cudaFree);
+    ms_unlock(&ms_resolve_lock);
+    return plain;
+}
+
 struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node)
 {
     uintptr_t found = ms_loader_find(ms_rows[row], node_hash(node));

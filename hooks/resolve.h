@@ -54,6 +54,10 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
 const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
+/** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came before, and nobody listens in
+ * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there. Takes the lock. */
+bool ms_library_is_plain_runtime(const void *real);
+
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
@@ -93,7 +97,8 @@ void *ms_resolve_submit_symbol(void *handle, const char *name, const char *versi
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
-/** An object was unloaded: what was remembered of call sites is void. */
+/** An object was unloaded: what was remembered of call sites, and elsewhere under this number, is void. */
+extern _Atomic uint32_t ms_resolve_generation;
 void ms_resolve_unloaded(void);
 /** In a fork child, where the holder of the lock does not exist. */
 void ms_resolve_reset(void);

@@ -66,13 +66,13 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
     switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
     case MS_POOL_SERVED:
         record(request, outer, &given);
-        count(outer, request->row, 0, request->bytes);
+        count(outer, request->gpu, request->row, 0, request->bytes);
         *out = given.address;
         *status_p = 0;
         return true;
     case MS_POOL_REFUSED:
         refuse(request, outer, context, device, *status_p);
-        count(outer, request->row, *status_p, 0);
+        count(outer, request->gpu, request->row, *status_p, 0);
         return true;
     default:
         return false;
@@ -186,7 +186,7 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block);
     if (served)
-        count(outer, row, *status_p, 0);
+        count(outer, target->gpu, row, *status_p, 0);
     leave(&section, outer);
     return served;
 }
@@ -213,7 +213,7 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t 
         block.in_order = true;
         *status_p = free_served(&block);
     }
-    count(outer, row, *status_p, 0);
+    count(outer, target->gpu, row, *status_p, 0);
     leave(&section, outer);
     return true;
 }

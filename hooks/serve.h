@@ -110,9 +110,6 @@ bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const 
 bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                            const struct ms_args *args, int *status_p);
 
-#define ms_serve_NAME_ALLOC ms_serve_nothing
-#define ms_serve_NAME       ms_serve_nothing
-
 static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                                   const struct ms_args *args, int *status_p)
 {

@@ -37,12 +37,13 @@ static MS_INLINE void leave(struct ms_section *section, const struct ms_call *ou
 }
 
 /* The program has its answer: count the call, which is the outermost frame's if there is one. */
-static MS_INLINE void count(struct ms_call *outer, unsigned row, int status, uint64_t bytes)
+static MS_INLINE void count(struct ms_call *outer, const struct ms_gpu *gpu, unsigned row, int status, uint64_t bytes)
 {
     if (!outer) {
         ms_ledger_call((uint16_t)row, status == 0, true, bytes);
     } else {
         outer->served = true;
+        outer->driver = gpu;
         outer->bytes += bytes;
     }
 }

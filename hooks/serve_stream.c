@@ -46,7 +46,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
              ms_stream_alloc(stream, args->key, args->bytes, &given) == MS_POOL_SERVED;
     if (MS_LIKELY(served)) {
         record(&request, outer, &given);
-        count(outer, row, 0, args->bytes);
+        count(outer, target->gpu, row, 0, args->bytes);
         *(uint64_t *)(uintptr_t)args->out = given.address;
         *status_p = 0;
     }
@@ -108,7 +108,7 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t
             break;
         }
     }
-    count(outer, row, status, 0);
+    count(outer, target->gpu, row, status, 0);
     leave(&section, outer);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "hooks/answer.h"
 #include "hooks/buffers.h"
+#include "hooks/direct.h"
 #include "hooks/dispatch.h"
 #include "hooks/ipc.h"
 #include "hooks/name.h"
@@ -174,7 +175,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         return ms_status_;                                                                                  \
     }
 
-/* Of the interfaces that end in the driver's, which records. */
+/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`. */
 #define MS_TAKES_STACK_NAME       false
 #define MS_TAKES_STACK_NAME_ALLOC true
 #define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, ...)                                  \
@@ -184,12 +185,17 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
         result ms_status_;                                                                                      \
+        int ms_answer_;                                                                                         \
+        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                      \
+            return (result)ms_answer_;                                                                          \
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
         ms_name_begin(&ms_call_, MS_TAKES_STACK_##cls);                                                         \
         if (ms_args_.key)                                                                                       \
             ms_serve_expect_free(ms_args_.key);                                                                 \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
         ms_name_end(&ms_call_, (int)ms_status_);                                                                \
+        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served && !ms_direct_knows(ms_target_)) \
+            ms_direct_learn(ms_target_, ms_call_.driver);                                                       \
         return ms_status_;                                                                                      \
     }
 

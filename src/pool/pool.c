@@ -195,6 +195,25 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     return verdict;
 }
 
+bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    struct ms_request request;
+    if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING ||
+                    ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
+        return false;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_slot *slot = ms_lease_take(heap, lease, &request);
+    if (MS_LIKELY(slot != NULL)) {
+        bear(lease, slot, bytes, true);
+        describe(slot, block_p);
+    }
+    ms_unlock(&lease->lock);
+    if (MS_LIKELY(slot != NULL))
+        ms_pool_latest_address = block_p->address;
+    return slot != NULL;
+}
+
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p)
 {
@@ -286,6 +305,25 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
+}
+
+/* Neither the driver is asked for an answer then, nor the device waited for. */
+static MS_INLINE bool is_quick(const struct ms_heap *heap)
+{
+    return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !heap->flow && heap->gpu->ctx_record_event &&
+           !ms_fence_captured(heap) && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+}
+
+bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
+{
+    const struct ms_segment *segment = segment_of(address);
+    if (MS_UNLIKELY(!segment || ms_pins_any() || !is_quick(segment->heap)))
+        return false;
+    struct ms_slot *slot = slot_at(segment, address);
+    if (MS_UNLIKELY(!slot || !die(slot, address)))
+        return false;
+    describe(slot, block_p);
+    return true;
 }
 
 /* What the vendor's free does: a small allocation of its own is made and freed. cuCtxSynchronize would end

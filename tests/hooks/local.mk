@@ -23,6 +23,15 @@ tests_hooks_lookups_user_SOURCES = tests/hooks/lookups_user.c
 tests_hooks_last_error_SOURCES = tests/hooks/last_error.c
 tests_hooks_last_error_LDADD = libcudart.so.13
 
+# What is answered in the runtime's own hook, on either runtime.
+check_PROGRAMS += tests/hooks/direct tests/hooks/direct12
+tests_hooks_direct_SOURCES = tests/hooks/direct.c
+tests_hooks_direct_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_direct_LDADD = libcudart.so.13 libcuda.so.1
+tests_hooks_direct12_SOURCES = tests/hooks/direct.c
+tests_hooks_direct12_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_direct12_LDADD = libcudart.so.12 libcuda.so.1
+
 # Plugins on either runtime, and the program that opens them in every way.
 check_PROGRAMS += tests/hooks/module12.so tests/hooks/module13.so tests/hooks/opener
 tests_hooks_module12_so_SOURCES = tests/hooks/module.c tests/hooks/module.h
@@ -103,6 +112,6 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
 ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
-	tests/hooks/interpose.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
+	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)

@@ -1,0 +1,87 @@
+/* direct.c - see direct.h.
+ *
+ * Runs in the program's threads, inside a section. No lock of its own, no call of the vendor's but "which context is current?" and, for
+ * a large free, a fence's event. Every answer is a success: where there is an error to tell, the runtime tells it and remembers it. */
+#include "hooks/direct.h"
+
+#include "gpu/gpu.h"
+#include "hooks/ipc.h"
+#include "hooks/serve_call.h"
+#include "hooks/submit.h"
+
+MS_TLS struct ms_direct ms_direct_mine;
+_Atomic bool ms_direct_frees;
+
+void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver)
+{
+    uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
+    struct ms_section section;
+    bool plain;
+
+    if (ms_thread.depth > 0)
+        return;
+    ms_section_enter(&section);
+    plain = driver->ctx_record_event && ms_library_is_plain_runtime(target->real);
+    ms_direct_mine = (struct ms_direct){target->real, plain ? driver : NULL, generation};
+    if (plain)
+        atomic_store_explicit(&ms_direct_frees, true, memory_order_relaxed);
+    ms_section_leave(&section);
+}
+
+/* What makes calls out of the ordinary as a whole. */
+static MS_INLINE bool is_ordinary(void)
+{
+    return atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
+           !(MS_UNLIKELY(ms_serve_strictly) || MS_UNLIKELY(ms_serve_any_down()) ||
+             MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)));
+}
+
+static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_pool_block *given)
+{
+    uint64_t context;
+    int device = ms_gpu_current(gpu, &context);
+
+    if (!context || device < 0 || !ms_serve_context(gpu, context, device))
+        return false;
+    ms_ipc_before_alloc();
+    return ms_pool_hit(context, bytes, given);
+}
+
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
+{
+    const struct request request = {row, ms_direct_mine.gpu, frame, caller, bytes, bytes, 0};
+    struct ms_section section;
+    struct ms_pool_block given;
+    bool served;
+
+    if (!out || !bytes || !is_ordinary())
+        return false;
+    enter(&section, NULL);
+    served = hits(request.gpu, bytes, &given);
+    if (MS_LIKELY(served)) {
+        record(&request, NULL, &given);
+        ms_ledger_call((uint16_t)row, true, true, bytes);
+        *out = given.address;
+    }
+    leave(&section, NULL);
+    return served;
+}
+
+bool ms_direct_free(unsigned row, uint64_t address)
+{
+    struct ms_section section;
+    struct ms_pool_block block;
+    bool served;
+
+    if (!address || !is_ordinary())
+        return false;
+    enter(&section, NULL);
+    served = ms_pool_free_hit(address, &block);
+    if (MS_LIKELY(served)) {
+        ms_ledger_unserve(block.ticket, block.address, NULL);
+        ms_pool_free_end(&block);
+        ms_ledger_call((uint16_t)row, true, true, 0);
+    }
+    leave(&section, NULL);
+    return served;
+}

@@ -1,0 +1,60 @@
+/* direct.h - calls of the CUDA runtime's that the pool answers in the runtime's own hook.
+ *
+ * Floor 3. cudaMalloc ends in cuMemAlloc_v2 of the context that is current, and cudaFree in cuMemFree_v2. Where that is all there is to
+ * it, and the pool has what is asked for at hand, neither the runtime nor the driver's hook is needed: what is not ordinary goes the
+ * whole way. A thread learns of a runtime that this is so when a call of its went the whole way and was answered from the pool. */
+#ifndef MS_HOOKS_DIRECT_H
+#define MS_HOOKS_DIRECT_H
+
+#include <stdatomic.h>
+
+#include "hooks/dispatch.h"
+#include "hooks/init.h"
+#include "hooks/resolve.h"
+
+/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be asked itself. */
+struct ms_direct {
+    const void *real;
+    const struct ms_gpu *gpu;
+    uint32_t generation;
+};
+extern MS_TLS struct ms_direct ms_direct_mine;
+/** Whether any thread has learned so: then frees are answered as well. */
+extern _Atomic bool ms_direct_frees;
+
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
+bool ms_direct_free(unsigned row, uint64_t address);
+/** A call to `target` was answered by the hook of a driver. */
+void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver);
+
+static inline bool ms_direct_knows(const struct ms_target *target)
+{
+    return ms_direct_mine.real == target->real &&
+           ms_direct_mine.generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed);
+}
+
+/* Nothing of memshim's is going on in this thread, and the record is this process's. */
+static inline bool ms_direct_may(void)
+{
+    return MS_LIKELY(ms_thread.depth == 0 && !ms_thread.outermost) && ms_init_owner();
+}
+
+/** Both are what is asked first in the rows of a runtime's that say `.direct`. */
+static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                       const struct ms_args *args, int *status_p)
+{
+    *status_p = 0;
+    return args->direct && ms_direct_knows(target) && ms_direct_mine.gpu && ms_direct_may() &&
+           ms_direct_alloc(row, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes);
+}
+
+static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                                 const struct ms_args *args, int *status_p)
+{
+    (void)target, (void)frame, (void)caller;
+    *status_p = 0;
+    return args->direct && atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) && ms_direct_may() &&
+           ms_direct_free(row, args->key);
+}
+
+#endif

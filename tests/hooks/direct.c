@@ -1,0 +1,159 @@
+/*
+ * direct.c - what the runtime answers where memshim could answer for it: the same natively and under memshim.
+ *
+ * usage: direct SCENARIO. Every scenario makes a few pairs first, so that what comes then would be answered in the runtime's hook.
+ * `count` prints what the driver was asked in a hundred pairs, which differs.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu/abi/cuda_driver_fn.h"
+#include "gpu/abi/cuda_runtime_fn.h"
+
+enum { PAIRS = 100 };
+
+static void *allocate(size_t bytes)
+{
+    void *p = NULL;
+    cudaError_t status = cudaMalloc(&p, bytes);
+
+    if (status != cudaSuccess)
+        printf("malloc %d\n", (int)status);
+    return p;
+}
+
+static void warm(void)
+{
+    for (int i = 0; i < 4; i++)
+        cudaFree(allocate(4096));
+}
+
+static int device_of(void *p)
+{
+    int device = -1;
+    CUresult status = cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)p);
+
+    return status == CUDA_SUCCESS ? device : -(int)status;
+}
+
+static void tell(const char *when)
+{
+    void *p = allocate(4096);
+
+    printf("%s: device %d\n", when, device_of(p));
+    printf("free %d, last %d\n", cudaFree(p), cudaGetLastError());
+}
+
+/* Whatever makes another device current, or another context, or none. */
+static void devices(void)
+{
+    CUcontext first = NULL, own = NULL, popped = NULL;
+
+    for (int round = 0; round < 3; round++) {
+        cudaSetDevice(1);
+        tell("the second device");
+        cudaSetDevice(0);
+        tell("the first device");
+    }
+    cuCtxGetCurrent(&first);
+    cuCtxCreate_v2(&own, 0, 1);
+    tell("a context of the program's");
+    tell("the same");
+    cuCtxPopCurrent_v2(&popped);
+    tell("popped");
+    cuCtxSetCurrent(NULL);
+    tell("without a context");
+    cuCtxSetCurrent(first);
+    tell("the first again");
+    cuCtxDestroy_v2(own);
+    tell("after its end");
+    cudaSetDevice(1);
+    printf("reset %d\n", cudaDeviceReset());
+    tell("after a reset");
+}
+
+static void errors(void)
+{
+    void *p = allocate(4096), *q = (void *)1;
+
+    printf("too much %d, untouched %d\n", cudaMalloc(&q, (size_t)1 << 60), q == (void *)1);
+    warm();
+    printf("peek %d, get %d, get %d\n", cudaPeekAtLastError(), cudaGetLastError(), cudaGetLastError());
+    printf("inside %d, last %d\n", cudaFree((char *)p + 512), cudaGetLastError());
+    printf("free %d, again %d, last %d\n", cudaFree(p), cudaFree(p), cudaGetLastError());
+    printf("nothing %d, no output %d, last %d\n", cudaFree(NULL), cudaMalloc(NULL, 5), cudaGetLastError());
+    printf("no bytes %d, %s\n", cudaMalloc(&q, 0), q ? "pointer" : "null");
+}
+
+static void *in_thread(void *block)
+{
+    printf("another thread frees %d\n", cudaFree(block));
+    warm();
+    return allocate(4096);
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    void *theirs = NULL;
+
+    pthread_create(&thread, NULL, in_thread, allocate(4096));
+    pthread_join(thread, &theirs);
+    printf("theirs on device %d, free %d\n", device_of(theirs), cudaFree(theirs));
+}
+
+/* The driver does not work in a child, and says so. */
+static void children(void)
+{
+    void *p = allocate(4096), *q = NULL;
+    int status = 0;
+
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int made = cudaMalloc(&q, 4096), freed = cudaFree(p);
+        printf("child: malloc %d, free %d\n", made, freed);
+        fflush(stdout);
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    printf("exit %d, parent's free %d\n", WEXITSTATUS(status), cudaFree(p));
+}
+
+static void count(void)
+{
+    static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemAlloc_v2", "cuMemFree_v2"};
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    long long (*made)(const char *) = driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
+    long long before[4];
+
+    for (int i = 0; made && i < 4; i++)
+        before[i] = made(names[i]);
+    for (int i = 0; i < PAIRS; i++)
+        cudaFree(allocate(4096));
+    for (int i = 0; made && i < 4; i++)
+        printf("%s %lld\n", names[i], made(names[i]) - before[i]);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {{"devices", devices}, {"errors", errors}, {"threads", threads}, {"children", children}, {"count", count}};
+
+    cudaSetDevice(0);
+    warm();
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {
+            scenarios[i].run();
+            return 0;
+        }
+    }
+    return 2;
+}

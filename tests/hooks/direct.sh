@@ -1,0 +1,32 @@
+# Calls of the runtime's that memshim answers in the runtime's own hook: the program sees what it sees natively, and
+# each call is counted once.
+# shellcheck shell=sh source=tests/hooks/lib.sh
+. "$top_srcdir/tests/hooks/lib.sh"
+
+plan 13
+SIM_PATH=$TEST_SIM:$here
+export MEMSIM_DEVICES=2
+
+both "whichever device and context is current" "$here/direct" devices
+report "every call is recorded under its name" 'apis["cudaMalloc"]["calls"] == 17 and apis["cudaFree"]["calls"] == 17'
+both "errors are told, and remembered, by the runtime" "$here/direct" errors
+both "another thread" "$here/direct" threads
+both "a fork child" "$here/direct" children
+both "with stacks off" env MEMSHIM_STACKS=off "$here/direct" devices
+both "and with the older runtime" "$here/direct12" devices
+
+# A block of the pool's is given and taken without the runtime: one question for each request, none for a free.
+shimmed env MEMSIM_COUNT=1 "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
+said "the driver is asked once in a pair" '^cuCtxGetCurrent 1[01][0-9]$'
+report "and each pair is counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
+shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
+said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
+
+# Whoever stands between hears of every call.
+for order in "$preload:$here/libchain.so" "${sanitizer:+$sanitizer:}$here/libchain.so:$TEST_LIB"; do
+    native_preload=${sanitizer:+$sanitizer:}$here/libchain.so
+    env LD_PRELOAD="$native_preload" LD_LIBRARY_PATH="$SIM_PATH" "$here/chain_user" 50 >"$TEST_TMP/native" 2>/dev/null
+    PRELOAD=$order shimmed "$here/chain_user" 50 >"$TEST_TMP/shimmed" 2>/dev/null
+    same "another library that wraps cudaMalloc hears of each call: ${order##*/} last" "$TEST_TMP/native" "$TEST_TMP/shimmed"
+done
+report "... and each is counted" 'apis["cudaMalloc"]["calls"] == 50'
