@@ -337,7 +337,8 @@ void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *str
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_flow *flow = heap->flow;
-    if (MS_UNLIKELY(ms_policy->poison_free))
+    /* Another device may have no access to the memory. */
+    if (MS_UNLIKELY(ms_policy->poison_free && stream->device == flow->pool->device))
         ms_poison_ordered(stream->gpu, stream->handle, block->address, block->granted, true);
     bool own = atomic_load_explicit(&flow->stream, memory_order_acquire) == stream;
     if (MS_LIKELY(own) || ms_policy->free_rule == MS_POOL_IMMEDIATE) {

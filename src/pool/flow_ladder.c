@@ -96,13 +96,24 @@ static void nap(uint64_t ns)
     errno = saved_errno;
 }
 
+/* What graphs may know stays as long as any graph, but not where memory is short, nor behind the end of the
+ * program's pool: what is free there the driver would have unmapped as well. */
+static void forget_captured(struct ms_mempool *pool)
+{
+    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    for (; flow; flow = flow->next_of_pool)
+        ms_fence_forget_captured(flow->heap);
+}
+
 /* What is vacant elsewhere goes to the driver, which may make one piece of it. */
 static void give_back_others(const struct ms_flow *flow)
 {
     struct ms_mempool *pool;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (pool->device == flow->pool->device)
-            ms_flow_give_back(pool, UINT64_MAX);
+        if (pool->device != flow->pool->device)
+            continue;
+        forget_captured(pool);
+        ms_flow_give_back(pool, UINT64_MAX);
     }
 }
 
@@ -248,6 +259,8 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     uint64_t given = 0;
     ms_stream_notice_ends();
     ms_cross_collect();
+    if (gone)
+        forget_captured(pool);
     for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire); flow && given < bytes;
          flow = flow->next_of_pool) {
         if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
@@ -287,7 +300,8 @@ uint64_t ms_stream_reclaimable(int device)
     return bytes;
 }
 
-/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP. */
+/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP; of a pool that was destroyed,
+ * what came home since its last block was freed. */
 static void settle(struct ms_mempool *pool)
 {
     struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
@@ -295,6 +309,8 @@ static void settle(struct ms_mempool *pool)
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed),
              keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
+    if (flow && !handle && held > used)
+        ms_flow_give_back(pool, UINT64_MAX);
     if (!flow || !handle)
         return;
     if (keep < flow->heap->keep_bytes)

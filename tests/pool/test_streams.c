@@ -215,6 +215,46 @@ static void test_capture(void)
     sound("capture");
 }
 
+/* What is free of a pool that was destroyed goes back, whoever frees it, wherever, and whatever graphs there are. */
+static void test_pool_is_gone(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), pool = model_pool(), other = model_pool();
+    uint64_t p = take_from(pool, MIB, a), q = take_from(other, MIB, a);
+    give(p, b);
+    model_destroy_pool(pool);
+    ok(model_live() > 1, "what another stream has freed stays until that has got there");
+    model_finish(b);
+    model_finish(a);
+    ms_stream_at_sync(gpu, 0);
+    is_u64(model_live(), 1, "and goes back when the program waits");
+    model_capture(b, true);
+    ms_pool_graph_alive(0, 1);
+    model_capture(b, false);
+    model_finish(a);
+    model_destroy_pool(other);
+    give(q, a);
+    model_finish(a);
+    ms_stream_at_sync(gpu, 0);
+    is_u64(model_live(), 0, "even if a graph may know it: that memory has ended with its pool");
+    ms_pool_graph_alive(0, -1);
+    sound("pool is gone");
+}
+
+static void test_short_beside_graphs(void)
+{
+    gpu = model_fresh(100 * MIB);
+    uint64_t a = model_stream(), b = model_stream(), p = take(80 * MIB, a);
+    model_capture(b, true);
+    ms_pool_graph_alive(0, 1);
+    model_capture(b, false);
+    give(p, a);
+    model_finish(a);
+    ok(take(90 * MIB, b) != 0, "what is free serves another size where memory is short, whatever graphs there are");
+    ms_pool_graph_alive(0, -1);
+    sound("short beside graphs");
+}
+
 static void test_context_dies(void)
 {
     gpu = model_fresh(512 * MIB);
@@ -360,6 +400,8 @@ int main(void)
     test_current();
     test_keeping();
     test_capture();
+    test_pool_is_gone();
+    test_short_beside_graphs();
     test_context_dies();
     test_padding();
     test_walk();
