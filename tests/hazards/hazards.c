@@ -6,6 +6,7 @@
  */
 #include "hazards.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,12 @@ struct settings settings = {.operations = 100000, .seed = 1, .workers = 4, .devi
 #define MAX_WORKERS 64
 static struct worker workers[MAX_WORKERS];
 
-/* Blocks on their way from one worker to another, who frees them. */
+/* Blocks on their way from one worker to another, who frees them: behind the event, where a free has an order. */
 #define MAILBOXES 32
 static struct mailbox {
     pthread_mutex_t lock;
     struct block block;
+    cudaEvent_t event;
 } mailboxes[MAILBOXES];
 
 static void allocate(struct worker *worker, struct block *block, size_t bytes, int device)
@@ -36,7 +38,10 @@ static void allocate(struct worker *worker, struct block *block, size_t bytes, i
         if (!allocate_ordered(worker, block, bytes, stream, device))
             return;
     } else {
-        if (!worked(cudaMalloc(&p, bytes), "cudaMalloc"))
+        unsafe_begin();
+        bool good = worked(cudaMalloc(&p, bytes), "cudaMalloc");
+        unsafe_end();
+        if (!good)
             return;
         block->address = (uintptr_t)p;
     }
@@ -80,25 +85,50 @@ static void free_now(struct worker *worker, struct block *block)
         use_device(worker, block->device);
     }
     worker->operations++;
+    unsafe_begin();
     worked(cudaFree((void *)(uintptr_t)block->address), "cudaFree");
+    unsafe_end();
     block->address = 0;
+}
+
+/* What was done to the block so far; who takes it over waits for that on a stream of its own. */
+static cudaEvent_t event_behind(struct worker *worker, const struct block *block)
+{
+    cudaStream_t stream = stream_of(worker, block->device, block->stream);
+    cudaEvent_t event = NULL;
+
+    if (worked(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags"))
+        worked(cudaEventRecord(event, stream), "cudaEventRecord");
+    return event;
+}
+
+static void take_over(struct worker *worker, struct block *block, cudaEvent_t event)
+{
+    if (!event)
+        return;
+    block->stream = pick_stream(worker);
+    worked(cudaStreamWaitEvent(stream_of(worker, block->device, block->stream), event, 0), "cudaStreamWaitEvent");
+    worked(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
 /* By another worker, sooner or later: what lay in the mailbox is freed here. */
 static void free_elsewhere(struct worker *worker, struct block *block)
 {
     struct mailbox *mailbox = &mailboxes[pick(worker, MAILBOXES)];
+    cudaEvent_t event = settings.streams ? event_behind(worker, block) : NULL, taken_event;
     struct block taken;
 
-    if (settings.streams)
-        hand_over(worker, block);
     pthread_mutex_lock(&mailbox->lock);
     taken = mailbox->block;
+    taken_event = mailbox->event;
     mailbox->block = *block;
+    mailbox->event = event;
     pthread_mutex_unlock(&mailbox->lock);
     block->address = 0;
-    if (taken.address)
-        free_now(worker, &taken);
+    if (!taken.address)
+        return;
+    take_over(worker, &taken, taken_event);
+    free_now(worker, &taken);
 }
 
 static void release(struct worker *worker, struct block *block)
@@ -136,9 +166,11 @@ static void synchronize(struct worker *worker, int device)
     case 3: /* waits for the legacy stream, and for those that it waits for */
         for (int i = 0; i < SLOTS; i++)
             if (worker->slots[i].address && worker->slots[i].device == device) {
+                unsafe_begin();
                 worked(
                     cudaMemcpy(&word, (void *)(uintptr_t)worker->slots[i].address, 4, cudaMemcpyDeviceToHost),
                     "cudaMemcpy");
+                unsafe_end();
                 break;
             }
         break;
@@ -147,36 +179,62 @@ static void synchronize(struct worker *worker, int device)
     }
 }
 
+/* Work that a block waits for goes on elsewhere. */
+static void leave_stream(struct worker *worker, struct block *block, int device, enum stream_kind kind)
+{
+    if (block->address && block->device == device && block->stream == kind)
+        move_to_stream(worker, block, kind == NONBLOCKING ? NONBLOCKING_TOO : NONBLOCKING);
+}
+
+void release_block(struct worker *worker, struct block *block)
+{
+    leave_work(worker, block);
+    free_now(worker, block);
+}
+
 static void replace_stream(struct worker *worker, int device)
 {
-    cudaStream_t *stream = &worker->streams[device][NONBLOCKING_TOO];
+    enum stream_kind kind = settings.streams ? MORE + pick(worker, STREAMS - MORE) : NONBLOCKING_TOO;
+    cudaStream_t *stream = &worker->streams[device][kind];
 
-    stream_of(worker, device, NONBLOCKING_TOO);
-    for (int i = 0; i < SLOTS; i++) { /* whose work has to go on elsewhere */
-        struct block *block = &worker->slots[i];
-
-        if (block->address && block->device == device && block->stream == NONBLOCKING_TOO)
-            move_to_stream(worker, block, NONBLOCKING);
-    }
+    stream_of(worker, device, kind);
+    for (int i = 0; i < SLOTS; i++)
+        leave_stream(worker, &worker->slots[i], device, kind);
+    for (int i = 0; i < GRAPHS; i++)
+        leave_stream(worker, &worker->graphs[i].block, device, kind);
     worked(cudaStreamDestroy(*stream), "cudaStreamDestroy");
     *stream = NULL;
+}
+
+/* What is seldom done to memory in the order of streams. */
+static void step_of_streams(struct worker *worker, uint32_t what, int device)
+{
+    if (what < 30)
+        use_graphs(worker, device);
+    else if (what < 33 && !settings.solo)
+        replace_stream(worker, device);
+    else if (what < 34)
+        a_thread_comes_and_goes(worker, device);
+    else if (what < 38 && worker->index == 0 && !settings.pure)
+        change_current_pool(worker, device);
 }
 
 static void step(struct worker *worker)
 {
     struct block *block = &worker->slots[pick(worker, slots_used(worker))];
     uint32_t what = pick(worker, 1000);
+    int device = (int)pick(worker, (uint32_t)settings.devices);
 
     if (what < 4)
-        synchronize(worker, (int)pick(worker, (uint32_t)settings.devices));
+        synchronize(worker, device);
     else if (what < 5 && !settings.solo)
-        replace_stream(worker, (int)pick(worker, (uint32_t)settings.devices));
+        replace_stream(worker, device);
     else if (what < 7 && settings.ends)
         context_comes_and_goes(worker);
     else if (what < 8 && settings.ends && worker->index == 0)
         device_is_reset(worker, settings.devices);
-    else if (what < 12 && settings.streams)
-        capture_and_run(worker, (int)pick(worker, (uint32_t)settings.devices));
+    else if (settings.streams)
+        step_of_streams(worker, what - 8, device);
     if (!block->address) {
         allocate(worker, block, pick_size(worker), (int)pick(worker, (uint32_t)settings.devices));
         return;
@@ -203,6 +261,7 @@ static void *work(void *argument)
             check_block(worker, &worker->slots[i]);
             free_now(worker, &worker->slots[i]);
         }
+    end_graphs(worker);
     end_ordered(worker);
     end_worker(worker);
     return NULL;
@@ -222,7 +281,11 @@ static void empty_mailboxes(struct worker *worker)
         if (mailboxes[i].block.address) {
             worker->device = -1;
             use_device(worker, mailboxes[i].block.device);
-            free_now(worker, &mailboxes[i].block);
+            if (mailboxes[i].event) { /* the worker's streams are gone */
+                worked(cudaEventSynchronize(mailboxes[i].event), "cudaEventSynchronize");
+                worked(cudaEventDestroy(mailboxes[i].event), "cudaEventDestroy");
+            }
+            worked(cudaFree((void *)(uintptr_t)mailboxes[i].block.address), "cudaFree");
         }
 }
 
@@ -238,22 +301,39 @@ static void warm_up(void)
     }
 }
 
+struct figures {
+    uint64_t operations, checks, contexts, resets, streams, pools, captures, launches, visitors;
+};
+
+static struct figures figures_of_all(void)
+{
+    struct figures sum = {0};
+
+    for (int i = 0; i < settings.workers; i++) {
+        sum.operations += workers[i].operations;
+        sum.checks += workers[i].checks;
+        sum.contexts += workers[i].contexts;
+        sum.resets += workers[i].resets;
+        sum.streams += workers[i].streams_made;
+        sum.pools += workers[i].pools_made;
+        sum.captures += workers[i].captures;
+        sum.launches += workers[i].launches;
+        sum.visitors += workers[i].visitors;
+    }
+    return sum;
+}
+
 static int tell(double took)
 {
-    uint64_t operations = 0, checks = 0, contexts = 0, resets = 0;
+    const struct figures sum = figures_of_all();
     unsigned long blocks = atomic_load(&wrong_blocks), copies = atomic_load(&wrong_copies),
                   statuses = atomic_load(&wrong_statuses);
 
-    for (int i = 0; i < settings.workers; i++) {
-        operations += workers[i].operations;
-        checks += workers[i].checks;
-        contexts += workers[i].contexts;
-        resets += workers[i].resets;
-    }
-    printf("operations %llu, blocks checked %llu, late copies checked %lu, contexts %llu, resets %llu, "
-           "seconds %.1f\n",
-           (unsigned long long)operations, (unsigned long long)checks, atomic_load(&late_checks),
-           (unsigned long long)contexts, (unsigned long long)resets, took);
+    printf("streams %" PRIu64 ", pools %" PRIu64 ", captures %" PRIu64 ", launches %" PRIu64 ", threads %" PRIu64 "\n",
+           sum.streams, sum.pools, sum.captures, sum.launches, sum.visitors);
+    printf("operations %" PRIu64 ", blocks checked %" PRIu64 ", late copies checked %lu, contexts %" PRIu64
+           ", resets %" PRIu64 ", seconds %.1f\n",
+           sum.operations, sum.checks, atomic_load(&late_checks), sum.contexts, sum.resets, took);
     printf("wrong: blocks %lu, late copies %lu, statuses %lu\n", blocks, copies, statuses);
     return blocks || copies || statuses;
 }

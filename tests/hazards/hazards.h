@@ -25,8 +25,11 @@
 #define SLOTS       96  /* blocks that a worker holds at most */
 #define PHASE       800 /* operations of a worker */
 #define LATES       64  /* late copies of a worker that are under way at most */
+#define POOLS       2   /* of a worker on each device */
+#define GRAPHS      4   /* that a worker keeps for later launches */
 
-enum stream_kind { LEGACY, BLOCKING, NONBLOCKING, NONBLOCKING_TOO, PER_THREAD, STREAMS };
+/* From MORE on: where memory is in the order of streams, since then each stream has memory of its own. */
+enum stream_kind { LEGACY, BLOCKING, NONBLOCKING, NONBLOCKING_TOO, PER_THREAD, MORE, STREAMS = MORE + 6 };
 
 struct settings {
     uint64_t operations; /* of all workers: allocations and frees */
@@ -58,21 +61,40 @@ struct late {
     atomic_bool busy;
 };
 
+/** A graph that is launched now and then, and what it writes: the block is its own as long as it is kept. */
+struct graph {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    struct block block; /* that was there before the capture, or that the graph allocates */
+    bool allocates;     /* a launch allocates the block; `block.address` is 0 until then, and when it is freed */
+    bool frees_itself;  /* ... and frees what the last one has left */
+    uint64_t address;
+    uint32_t tag;
+    uint32_t launches; /* still to come */
+};
+
 struct worker {
     uint64_t random;
     int index, device; /* current */
-    uint64_t operations, checks, lates_seen, contexts, resets, graphs;
+    uint64_t operations, checks, lates_seen, contexts, resets;
+    uint64_t streams_made, pools_made, captures, launches, visitors;
     uint32_t next_tag;
     struct block slots[SLOTS];
     struct late lates[LATES];
     uint32_t *seen; /* WORDS words of pinned memory */
     cudaStream_t streams[MAX_DEVICES][STREAMS];
     cudaEvent_t events[MAX_DEVICES];
-    cudaMemPool_t pools[MAX_DEVICES];
+    cudaStream_t capturing[MAX_DEVICES][2];
+    cudaMemPool_t pools[MAX_DEVICES][POOLS];
+    struct graph graphs[GRAPHS];
 };
 
 extern atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks;
 extern atomic_bool stopping;
+
+/* hazards.c */
+/** Leaves work behind, and frees the block. */
+void release_block(struct worker *worker, struct block *block);
 
 /* work.c */
 uint32_t pick(struct worker *worker, uint32_t below);
@@ -82,6 +104,8 @@ enum stream_kind pick_stream(struct worker *worker);
 cudaStream_t stream_of(struct worker *worker, int device, enum stream_kind kind);
 void delay(struct worker *worker, cudaStream_t stream, uint32_t most_us);
 void write_tag(const struct block *block, cudaStream_t stream);
+/** From one block into another of the same size. */
+void copy_tag(const struct block *from, const struct block *to, cudaStream_t stream);
 void check_block(struct worker *worker, const struct block *block);
 void queue_late_copy(struct worker *worker, const struct block *block, cudaStream_t stream);
 void move_to_stream(struct worker *worker, struct block *block, enum stream_kind kind);
@@ -94,13 +118,23 @@ void end_worker(struct worker *worker);
 void context_comes_and_goes(struct worker *worker);
 void device_is_reset(struct worker *worker, int device);
 
+void a_thread_comes_and_goes(struct worker *worker, int device);
+
 /* ordered.c */
 bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream, int device);
 void free_ordered(struct worker *worker, struct block *block);
-void hand_over(struct worker *worker, struct block *block);
-void capture_and_run(struct worker *worker, int device);
+/** Another pool becomes the current one of a device, or stops being it; one worker does so. */
+void change_current_pool(struct worker *worker, int device);
+void end_ordered(struct worker *worker);
+
+/* captures.c */
+/** Captures a graph, or launches one, or ends it. */
+void use_graphs(struct worker *worker, int device);
 /** Waits for the current device; not while a stream captures, which would break that. */
 bool wait_for_device(void);
-void end_ordered(struct worker *worker);
+/** Around calls that a global capture forbids to all threads. */
+void unsafe_begin(void);
+void unsafe_end(void);
+void end_graphs(struct worker *worker);
 
 #endif

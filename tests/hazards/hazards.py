@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Late work on freed blocks never shows in anybody's memory; and it does, at once, when the fence is switched off.
 
-hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run under
-memshim, 40,000 without (fewer where ThreadSanitizer watches 16 threads); TEST_SEED the seed. `TEST_HAZARDS=10000000 TEST_TIMEOUT=3600 scripts/test hazards` is a full run.
+hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run with the defaults and
+under MEMSHIM_FREE=ordered, 40,000 without (fewer where ThreadSanitizer watches 16 threads); other configurations make no more than 400,000. TEST_SEED is the seed, TEST_RUNS
+a part of the names of the runs that are made. `TEST_HAZARDS=10000000 TEST_TIMEOUT=7200 scripts/test hazards` is a full run.
 """
 import json
 import os
@@ -17,7 +18,9 @@ from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
 PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
 WATCHED = "thread" in os.environ["TEST_SANITIZE"]
 COUNT = int(os.environ.get("TEST_HAZARDS", "12000" if WATCHED else "40000"))
+SOME = min(COUNT, 400000)
 SEED = os.environ.get("TEST_SEED", "1")
+WANTED = os.environ.get("TEST_RUNS", "")
 THREADS = "16" if WATCHED else "4"
 TOLD = re.compile(r"operations (\d+), blocks checked (\d+), late copies checked (\d+), contexts (\d+), resets (\d+), seconds ([0-9.]+)")
 
@@ -39,6 +42,9 @@ def run(count, devices, words="", sim=None, shim=None, workers=THREADS):
 
 
 def clean(name, count, *arguments, **more):
+    if WANTED not in name:
+        skip(name, "TEST_RUNS is %s" % WANTED)
+        return
     status, lines, operations = run(count, *arguments, **more)
     fact(status == 0 and operations >= count, "%s: %s" % (name, lines[-2] if len(lines) > 1 else "nothing was printed"),
          ["exit status %d" % status] + lines)
@@ -78,49 +84,58 @@ def reused_at_once(least):
          "%d blocks were free at once, with %d events and %d waits on the device" % (blocks, events, waits), lines)
 
 
-plan(27)
+def nothing_is_left():
+    """Of the latest run, if there was one."""
+    if WANTED:
+        skip("the report", "TEST_RUNS is %s" % WANTED)
+        return
+    found, problems = reports_add_up()
+    fact(not problems, "the report's figures add up, and nothing is live", problems)
+
+
+MAPPED = {"MEMSHIM_BACKING": "vmm"}
+ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
+plan(36)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
-found, problems = reports_add_up()
-fact(not problems, "the report's figures add up, and nothing is live", problems)
-clean("two devices, contexts and resets", COUNT, 2, "cross ends", shim={}, sim={"MEMSIM_SEED": SEED})
-clean("nothing is kept", COUNT // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
-clean("little memory", COUNT // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
+nothing_is_left()
+clean("two devices, contexts and resets", SOME, 2, "cross ends", shim={}, sim={"MEMSIM_SEED": SEED})
+clean("nothing is kept", SOME // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
+clean("little memory", SOME // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
 clean("frees that wait", 12000, 2, "ends", shim={"MEMSHIM_FREE": "strict"})
-MAPPED = {"MEMSHIM_BACKING": "vmm"}
-clean("mapped by handle", COUNT // 2, 1, shim=MAPPED)
-found, problems = reports_add_up()
-fact(not problems, "the report's figures add up, and nothing is live", problems)
-clean("mapped by handle, two devices, contexts and resets", COUNT // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
-clean("mapped by handle, little memory", COUNT // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
-clean("mapped by handle, ordered", COUNT // 4, 1, "solo", shim=dict(MAPPED, MEMSHIM_FREE="ordered", MEMSHIM_LOG="none", MEMSHIM_KEEP="0"))
-ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
-clean("memory in the order of streams, natively", 12000, 2, "streams")
-clean("memory in the order of streams", COUNT // 2, 1, "streams", shim={})
-found, problems = reports_add_up()
-fact(not problems, "the report's figures add up, and nothing is live", problems)
-clean("... of two devices", COUNT // 2, 2, "streams", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
-clean("... with little memory", COUNT // 8, 1, "streams", shim={"MEMSHIM_POISON": "both"},
-      sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1G"})  # 16 threads need more than 1G natively, too
+clean("mapped by handle", SOME // 2, 1, shim=MAPPED)
+nothing_is_left()
+clean("mapped by handle, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
+clean("mapped by handle, little memory", SOME // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
+clean("mapped by handle, ordered", SOME // 4, 1, "solo", shim=dict(MAPPED, MEMSHIM_FREE="ordered", MEMSHIM_LOG="none", MEMSHIM_KEEP="0"))
+clean("streams, pools and graphs, natively", 12000, 2, "streams")
+clean("streams, pools and graphs", COUNT, 1, "streams", shim={})
+nothing_is_left()
+clean("streams, pools and graphs, ordered", COUNT, 1, "streams", shim=ORDERED)
+nothing_is_left()
+clean("streams, pools and graphs, ordered, one stream after another", SOME // 2, 1, "streams solo", shim=ORDERED)
+clean("streams, pools and graphs, of two devices, contexts and resets", SOME // 2, 2, "streams cross ends", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
+clean("streams, pools and graphs, of two devices, contexts and resets, ordered", SOME // 4, 2, "streams cross ends", shim=ORDERED)
+clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
+clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
+      sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1536M"})  # 16 threads need more natively, too
+clean("streams, pools and graphs, mapped by handle", SOME // 4, 1, "streams", shim=MAPPED)
+clean("streams of one pool", SOME // 2, 1, "streams pure", shim={})
+nothing_is_left()
 clean("ordered, one stream after another", COUNT, 1, "solo", shim=ORDERED, workers="1")
-reused_at_once(COUNT // 20)
+if WANTED:
+    skip("blocks that were free at once", "TEST_RUNS is %s" % WANTED)
+else:
+    reused_at_once(COUNT // 20)
 clean("ordered, one stream after another, from several threads", COUNT, 1, "solo", shim=ORDERED)
-clean("ordered, many streams", COUNT // 2, 1, shim=ORDERED)
-clean("ordered, two devices, contexts and resets", COUNT // 2, 2, "cross ends", shim=ORDERED, sim={"MEMSIM_SEED": SEED})
-if WATCHED:
-    skip("one stream after another without the fence", "the races that this makes are not looked for")
-else:
-    caught("one stream after another without the fence", {"MEMSHIM_FREE": "immediate"}, "solo stop")
-if WATCHED:
-    skip("without the fence", "the races that this makes are not looked for")
-else:
-    caught("without the fence", {"MEMSHIM_FREE": "immediate"})
-if WATCHED:
-    skip("mapped by handle without the fence", "the races that this makes are not looked for")
-else:
-    caught("mapped by handle without the fence", dict(MAPPED, MEMSHIM_FREE="immediate"))
-if WATCHED:
-    skip("in the order of streams without waiting for other streams", "the races that this makes are not looked for")
-else:
-    caught("in the order of streams without waiting for other streams", {"MEMSHIM_FREE": "immediate"}, "streams pure stop")
+clean("ordered, many streams", SOME // 2, 1, shim=ORDERED)
+clean("ordered, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=ORDERED, sim={"MEMSIM_SEED": SEED})
+for name, shim, words in (("one stream after another without the fence", {}, "solo stop"), ("without the fence", {}, "stop"),
+                          ("mapped by handle without the fence", MAPPED, "stop"),
+                          ("streams of one pool without waiting for other streams", {}, "streams pure stop"),
+                          ("streams, pools and graphs without waiting for other streams", {}, "streams stop")):
+    if WATCHED or WANTED not in name:
+        skip(name, "the races that this makes are not looked for" if WATCHED else "TEST_RUNS is %s" % WANTED)
+    else:
+        caught(name, dict(shim, MEMSHIM_FREE="immediate"), words)

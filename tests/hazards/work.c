@@ -77,18 +77,25 @@ static cudaStream_t shared_stream(int device, enum stream_kind kind)
     return *stream;
 }
 
+struct phase {
+    uint8_t first, count; /* of the kinds of streams */
+};
+
 /** A stream for what comes next. For a while workers keep to some kinds, so that no other kind's work hides
  * what these do. */
 enum stream_kind pick_stream(struct worker *worker)
 {
+    static const struct phase of_all[] = {{LEGACY, MORE}, {NONBLOCKING, 2}, {PER_THREAD, 1},
+                                          {BLOCKING, 1},  {NONBLOCKING, 3}, {LEGACY, 2}};
+    static const struct phase ordered[] = {{LEGACY, STREAMS}, {MORE, 6},        {MORE, 2}, {NONBLOCKING, 9},
+                                           {PER_THREAD, 3},   {LEGACY, MORE},   {MORE, 6}, {NONBLOCKING, 2}};
+    uint64_t turn = worker->operations / PHASE;
+
     if (settings.solo)
         return solo_stream(worker);
-
-    static const uint8_t phases[][2] = {{LEGACY, STREAMS}, {NONBLOCKING, 2}, {PER_THREAD, 1},
-                                        {BLOCKING, 1},     {NONBLOCKING, 3}, {LEGACY, 2}};
-    const uint8_t *phase = phases[worker->operations / PHASE % (sizeof phases / sizeof phases[0])];
-
-    return (enum stream_kind)(phase[0] + pick(worker, phase[1]));
+    const struct phase phase = settings.streams ? ordered[turn % (sizeof ordered / sizeof ordered[0])]
+                                                : of_all[turn % (sizeof of_all / sizeof of_all[0])];
+    return (enum stream_kind)(phase.first + pick(worker, phase.count));
 }
 
 /** Made when it is first asked for; its device is current afterwards. */
@@ -101,9 +108,11 @@ cudaStream_t stream_of(struct worker *worker, int device, enum stream_kind kind)
         return cudaStreamPerThread;
     if (settings.solo)
         return shared_stream(device, kind);
-    if (kind != LEGACY && !*stream)
+    if (kind != LEGACY && !*stream) {
+        worker->streams_made++;
         worked(cudaStreamCreateWithFlags(stream, kind == BLOCKING ? 0 : cudaStreamNonBlocking),
                "cudaStreamCreateWithFlags");
+    }
     return *stream;
 }
 
@@ -136,6 +145,22 @@ void write_tag(const struct block *block, cudaStream_t stream)
     if (block->bytes / 4 > 2 * WORDS)
         worked(cuMemsetD32Async(block->address + block->bytes / 4 * 4 - words * 4, block->tag, words, stream),
                "cuMemsetD32Async");
+}
+
+static void copy_words(uint64_t to, uint64_t from, uint32_t words, cudaStream_t stream)
+{
+    worked(cudaMemcpyAsync((void *)(uintptr_t)to, (void *)(uintptr_t)from, words * 4, cudaMemcpyDeviceToDevice, stream),
+           "cudaMemcpyAsync");
+}
+
+void copy_tag(const struct block *from, const struct block *to, cudaStream_t stream)
+{
+    uint32_t words = words_of(to->bytes);
+    size_t end = to->bytes / 4 * 4 - words * 4;
+
+    copy_words(to->address, from->address, words, stream);
+    if (to->bytes / 4 > 2 * WORDS)
+        copy_words(to->address + end, from->address + end, words, stream);
 }
 
 /* The first word that is not the tag; `words` if there is none. */
@@ -268,8 +293,11 @@ bool prepare_worker(struct worker *worker)
 
     worker->device = -1;
     use_device(worker, worker->index % settings.devices);
-    if (!worked(cudaHostAlloc((void **)&copies, (LATES + 1) * WORDS * 4, cudaHostAllocPortable),
-                "cudaHostAlloc"))
+    unsafe_begin();
+    bool good = worked(cudaHostAlloc((void **)&copies, (LATES + 1) * WORDS * 4, cudaHostAllocPortable),
+                       "cudaHostAlloc");
+    unsafe_end();
+    if (!good)
         return false;
     worker->seen = copies + (size_t)LATES * WORDS;
     for (int i = 0; i < LATES; i++)
@@ -284,11 +312,16 @@ void end_worker(struct worker *worker)
         use_device(worker, device);
         wait_for_device();
         worked(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
-        for (int kind = BLOCKING; kind < PER_THREAD; kind++)
+        for (int kind = BLOCKING; kind < STREAMS; kind++)
             if (worker->streams[device][kind])
                 worked(cudaStreamDestroy(worker->streams[device][kind]), "cudaStreamDestroy");
+        for (int i = 0; i < 2; i++)
+            if (worker->capturing[device][i])
+                worked(cudaStreamDestroy(worker->capturing[device][i]), "cudaStreamDestroy");
         if (worker->events[device])
             worked(cudaEventDestroy(worker->events[device]), "cudaEventDestroy");
     }
+    unsafe_begin();
     worked(cudaFreeHost(worker->lates[0].copy), "cudaFreeHost");
+    unsafe_end();
 }
