@@ -3,6 +3,8 @@
  * Floor 0. Called from hooks; no lock, no allocation. */
 #include "config.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/guard.h"
@@ -12,4 +14,12 @@ MS_TLS struct ms_thread ms_thread;
 unsigned ms_thread_ask_id(void)
 {
     return ms_thread.tid = (unsigned)gettid();
+}
+
+bool ms_thread_is_gone(unsigned tid)
+{
+    int saved_errno = errno;
+    bool gone = syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+    errno = saved_errno;
+    return gone;
 }

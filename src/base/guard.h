@@ -6,6 +6,8 @@
 #ifndef MS_BASE_GUARD_H
 #define MS_BASE_GUARD_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 struct ms_call; /* hooks/dispatch.h: the outermost hooked call of this thread, or NULL */
@@ -25,6 +27,9 @@ static inline unsigned ms_thread_id(void)
 {
     return MS_LIKELY(ms_thread.tid) ? ms_thread.tid : ms_thread_ask_id();
 }
+
+/** Whether no thread of this process has that id. */
+bool ms_thread_is_gone(unsigned tid);
 
 static inline int ms_guard_enter(void)
 {

@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/guard.h"
 #include "pool/internal.h"
 
 enum { MARK_NONE, MARK_WANTED, MARK_UNDER_WAY };
@@ -40,7 +41,16 @@ static atomic_bool off; /* nothing is free at once any more; submissions still w
 static _Atomic uint32_t contexts;
 static atomic_bool unseen; /* some work was given that nobody saw, in whichever context */
 _Atomic uint32_t ms_pool_streams_life = 1;
-static MS_TLS char self;
+
+/* A number of the calling thread's own: what lies in its storage is another thread's as soon as it has ended. */
+static uint64_t self(void)
+{
+    static _Atomic uint64_t threads;
+    static MS_TLS uint64_t number;
+    if (MS_UNLIKELY(!number))
+        number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+    return number;
+}
 
 bool ms_pool_ordered(void)
 {
@@ -139,7 +149,7 @@ static bool mark(struct ms_heap *heap, struct ms_pool_stream *stream)
         return true;
     /* Natively the free had nothing to wait for; or the note is of a free that came too late, since a thread
      * marks its own default stream as it frees. */
-    if (!stream || !has_work(stream) || (stream->handle == OWN_STREAM && stream->owner != &self)) {
+    if (!stream || !has_work(stream) || (stream->handle == OWN_STREAM && stream->owner != self())) {
         atomic_store(&order->freed, MARK_NONE);
         return true;
     }
@@ -268,25 +278,46 @@ static bool is_same(const struct ms_pool_stream *s, uint64_t handle, uint64_t id
 }
 
 /* Order locked. */
+static bool is_spare(const struct ms_order *order, const struct ms_pool_stream *s)
+{
+    return s->over && !has_work(s) && s != atomic_load(&order->worker) && s != order->marked;
+}
+
+/* Order locked. There is no room: a thread's own stream ends with it, and nobody says so. */
+static struct ms_pool_stream *of_lost_thread(struct ms_order *order)
+{
+    struct ms_pool_stream *found = NULL;
+    for (uint32_t i = 0; i < MS_ORDERED_STREAMS; i++) {
+        struct ms_pool_stream *s = &order->streams[i];
+        if (s->handle == OWN_STREAM && !s->over)
+            s->over = ms_thread_is_gone(s->thread);
+        if (is_spare(order, s))
+            found = s;
+    }
+    return found;
+}
+
+/* Order locked. */
 static struct ms_pool_stream *find(struct ms_heap *heap, uint64_t handle, uint64_t id)
 {
     struct ms_order *order = &heap->order;
     uint32_t count = atomic_load(&order->stream_count);
     struct ms_pool_stream *found = NULL;
+    bool own = handle == OWN_STREAM;
     for (uint32_t i = 0; i < count; i++) {
         struct ms_pool_stream *s = &order->streams[i];
         if (is_same(s, handle, id))
             return s;
-        if (s->over && !has_work(s) && s != atomic_load(&order->worker) && s != order->marked)
+        if (is_spare(order, s))
             found = s;
     }
-    if (!found && count == MS_ORDERED_STREAMS)
-        return NULL;
     if (!found)
-        found = &order->streams[count];
-    *found = (struct ms_pool_stream){.heap = heap, .id = id, .handle = handle,
-                                     .owner = handle == OWN_STREAM ? &self : NULL};
-    if (found == &order->streams[count])
+        found = count == MS_ORDERED_STREAMS ? of_lost_thread(order) : &order->streams[count];
+    if (!found)
+        return NULL;
+    *found = (struct ms_pool_stream){.heap = heap, .id = id, .handle = handle, .owner = own ? self() : 0,
+                                     .thread = own ? ms_thread_id() : 0};
+    if (count < MS_ORDERED_STREAMS && found == &order->streams[count])
         atomic_store(&order->stream_count, count + 1);
     return found;
 }
@@ -424,7 +455,7 @@ bool ms_ordered_frees_at_once(struct ms_heap *heap)
         return false;
     if (worker && atomic_load_explicit(&worker->busy, memory_order_seq_cst) > done) {
         if (worker->handle == OWN_STREAM) {
-            if (worker->owner != &self || !mark_own(heap, worker))
+            if (worker->owner != self() || !mark_own(heap, worker))
                 return false;
         } else {
             atomic_store_explicit(&order->freed, MARK_WANTED, memory_order_seq_cst);

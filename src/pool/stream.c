@@ -5,13 +5,10 @@
  * ended so far. A record whose stream has ended serves the next one in its bucket. */
 #include "config.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/guard.h"
 #include "pool/flow.h"
 
 enum { BUCKETS = 512, RECORDS = 16 };
@@ -72,18 +69,10 @@ bool ms_stream_captures(const struct ms_stream *stream)
            captures(stream->gpu, ms_stream_handle(stream));
 }
 
-static uint32_t this_thread(void)
-{
-    static MS_TLS uint32_t thread;
-    if (!thread)
-        thread = (uint32_t)syscall(SYS_gettid);
-    return thread;
-}
-
 bool ms_stream_reachable(const struct ms_stream *stream)
 {
     uint64_t handle = atomic_load_explicit(&stream->handle, memory_order_relaxed);
-    if (!handle || (handle == MS_STREAM_PER_THREAD && stream->thread != this_thread()))
+    if (!handle || (handle == MS_STREAM_PER_THREAD && stream->thread != ms_thread_id()))
         return false;
     return !ms_stream_captures(stream);
 }
@@ -156,14 +145,6 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context)
     return current == context ? device : MS_GPU_NO_DEVICE;
 }
 
-static bool thread_is_gone(const struct ms_stream *stream)
-{
-    int saved_errno = errno;
-    bool gone = syscall(SYS_tgkill, getpid(), stream->thread, 0) != 0 && errno == ESRCH;
-    errno = saved_errno;
-    return gone;
-}
-
 /* Lock held. */
 static void end(struct ms_stream *stream)
 {
@@ -180,7 +161,7 @@ static void end_lost_threads(void)
         struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
         for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
             if (atomic_load_explicit(&stream->handle, memory_order_relaxed) == MS_STREAM_PER_THREAD &&
-                thread_is_gone(stream))
+                ms_thread_is_gone(stream->thread))
                 end(stream);
         }
     }
@@ -214,7 +195,7 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
         atomic_store_explicit(&stream->id, id, memory_order_relaxed);
         atomic_store_explicit(&stream->context, its, memory_order_relaxed);
         stream->device = device;
-        stream->thread = this_thread();
+        stream->thread = ms_thread_id();
         stream->gpu = gpu;
         stream->spare_count = 0;
         atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);

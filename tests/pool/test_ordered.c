@@ -5,6 +5,7 @@
  * an event that stands behind work which was submitted after the latest free is counted as greed. One thread. */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,11 +189,12 @@ static CUresult stream_wait_event(CUstream handle, CUevent event, unsigned int f
     return CUDA_SUCCESS;
 }
 static bool nameless;
+static unsigned long long own_id; /* of the running thread's own stream */
 static CUresult stream_get_id(CUstream handle, unsigned long long *p)
 {
     if (nameless)
         return CUDA_ERROR_UNKNOWN;
-    *p = stream_at(handle)->id;
+    *p = handle == CU_STREAM_PER_THREAD ? own_id : stream_at(handle)->id;
     return CUDA_SUCCESS;
 }
 static CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus *p)
@@ -513,6 +515,29 @@ static void without_order(void)
     policy.free_rule = MS_POOL_ORDERED;
 }
 
+static void *meet_own(void *unused)
+{
+    return ms_pool_stream_find(&gpu, CONTEXT, (uintptr_t)CU_STREAM_PER_THREAD) ? &own_id : unused;
+}
+
+/* Nobody tells of the end of a thread. */
+static void threads_come_and_go(void)
+{
+    int told_apart = 0;
+    fresh();
+    struct block b = take(4096);
+    for (int i = 0; i < 600; i++) {
+        pthread_t thread;
+        void *met = NULL;
+        own_id = ++next_id;
+        if (pthread_create(&thread, NULL, meet_own, NULL) == 0)
+            pthread_join(thread, &met);
+        told_apart += met != NULL;
+    }
+    is_int(told_apart, 600, "600 threads' own streams, one after another, are told apart");
+    give(&b);
+}
+
 int main(void)
 {
     plan(0);
@@ -521,6 +546,7 @@ int main(void)
     captures_shut();
     at_random();
     without_order();
+    threads_come_and_go();
     a_stranger_comes();
     refused(); /* last: what is refused ends the policy for the process */
     return done();

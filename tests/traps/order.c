@@ -149,6 +149,28 @@ static void reuse_other_thread(void)
     }
 }
 
+/* Another thread, which may well have the first one's stack and storage, frees and takes: it is not the first one. */
+static void free_and_take(void *argument)
+{
+    struct late *late = argument;
+
+    for (int k = 0; k < counts[late->size]; k++)
+        cudaFree(late->blocks[k]);
+    second_owners(late->size);
+}
+
+static void reuse_two_threads(void)
+{
+    for (int i = 0; i < 3; i++) {
+        struct late late = {.size = i};
+
+        take_blocks(late.blocks, i);
+        cudaDeviceSynchronize();
+        elsewhere(write_late, &late);
+        elsewhere(free_and_take, &late);
+    }
+}
+
 /* Destroying a stream does not end its work. */
 static void reuse_destroyed_stream(void)
 {
@@ -406,6 +428,7 @@ const struct trap traps_order[] = {
     {"reuse-after-priority-stream", reuse_priority, "MEMSIM_MEMORY=144M"},
     {"reuse-after-per-thread-stream", reuse_per_thread, "MEMSIM_MEMORY=144M"},
     {"reuse-after-other-threads-stream", reuse_other_thread, "MEMSIM_MEMORY=144M"},
+    {"reuse-by-a-thread-after-another", reuse_two_threads, "MEMSIM_MEMORY=144M"},
     {"reuse-after-destroyed-stream", reuse_destroyed_stream, "MEMSIM_MEMORY=144M"},
     {"reuse-and-late-reads", late_reads, NULL},
     {"reuse-after-sync-of-another-stream", sync_of_one_stream, "MEMSIM_MEMORY=144M"},
