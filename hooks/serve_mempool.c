@@ -12,11 +12,12 @@
 #include "hooks/watch.h"
 #include "pool/stream.h"
 
-/* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver would give. */
+/* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver would give. So it is where the
+ * pool's memory can be decompressed into by hardware, which some libraries ask of every pool: a property of each byte. */
 static bool is_plain(const CUmemPoolProps *props)
 {
     return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props->handleTypes == CU_MEM_HANDLE_TYPE_NONE &&
-           props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && props->usage == 0;
+           props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !(props->usage & ~CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS);
 }
 
 /* The driver has accepted the properties. */

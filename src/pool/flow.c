@@ -316,7 +316,8 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
                                      struct ms_pool_block *block_p)
 {
-    struct ms_mempool *pool = handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device) : ms_mempool_find(handle);
+    struct ms_mempool *pool = handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device)
+                                                           : ms_mempool_named(stream->gpu, stream->device, handle);
     struct ms_flow *flow = pool && pool->served ? flow_of(stream, pool) : NULL;
     int status;
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))

@@ -93,6 +93,9 @@ static inline CUstream ms_stream_handle(const struct ms_stream *stream)
 
 /* mempool.c */
 struct ms_mempool *ms_mempool_find(uint64_t pool);
+/** The pool that a request names, for a stream of this device; one that was not seen being made is a device's own, or not
+ * served. NULL if there is none. May call the vendor. */
+struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t pool);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);

@@ -92,8 +92,11 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
 
 void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool served)
 {
-    if (handle && device >= 0 && device < MS_DEVICES)
-        make(gpu, handle, device, served, true);
+    if (!handle || device < 0 || device >= MS_DEVICES)
+        return;
+    if (ms_mempool_find(handle)) /* somebody asked for it before there was one */
+        ms_mempool_ending(handle);
+    make(gpu, handle, device, served, true);
 }
 
 /* Known to be the one that each device has, or one that was never seen being made, which is not served. */
@@ -103,6 +106,28 @@ static struct ms_mempool *meet(const struct ms_gpu *gpu, int device, CUmemoryPoo
     bool is_default = gpu->device_get_default_mem_pool &&
                       gpu->device_get_default_mem_pool(&first, device) == CUDA_SUCCESS && first == handle;
     return make(gpu, (uintptr_t)handle, device, is_default, !is_default);
+}
+
+/* The device whose default pool it is, or else the asking one. */
+static int device_of_default(const struct ms_gpu *gpu, int device, CUmemoryPool handle)
+{
+    CUmemoryPool first = NULL;
+    for (int i = 0; gpu->device_get_default_mem_pool && i < MS_DEVICES; i++) {
+        if (gpu->device_get_default_mem_pool(&first, i) != CUDA_SUCCESS)
+            break;
+        if (first == handle)
+            return i;
+    }
+    return device;
+}
+
+struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t handle)
+{
+    struct ms_mempool *pool = ms_mempool_find(handle);
+    CUmemoryPool named = (CUmemoryPool)(uintptr_t)handle;
+    if (MS_UNLIKELY(!pool && handle))
+        pool = meet(gpu, device_of_default(gpu, device, named), named);
+    return pool;
 }
 
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)

@@ -1,10 +1,12 @@
 # tests/stream: the pool API, captures and bindings, natively and under memshim; see docs/testing.md
-check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding
+check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins
 tests_stream_pools_SOURCES = tests/stream/pools.c
 tests_stream_pools_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_captures_SOURCES = tests/stream/captures.c
 tests_stream_captures_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_stream_captures_LDADD = libcudart.so.13 libcuda.so.1
+tests_stream_origins_SOURCES = tests/stream/origins.c
+tests_stream_origins_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_binding_SOURCES = tests/stream/binding.c
 tests_stream_binding_LDADD = -ldl
 

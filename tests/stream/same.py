@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(10)
+plan(12)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -52,6 +52,9 @@ calls = served()
 fact(calls.get("cudaMallocFromPoolAsync", 0) >= 15 and calls.get("cudaMallocAsync", 0) >= 8, "they were served",
      ["%s" % calls])
 compare("the pool API, keeping nothing", "pools", MEMSHIM_KEEP="0", permitted=ROUNDED)
+compare("pools by where they come from", "origins")
+calls = served()
+fact(calls.get("cudaMallocFromPoolAsync", 0) == 10 + 1 + 100 + 10000, "all are served but what can be shared", ["%s" % calls])
 compare("captures", "captures", [LAUNCHES], least=200)
 fact(served().get("cudaMallocAsync", 0) > 3 * int(LAUNCHES), "and beside them requests were served", ["%s" % served()])
 with open(REPORT, encoding="utf-8") as file:
