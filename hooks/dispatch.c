@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu/gpu.h"
+#include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
@@ -147,6 +148,12 @@ static void after_alloc(struct ms_call *call, int status)
     if (status != 0 || (key = read_out(&call->args)) == 0)
         return;
     int device = device_of(call, key, &context);
+    if (call->args.kind == MS_KIND_ASYNC && ms_graph_memory_captured(call)) {
+        ms_graph_memory_node(call->gpu, key, device);
+        if (ms_thread.outermost)
+            ms_thread.outermost->bytes += call->args.bytes;
+        return;
+    }
     record(call, call->args.space, key, block_bytes(&call->args), device, context);
 }
 
@@ -160,7 +167,7 @@ static void after_free(struct ms_call *call, int status)
 {
     if (call->found && status != 0)
         ms_ledger_free_abort(&call->block);
-    else if (!call->found && status == 0 && call->args.key)
+    else if (!call->found && status == 0 && call->args.key && !ms_graph_memory_is_node(call->args.key))
         ms_ledger_unseen_free();
 }
 
@@ -198,9 +205,11 @@ static void after_import(struct ms_call *call, int status)
 
 static void after_graph_node(struct ms_call *call, int status)
 {
-    (void)call;
-    if (status == 0)
-        ms_ledger_blind_spot("memory of graph allocation nodes: the driver takes it when the graph is launched");
+    if (status != 0 || call->args.kind != MS_KIND_GRAPH) /* a node of another type */
+        return;
+    ms_graph_memory_node(call->gpu, read_out(&call->args), call->args.device);
+    if (ms_thread.outermost)
+        ms_thread.outermost->bytes += call->args.bytes;
 }
 
 static void context_died(uint64_t context)
@@ -211,6 +220,7 @@ static void context_died(uint64_t context)
     ms_ipc_context_ended(context);
     ms_handles_context_ended(context);
     ms_ledger_context_died(context);
+    ms_graph_memory_look();
 }
 
 static void before_context_end(struct ms_call *call)

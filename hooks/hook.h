@@ -88,6 +88,7 @@ enum ms_class {
     MS_CLASS_STREAM_END,
     MS_CLASS_GRAPH,          /* a graph, or what runs one, appears */
     MS_CLASS_GRAPH_END,
+    MS_CLASS_GRAPH_TRIM,     /* what the device keeps for graphs goes back */
     MS_CLASS_GREEN,          /* a context that shares another's memory */
     MS_CLASS_MEMPOOL,        /* a pool of the program's appears */
     MS_CLASS_MEMPOOL_END,

@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "hooks/answer.h"
 #include "hooks/buffers.h"
+#include "hooks/graph_memory.h"
 #include "hooks/serve_handles.h"
 #include "hooks/submit.h"
 #include "hooks/watch.h"
@@ -179,6 +180,8 @@ void ms_serve_start(bool again)
 {
     bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
 
+    if (again)
+        ms_graph_memory_reset();
     if (!on)
         return;
     if (again) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/gpu.h"
+#include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "hooks/submit.h"
@@ -73,9 +74,11 @@ static void launches_itself(uint64_t flags)
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args)
 {
     watch->on = may_watch();
+    watch->class = (uint8_t)class;
+    if (class == MS_CLASS_GRAPH_TRIM)
+        ms_graph_memory_moment(0);
     if (!watch->on)
         return;
-    watch->class = (uint8_t)class;
     watch->gpu = gpu;
     watch->args = args;
     watch->context = watch->mark = 0;
@@ -224,8 +227,17 @@ static void note(struct ms_watch *watch, int status)
     }
 }
 
+/* What the device keeps for graphs may be another amount now. */
+static bool is_moment(const struct ms_watch *watch)
+{
+    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT || watch->class == MS_CLASS_GRAPH_END ||
+           watch->class == MS_CLASS_GRAPH_TRIM;
+}
+
 void ms_watch_end(struct ms_watch *watch, int status)
 {
+    if (is_moment(watch))
+        ms_graph_memory_moment(status);
     if (!watch->on)
         return;
     if (!holds_lock(watch))

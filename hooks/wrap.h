@@ -15,6 +15,7 @@
 #include "hooks/watch.h"
 #include "pool/stream.h"
 #include "gpu/abi/cuda_driver.h"
+#include "gpu/abi/cuda_graph.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/acl.h"
 #include "gpu/abi/nccl.h"
@@ -23,6 +24,7 @@
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
 
 /* What a row may say of its arguments. */
+#define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 #define MS_ARRAY_BYTES_2D(d) ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
 #define MS_ARRAY_BYTES_3D(d, levels) \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels, (levels)) : 0)
@@ -116,6 +118,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_STREAM_END     MS_BODY_WATCH
 #define MS_SHAPE_GRAPH          MS_BODY_WATCH
 #define MS_SHAPE_GRAPH_END      MS_BODY_WATCH
+#define MS_SHAPE_GRAPH_TRIM     MS_BODY_WATCH
 #define MS_SHAPE_GREEN          MS_BODY_WATCH
 #define MS_SHAPE_PEER           MS_BODY_WATCH
 #define MS_SHAPE_PIN            MS_BODY_WATCH

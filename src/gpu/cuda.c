@@ -49,6 +49,7 @@ static void bind_streams(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "cuDeviceGetMemPool");
     gpu->device_get_default_mem_pool =
         (__typeof__(gpu->device_get_default_mem_pool))find(arg, "cuDeviceGetDefaultMemPool");
+    gpu->device_graph_memory = (__typeof__(gpu->device_graph_memory))find(arg, "cuDeviceGetGraphMemAttribute");
 }
 
 static void bind_handles(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)

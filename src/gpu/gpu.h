@@ -92,6 +92,7 @@ struct ms_gpu {
     CUresult (*device_get_mem_pool)(CUmemoryPool *, CUdevice);
     CUresult (*device_get_default_mem_pool)(CUmemoryPool *, CUdevice);
     CUresult (*stream_query)(CUstream);
+    CUresult (*device_graph_memory)(CUdevice, CUgraphMem_attribute, void *);
     bool keeps_errors; /* success leaves the thread's last error as it is */
     bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
     /* Memory mapped by handle. */

@@ -70,10 +70,11 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
     return json;
 }
 
-/* Memory that the program allocated; registering or importing somebody's memory allocates none. */
+/* Memory that the program allocated; registering or importing somebody's memory allocates none, and what is kept for
+ * graphs is the driver's to give back. */
 static bool can_leak(unsigned kind)
 {
-    return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED;
+    return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED && kind != MS_KIND_GRAPH;
 }
 
 /* Allocated and never freed: what is live, and what its context took along. */
