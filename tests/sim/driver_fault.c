@@ -120,6 +120,18 @@ static int counting(void)
     return memsim_count("cuNothing") == -1 ? 0 : 3;
 }
 
+/* The second and the third of a function's calls fail, or of all; run in a process of its own. */
+static int burst(void)
+{
+    CUdeviceptr p;
+    int failed = 0;
+
+    begin();
+    for (int i = 0; i < 5; i++)
+        failed |= (cuMemAlloc_v2(&p, 16) == CUDA_ERROR_OUT_OF_MEMORY) << i;
+    return failed;
+}
+
 /* Runs this program again in one of its roles, with one variable set; returns its exit status. */
 static int role(const char *self, const char *name, const char *value, const char *what)
 {
@@ -144,6 +156,8 @@ int main(int argc, char **argv)
         return granules();
     if (argc > 1 && !strcmp(argv[1], "counting"))
         return counting();
+    if (argc > 1 && !strcmp(argv[1], "burst"))
+        return burst();
     if (argc > 1 && !strcmp(argv[1], "none"))
         return cuInit(0);
     if (argc > 1) {
@@ -159,6 +173,8 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_GRANULARITY", "64K", NULL);
     complaint(argv[0], "MEMSIM_FAIL", "cuMemAloc@1=2", "name@n=status");
     complaint(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@0=2", "name@n=status");
+    complaint(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@1+x=2", "name@n=status");
+    complaint(argv[0], "MEMSIM_FAIL", "any@1", "name@n=status");
     complaint(argv[0], "MEMSIM_FAIL", "cudaMalloc@1=2", NULL);
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2", "name=ns");
     complaint(argv[0], "MEMSIM_COST", "cuMemAlloc_v2=10,kernel=5", NULL);
@@ -167,6 +183,9 @@ int main(int argc, char **argv)
     is_int(role(argv[0], "MEMSIM_GRANULARITY", "64K", "granules"), 0, "a finer granularity is kept");
     is_int(role(argv[0], "MEMSIM_COUNT", "1", "counting"), 0, "calls are counted, and the most memory is kept");
     is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE, "without a device nothing starts");
+    is_int(role(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@2+1=2", "burst"), 6, "two calls in a row fail");
+    is_int(role(argv[0], "MEMSIM_FAIL", "any@1=100", "none"), CUDA_ERROR_NO_DEVICE, "the first call of all fails, whatever it is");
+    is_int(role(argv[0], "MEMSIM_FAIL", "any@2=100,cuMemAlloc_v2@4=2", "none"), 0, "and not the one before");
     setenv("MEMSIM_FAIL", "cuMemAlloc_v2@2=2,cuMemFree_v2@2+=999,memset@2=214", 1);
     setenv("MEMSIM_COST", "kernel=40000000,cuCtxGetCurrent=6000000", 1);
     begin();

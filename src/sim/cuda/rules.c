@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,17 @@
 #include "sim.h"
 
 struct fault_rule {
-    unsigned long long nth;
-    bool onward; /* also every later call */
+    unsigned long long first, last; /* calls */
     int status;
     unsigned fn;
 };
 
 #define MAX_RULES 64
+#define ANY       UINT_MAX /* whichever function is called */
 
 static const struct sim_rules *own;
 static uint64_t *costs;
-static atomic_ullong *calls;
+static atomic_ullong *calls, all_calls;
 static struct fault_rule rules[MAX_RULES];
 static unsigned rule_count;
 static bool has_costs;
@@ -84,7 +85,27 @@ static bool read_cost(const char *item)
     return true;
 }
 
-/* name@n=status or name@n+=status */
+/* name@n: that call; name@n+k: and k more; name@n+: and all later ones. */
+static bool read_calls(const char *text, char **end_p, struct fault_rule *rule)
+{
+    unsigned long long more;
+
+    if (!read_unsigned(text, end_p, &rule->first) || !rule->first)
+        return false;
+    rule->last = rule->first;
+    if (**end_p != '+')
+        return true;
+    rule->last = ULLONG_MAX;
+    ++*end_p;
+    if (**end_p == '=')
+        return true;
+    if (!read_unsigned(*end_p, end_p, &more) || more > ULLONG_MAX - rule->first)
+        return false;
+    rule->last = rule->first + more;
+    return true;
+}
+
+/* ...=status */
 static bool read_rule(const char *item)
 {
     const char *at = strchr(item, '@');
@@ -92,21 +113,18 @@ static bool read_rule(const char *item)
     unsigned long long status;
     char *end;
 
-    if (!at || !read_unsigned(at + 1, &end, &rule.nth) || !rule.nth)
+    if (!at || !read_calls(at + 1, &end, &rule))
         return false;
-    if (*end == '+') {
-        rule.onward = true;
-        end++;
-    }
     if (*end != '=' || !read_unsigned(end + 1, &end, &status) || *end || !status)
         return false;
-    int fn = sim_rules_find(item, (size_t)(at - item));
+    bool any = at - item == 3 && !strncmp(item, "any", 3);
+    int fn = any ? 0 : sim_rules_find(item, (size_t)(at - item));
     if (fn < 0)
         return foreign(item);
-    if (status > own->status_most || only_cost((unsigned)fn) || rule_count == MAX_RULES)
+    if (status > own->status_most || (!any && only_cost((unsigned)fn)) || rule_count == MAX_RULES)
         return false;
     rule.status = (int)status;
-    rule.fn = (unsigned)fn;
+    rule.fn = any ? ANY : (unsigned)fn;
     rules[rule_count++] = rule;
     return true;
 }
@@ -125,7 +143,7 @@ static void read_list(const char *name, bool (*read_item)(const char *item), con
 
 void sim_rules_read(const struct sim_rules *of)
 {
-    char allowed[160];
+    char allowed[200];
 
     own = of;
     costs = calloc(total(), sizeof *costs);
@@ -137,7 +155,8 @@ void sim_rules_read(const struct sim_rules *of)
              own->owner);
     read_list("MEMSIM_COST", read_cost, allowed);
     snprintf(allowed, sizeof allowed,
-             "name@n=status,... or name@n+=status with the name of a %s function, kernel, copy or memset", own->owner);
+             "name@n=status,..., name@n+k=status or name@n+=status with the name of a %s function, any, kernel, copy or memset",
+             own->owner);
     read_list("MEMSIM_FAIL", read_rule, allowed);
 }
 
@@ -158,11 +177,15 @@ uint64_t sim_rules_cost(unsigned fn)
 
 int sim_rules_count(unsigned fn)
 {
-    unsigned long long nth = 1 + atomic_fetch_add_explicit(&calls[fn], 1, memory_order_relaxed);
+    unsigned long long nth = 1 + atomic_fetch_add_explicit(&calls[fn], 1, memory_order_relaxed), of_all = 0;
 
-    for (unsigned i = 0; i < rule_count; i++)
-        if (rules[i].fn == fn && (rules[i].onward ? nth >= rules[i].nth : nth == rules[i].nth))
+    if (fn < own->count)
+        of_all = 1 + atomic_fetch_add_explicit(&all_calls, 1, memory_order_relaxed);
+    for (unsigned i = 0; i < rule_count; i++) {
+        unsigned long long which = rules[i].fn == ANY ? of_all : rules[i].fn == fn ? nth : 0;
+        if (which >= rules[i].first && which <= rules[i].last)
             return rules[i].status;
+    }
     return 0;
 }
 
