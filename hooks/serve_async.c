@@ -24,16 +24,23 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
 static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
 {
     CUcontext context = NULL;
+    CUresult status = CUDA_ERROR_NOT_FOUND;
     uint64_t current;
 
     ms_gpu_current(gpu, &current);
     if (stream <= PER_THREAD_STREAM)
         return current;
-    if (!gpu->stream_get_ctx) /* whose it is cannot be told: it is joined, as another's */
-        return UINT64_MAX;
-    if (gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
+    if (gpu->stream_get_ctx)
+        status = gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context);
+    switch (status) {
+    case CUDA_SUCCESS:
+        return (uintptr_t)context;
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
         return 0;
-    return (uintptr_t)context;
+    default: /* whose it is cannot be told: it is joined, as another's */
+        return UINT64_MAX;
+    }
 }
 
 static bool is_capturing(const struct ms_gpu *gpu, uint64_t stream)
@@ -76,24 +83,34 @@ static CUstream joiner_of(const struct ms_gpu *gpu, uint64_t context)
     return stream;
 }
 
-static bool join(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
+/* The stream of ours in the block's context waits for the event; what the driver says of that. */
+static int wait_in(const struct ms_gpu *gpu, uint64_t context, CUevent event)
+{
+    CUcontext before;
+    CUstream ours;
+    int status = (int)gpu->ctx_push((CUcontext)(uintptr_t)context);
+
+    if (status != CUDA_SUCCESS)
+        return status;
+    ours = joiner_of(gpu, context);
+    status = ours ? (int)gpu->stream_wait_event(ours, event, 0) : CUDA_ERROR_OUT_OF_MEMORY;
+    ms_pool_ordered_unseen(context);
+    gpu->ctx_pop(&before);
+    return status;
+}
+
+static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
 {
     CUevent event = NULL;
-    CUstream ours;
-    CUcontext before;
-    bool joined = false;
+    int status = (int)gpu->event_create(&event, CU_EVENT_DISABLE_TIMING);
 
-    if (gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
-        return false;
-    if (gpu->event_record(event, (CUstream)(uintptr_t)stream) == CUDA_SUCCESS &&
-        gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS) {
-        ours = joiner_of(gpu, context);
-        joined = ours && gpu->stream_wait_event(ours, event, 0) == CUDA_SUCCESS;
-        ms_pool_ordered_unseen(context);
-        gpu->ctx_pop(&before);
-    }
+    if (status != CUDA_SUCCESS)
+        return status;
+    status = (int)gpu->event_record(event, (CUstream)(uintptr_t)stream);
+    if (status == CUDA_SUCCESS)
+        status = wait_in(gpu, context, event);
     gpu->event_destroy(event);
-    return joined;
+    return status;
 }
 
 int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
@@ -106,10 +123,9 @@ int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t con
         return CUDA_ERROR_INVALID_VALUE;
     if (other == context)
         return CUDA_SUCCESS;
-    if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop ||
-        !gpu->stream_wait_event || !join(gpu, stream, context))
+    if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop || !gpu->stream_wait_event)
         return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return join(gpu, stream, context);
 }
 
 void ms_serve_async_context_ended(uint64_t context)

@@ -65,8 +65,11 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
         return false;
     ms_section_enter(&section);
     *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags, (void *)(uintptr_t)args->out);
-    if (*status_p == 0 && ms_mempool_use(args->key, &use) && (use.held || use.high) &&
-        vendor((CUmemoryPool)(uintptr_t)args->key, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &now) == CUDA_SUCCESS) {
+    if (*status_p == 0 && ms_mempool_use(args->key, &use) && (use.held || use.high)) {
+        if (!high)
+            now = *(const cuuint64_t *)(uintptr_t)args->out;
+        else if (vendor((CUmemoryPool)(uintptr_t)args->key, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &now) != CUDA_SUCCESS)
+            now = 0; /* what the driver answers by itself of the pool is not known then */
         now = now > use.held ? now - use.held : 0;
         *(cuuint64_t *)(uintptr_t)args->out = now + (high ? use.high : use.used);
     }

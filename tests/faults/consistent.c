@@ -5,53 +5,15 @@
  * did not hold what was written, and the bytes that it still holds: faults.py makes the driver refuse one
  * call after another. Nothing that was refused is used. Nothing here knows of memshim.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "tell.h"
 
 #define BLOCKS 48
-#define MIB    ((size_t)1 << 20)
-
-static struct tally {
-    const char *api;
-    int calls, refused;
-} tallies[16];
 
 static struct block {
     void *p;
     size_t bytes;
     int value;
 } blocks[BLOCKS];
-
-static unsigned long long live;
-static int wrong, round_number;
-
-static bool done(const char *api, int status)
-{
-    struct tally *t = tallies;
-
-    while (t->api && strcmp(t->api, api) != 0)
-        t++;
-    t->api = api;
-    t->calls++;
-    t->refused += status != 0;
-    if (status)
-        printf("round %d: %s %d\n", round_number, api, status);
-    return status == 0;
-}
-
-/* Calls that are no allocation; what they refuse is told, and makes what follows unknown. */
-static bool other(const char *api, int status)
-{
-    if (status)
-        printf("round %d: %s %d\n", round_number, api, status);
-    return status == 0;
-}
 
 static size_t size_of(int i)
 {
@@ -146,8 +108,5 @@ int main(void)
     other("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (round_number = 0; round_number < 5; round_number++)
         one_round(stream);
-    for (struct tally *t = tallies; t->api; t++)
-        printf("tally %s %d %d\n", t->api, t->calls, t->refused);
-    printf("wrong %d\nlive %llu\n", wrong, live);
-    return wrong != 0;
+    return tell();
 }

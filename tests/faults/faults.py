@@ -7,16 +7,15 @@ show that there is no such call any more, and with all calls refused from the n-
 not call (fences, questions) must never show. TEST_FAULTS is the largest n.
 """
 import concurrent.futures
-import json
 import os
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, TMP, fact, native_environment, plan, preload  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "faults"))
+from judge import Program, judge, untrue  # noqa: E402
+from hooklib import fact, plan  # noqa: E402
 
-PROGRAM = os.path.join(BUILD, "tests", "faults", "consistent")
+PROGRAM = Program("consistent")
 MOST = int(os.environ.get("TEST_FAULTS", "16"))
 # What the program's own calls end in: it may see the code.
 SEEN = (("cuMemAlloc_v2", 2), ("cuMemAlloc_v2", 999), ("cuMemAllocPitch_v2", 2), ("cuMemFree_v2", 1), ("cuMemFree_v2", 999), ("cuMemGetInfo_v2", 999),
@@ -28,68 +27,15 @@ UNSEEN = (("cuCtxRecordEvent", 999), ("cuCtxRecordEvent", 801), ("cuEventCreate"
           ("cuDeviceGetAttribute", 999), ("cuDeviceTotalMem_v2", 999), ("cuStreamGetId", 999))
 
 
-def run(fail, number, more):
-    """(exit status, lines, report) of one run under memshim; natively if there is no number."""
-    path = os.path.join(TMP, "report.%s.json" % number)
-    if number is None:
-        env = native_environment(MEMSIM_FAIL=fail)
-    else:
-        env = native_environment(MEMSIM_FAIL=fail, LD_PRELOAD=preload(), MEMSHIM_REPORT=path, MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="20",
-                                 **dict({"MEMSHIM_MODE": "pool"}, **more))
-    try:
-        done = subprocess.run([PROGRAM], env=env, text=True, capture_output=True, timeout=60, check=False)
-    except subprocess.TimeoutExpired:
-        return 124, ["it hangs"], None
-    report = None
-    if number is not None and os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-        os.remove(path)
-    return done.returncode, done.stdout.splitlines() + done.stderr.splitlines(), report
-
-
-def untrue(lines, report):
-    """What the report says otherwise than the program."""
-    if report is None:
-        return ["there is no report"]
-    found = []
-    apis = {a["name"]: a for a in report["apis"]}
-    for line in lines:
-        words = line.split()
-        if words[0] == "tally":
-            got = apis.get(words[1], {"calls": 0, "failures": 0})
-            if (got["calls"], got["failures"]) != (int(words[2]), int(words[3])):
-                found.append("%s; the report has %d and %d" % (line, got["calls"], got["failures"]))
-        elif words[0] == "live" and sum(d["live_bytes"] for d in report["devices"]) != int(words[1]):
-            found.append("%s; the report has %d" % (line, sum(d["live_bytes"] for d in report["devices"])))
-    for device in report["devices"]:
-        for total, parts in (("reserved_bytes", "reserved_parts"), ("peak_reserved_bytes", "peak_parts")):
-            if device.get(total, 0) != sum(device.get(parts, {}).values()):
-                found.append("%s is %d, its parts %s" % (total, device[total], device[parts]))
-    return found
-
-
-def judge(fail, code, seen, outcome, plain):
-    status, lines, report = outcome
-    if not lines or lines[-1].split()[0] != "live":
-        return ["%s: exit status %d, %s" % (fail, status, lines[-3:])]
-    found = [line for line in lines if "overlap" in line or "instead of" in line]
-    if seen:
-        found += [line for line in lines if line.startswith("round ") and line.split()[-1] != str(code)]
-    elif lines != plain:
-        found += [line for line in lines if line not in plain]
-    return ["%s: %s" % (fail, line) for line in found + untrue(lines, report)]
-
-
 def attempts(function, code, seen, plain, executor, more=None, most=MOST):
     """(what is wrong, whether a refusal was noticed) over every n."""
     fails = [form % (function, n, code) for n in range(1, most + 1) for form in ("%s@%d=%d", "%s@%d+=%d") if form.count("+") == 0 or n in (1, 2, 5)]
-    jobs = [(fail, executor.submit(run, fail, "%s.%d.%d" % (function, code, i), more or {})) for i, fail in enumerate(fails)]
+    jobs = [(fail, executor.submit(PROGRAM.run, fail, more or {})) for fail in fails]
     problems, noticed = [], False
     for fail, job in jobs:
         outcome = job.result()
         noticed = noticed or outcome[1] != plain
-        problems += judge(fail, code, seen, outcome, plain)
+        problems += judge(fail, lambda pair: seen and pair[1] == str(code), outcome, plain)
     return problems, noticed
 
 
@@ -103,13 +49,13 @@ MAPPED = (("cuMemAddressReserve", 2), ("cuMemGetAllocationGranularity", 999), ("
 BACKING = {"MEMSHIM_BACKING": "vmm", "MEMSHIM_KEEP": "0"}
 
 plan(5 + len(SEEN) + len(UNSEEN) + len(ORDERED) + len(MAPPED))
-native = run("", None, {})
+native = PROGRAM.run("")
 fact(native[0] == 0 and native[1][-2] == "wrong 0", "natively nothing is wrong", native[1])
-status, plain, report = run("", "plain", {})
+status, plain, report = PROGRAM.run("", {})
 fact(plain == native[1] and not untrue(plain, report), "nothing is refused", plain[-8:] + untrue(plain, report))
-status, lines, report = run("", "ordered", FREE)
+status, lines, report = PROGRAM.run("", FREE)
 fact(lines == plain and not untrue(lines, report), "nothing is refused under ordered", lines[-8:] + untrue(lines, report))
-status, lines, report = run("", "mapped", BACKING)
+status, lines, report = PROGRAM.run("", BACKING)
 fact(lines == plain and not untrue(lines, report), "nothing is refused of what is mapped by handle", lines[-8:] + untrue(lines, report))
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     for function, code in MAPPED:

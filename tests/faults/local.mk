@@ -1,7 +1,11 @@
 # tests/faults: the driver refuses one call after another while memory is served
-check_PROGRAMS += tests/faults/consistent
-tests_faults_consistent_SOURCES = tests/faults/consistent.c
+check_PROGRAMS += tests/faults/consistent tests/faults/streams
+tests_faults_streams_SOURCES = tests/faults/streams.c tests/faults/tell.h
+tests_faults_streams_LDADD = libcudart.so.13 libcuda.so.1
+tests_faults_consistent_SOURCES = tests/faults/consistent.c tests/faults/tell.h
 tests_faults_consistent_LDADD = libcudart.so.13 libcuda.so.1
 
-dist_check_SCRIPTS += tests/faults/faults.py
-TESTS += tests/faults/faults.py
+EXTRA_DIST += tests/faults/judge.py
+
+dist_check_SCRIPTS += tests/faults/faults.py tests/faults/streams.py
+TESTS += tests/faults/faults.py tests/faults/streams.py

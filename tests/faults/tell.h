@@ -1,0 +1,57 @@
+/*
+ * tell.h - what the programs that are refused share: one line per refusal, and a book of calls, faults.py reads it.
+ */
+#ifndef MS_TESTS_FAULTS_TELL_H
+#define MS_TESTS_FAULTS_TELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/abi/cuda_driver_fn.h"
+#include "gpu/abi/cuda_runtime_fn.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct tally {
+    const char *api;
+    int calls, refused;
+} tallies[16];
+
+static unsigned long long live;
+static int wrong, round_number, refusals;
+
+/* Calls that are no allocation; what they refuse is told, and makes what follows unknown. */
+static bool other(const char *api, int status)
+{
+    refusals += status != 0;
+    if (status)
+        printf("round %d: %s %d\n", round_number, api, status);
+    return status == 0;
+}
+
+static bool done(const char *api, int status)
+{
+    struct tally *t = tallies;
+
+    while (t->api && strcmp(t->api, api) != 0)
+        t++;
+    t->api = api;
+    t->calls++;
+    t->refused += status != 0;
+    return other(api, status);
+}
+
+/* What is wrong is told, too. */
+static int tell(void)
+{
+    for (struct tally *t = tallies; t->api; t++)
+        printf("tally %s %d %d\n", t->api, t->calls, t->refused);
+    printf("wrong %d\nlive %llu\n", wrong, live);
+    return wrong != 0;
+}
+
+#endif
