@@ -216,12 +216,7 @@ void use_graphs(struct worker *worker, int device)
 
 void end_graphs(struct worker *worker)
 {
-    for (int i = 0; i < GRAPHS; i++) {
-        struct graph *graph = &worker->graphs[i];
-
-        if (graph->exec && graph->allocates && !graph->block.address) /* whoever counts sees it freed */
-            launch(worker, graph);
-        if (graph->exec)
-            end(worker, graph);
-    }
+    for (int i = 0; i < GRAPHS; i++)
+        if (worker->graphs[i].exec)
+            end(worker, &worker->graphs[i]);
 }
