@@ -122,7 +122,7 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
     if (request->magazine < MS_CLASSES) {
         ms_slab_take(heap, request->magazine, &slot, 1);
     } else {
-        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
         slot = run ? &run->only : NULL;
     }
     heap->backing->lax = false;
@@ -221,7 +221,7 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
         ms_unlock(&heap->lock);
         return slot;
     }
-    bool grown = grow(heap, run_bytes_of(request), ms_run_align(request->granted), quiet, status_p);
+    bool grown = grow(heap, run_bytes_of(request), ms_run_align(heap, request->granted), quiet, status_p);
     slot = take(heap, request, !grown);
     ms_unlock(&heap->lock);
     ms_backing_tell(heap);

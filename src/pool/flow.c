@@ -160,14 +160,28 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
     return status;
 }
 
-/* What was given back to make room for more leaves the device, but for what the program wants kept: else the
- * driver's pool would hold both. */
+/* What was given back to make room for more leaves the device: else the driver's pool would hold both. What the
+ * program wants kept, beside what it never had, stays. */
 static void let_go(struct ms_mempool *pool)
 {
-    uint64_t threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
+    uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
+             freed = atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed) && handle && pool->gpu->mem_pool_trim_to)
-        pool->gpu->mem_pool_trim_to(handle, threshold);
+    if (!freed || !handle || !pool->gpu->mem_pool_trim_to)
+        return;
+    uint64_t reserved = keep ? ms_mempool_reserved(pool) : 0;
+    if (reserved > freed && keep > reserved - freed)
+        keep = reserved - freed;
+    pool->gpu->mem_pool_trim_to(handle, keep);
+}
+
+static void note_held(struct ms_mempool *pool, uint64_t bytes)
+{
+    uint64_t held = atomic_fetch_add_explicit(&pool->held, bytes, memory_order_relaxed) + bytes,
+             peak = atomic_load_explicit(&pool->held_peak, memory_order_relaxed);
+    while (held > peak && !atomic_compare_exchange_weak_explicit(&pool->held_peak, &peak, held, memory_order_relaxed,
+                                                                 memory_order_relaxed))
+        ;
 }
 
 /* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
@@ -190,7 +204,7 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     if (status != CUDA_SUCCESS)
         return status;
     *base_bytes_p = bytes + (pool->padded ? MS_PAGE_BYTES : 0);
-    atomic_fetch_add_explicit(&pool->held, *base_bytes_p, memory_order_relaxed);
+    note_held(pool, *base_bytes_p);
     *base_p = p;
     *address_p = ms_round_up(p, MS_PAGE_BYTES);
     return CUDA_SUCCESS;

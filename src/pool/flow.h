@@ -10,6 +10,8 @@
 #include "pool/internal.h"
 #include "pool/stream.h"
 
+/** Whether the driver rounds what is longer than a unit up to whole ones. */
+enum ms_rounding { MS_ROUNDS_UNKNOWN, MS_ROUNDS_UP, MS_ROUNDS_NOT };
 enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 60 };
 
 struct ms_flow;
@@ -42,6 +44,11 @@ struct ms_mempool {
     _Atomic uint64_t held;                   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
+    /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked for again. */
+    _Atomic bool tried;
+    _Atomic uint64_t unit;     /* what it takes for little; 0: not known, or no more than a page */
+    _Atomic uint32_t rounding; /* enum ms_rounding */
+    _Atomic uint64_t held_peak, churned;
     _Atomic bool padded; /* the driver does not begin its memory on pages */
 };
 
@@ -134,9 +141,17 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow);
 CUevent ms_cross_record(struct ms_stream *stream);
 void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event);
 
+/* flow_grow.c: no lock held. */
+/** A block of memory that the driver's pool gives; NULL with its status. */
+struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** What the driver's pool has of the device; 0 if it does not say. */
+uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
+
 /* flow_ladder.c */
+/** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams' lock held. */
+bool ms_flow_is_idle(struct ms_flow *flow);
 struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** Gives back what is vacant in the flows of a pool, up to `bytes`. No lock held. */
+/** Gives back what is vacant in the flows of a pool, up to `bytes` or a little more. No lock held. */
 uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes);
 
 #endif

@@ -13,11 +13,12 @@
 #include "pool/flow.h"
 
 enum { IDLE_SHARE = 8 };
+/* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get to it. */
+#define LOOK_NS      5000u
 #define NAP_LEAST_NS 20000u
 #define NAP_MOST_NS  2000000u
 
-/* Lock held. Whether nothing is under way in another flow's memory. */
-static bool is_idle(struct ms_flow *flow)
+bool ms_flow_is_idle(struct ms_flow *flow)
 {
     struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     struct ms_visit visit;
@@ -27,7 +28,10 @@ static bool is_idle(struct ms_flow *flow)
     if (!event)
         return false;
     ms_visit_begin(&visit, stream->gpu, 0);
+    uint64_t begin = ms_clock_ns();
     bool done = stream->gpu->event_query(event) == CUDA_SUCCESS;
+    while (!done && ms_clock_ns() - begin < LOOK_NS)
+        done = stream->gpu->event_query(event) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     ms_cross_drop_event(stream, atomic_load_explicit(&stream->id, memory_order_relaxed), stream->gpu, event);
     return done;
@@ -51,7 +55,7 @@ static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request
     if (!slot)
         return NULL;
     ms_lock(&ms_streams_lock);
-    bool idle = is_idle(other);
+    bool idle = ms_flow_is_idle(other);
     ms_unlock(&ms_streams_lock);
     if (idle)
         return slot;
@@ -117,35 +121,6 @@ static void give_back_others(const struct ms_flow *flow)
     }
 }
 
-/* Heap's lock held. The smallest vacant segment that holds so much becomes a chunk. */
-static void carve_vacant(struct ms_heap *heap, uint64_t bytes)
-{
-    for (uint32_t i = 0; i < heap->vacant_count; i++) {
-        struct ms_segment *segment = heap->vacant[i];
-        if (segment->bytes < bytes)
-            continue;
-        ms_vacant_remove(heap, segment);
-        if (!ms_run_open(heap, segment))
-            ms_vacant_put(heap, segment);
-        return;
-    }
-}
-
-/* Large blocks begin on pages where there is room; the driver's pools promise no more than a step. */
-static struct ms_slot *anywhere(struct ms_heap *heap, const struct ms_request *request)
-{
-    if (ms_policy->pack == MS_POOL_PACK_NONE || request->granted <= MS_SLAB_MAX_BYTES)
-        return NULL;
-    ms_lock(&heap->lock);
-    struct ms_run *run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
-    if (!run) {
-        carve_vacant(heap, request->granted);
-        run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
-    }
-    ms_unlock(&heap->lock);
-    return run ? &run->only : NULL;
-}
-
 /* The driver has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
@@ -159,10 +134,8 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
             return slot;
         if ((slot = borrow(heap->flow, request, true)) != NULL)
             return slot;
-        if ((slot = anywhere(heap, request)) != NULL)
-            return slot;
         give_back_others(heap->flow);
-        if ((slot = ms_ladder_grow(heap, request, status_p)) != NULL || *status_p != CUDA_ERROR_OUT_OF_MEMORY)
+        if ((slot = ms_flow_grow(heap, request, status_p)) != NULL || *status_p != CUDA_ERROR_OUT_OF_MEMORY)
             return slot;
         if (!pending || ms_clock_ns() >= deadline)
             return NULL;
@@ -180,15 +153,13 @@ struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *re
     bool home = ms_cross_collect();
     if (home && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
-    if (home || request->granted > MS_SLAB_MAX_BYTES) {
-        ms_lease_flush(heap);
-        if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
-            return slot;
-    }
+    ms_lease_flush(heap);
+    if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+        return slot;
     if (may_borrow(flow, request->granted) && (slot = borrow(flow, request, request->granted >= MS_MIB)) != NULL)
         return slot;
     *status_p = CUDA_SUCCESS;
-    slot = ms_ladder_grow(heap, request, status_p);
+    slot = ms_flow_grow(heap, request, status_p);
     if (!slot && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = out_of_memory(heap, request, status_p);
     return slot;
@@ -227,7 +198,7 @@ static void attach(struct ms_heap *heap, struct ms_segment *segment)
 static bool nothing_under_way(struct ms_flow *flow)
 {
     ms_lock(&ms_streams_lock);
-    bool idle = is_idle(flow);
+    bool idle = ms_flow_is_idle(flow);
     ms_unlock(&ms_streams_lock);
     return idle || ms_cross_context_is_idle(flow);
 }
@@ -250,6 +221,10 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
             attach(flow->heap, segment);
     }
     flow->idle = false;
+    if (given) {
+        atomic_fetch_add_explicit(&flow->heap->trims, 1, memory_order_relaxed);
+        ms_figures_changed(flow->heap);
+    }
     return given;
 }
 

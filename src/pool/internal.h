@@ -316,8 +316,8 @@ uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot
 void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
 
 /* run.c: heap's lock held. */
-/** What a block of `bytes` is aligned to. */
-uint64_t ms_run_align(uint64_t bytes);
+/** What a block of `bytes` is aligned to in this heap. */
+uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes);
 /** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
  * what is vacant and may be carved; NULL if neither has room. */
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);

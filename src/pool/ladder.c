@@ -113,7 +113,7 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
         ms_slab_take(heap, request->magazine, &slot, 1);
         return slot;
     }
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
     return run ? &run->only : NULL;
 }
 
@@ -196,7 +196,7 @@ static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *
     if (ms_policy->pack == MS_POOL_PACK_NONE || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
         return NULL;
     ms_lock(&heap->lock);
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
     ms_unlock(&heap->lock);
     return run ? &run->only : NULL;
 }
@@ -288,7 +288,7 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
         return;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(request->granted));
+    uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
     bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE && ms_budget_fence(heap);
     ms_unlock(&heap->lock);
     if (!far)

@@ -152,7 +152,7 @@ static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *r
         return ms_single_take(heap, request->granted);
     if (request->large)
         return ms_large_take(heap, request->granted);
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(request->granted));
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
     return run ? &run->only : NULL;
 }
 
@@ -236,14 +236,16 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
         put_apart(heap, slot);
         return;
     }
-    struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
-    if (!m->ready)
-        m->ready = ms_table_bag();
     ms_slot_set(slot, MS_SLOT_READY);
-    if (m->ready && m->ready->count < limit_of(bytes)) {
-        lease->filled = true;
-        m->ready->items[m->ready->count++] = slot;
-        return;
+    if (MS_LIKELY(!heap->flow || bytes <= MS_TIER_SLAB_BYTES)) { /* a flow's larger ones lie together at once */
+        struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+        if (!m->ready)
+            m->ready = ms_table_bag();
+        if (m->ready && m->ready->count < limit_of(bytes)) {
+            lease->filled = true;
+            m->ready->items[m->ready->count++] = slot;
+            return;
+        }
     }
     ms_lock(&heap->lock);
     ms_release_slot(heap, slot);

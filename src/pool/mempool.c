@@ -79,7 +79,9 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
         pool->served = served;
         pool->by_program = by_program;
         pool->number = ++made;
-        pool->padded = false;
+        pool->padded = pool->tried = false;
+        pool->unit = pool->held_peak = pool->churned = 0;
+        pool->rounding = MS_ROUNDS_UNKNOWN;
         atomic_store_explicit(&pool->opportunistic, opportunistic != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->threshold, threshold, memory_order_relaxed);
         atomic_store_explicit(&pool->used, 0, memory_order_relaxed);

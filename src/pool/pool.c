@@ -60,7 +60,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
     request->requested = bytes;
-    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !ms_backing_on(heap);
+    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow &&
+                     !ms_backing_on(heap);
     request->single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                       (request->large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     uint32_t class_index = MS_NO_CLASS;

@@ -194,10 +194,12 @@ static uint64_t gap_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
     return place_in(run, bytes, align) - ms_run_address(run);
 }
 
-uint64_t ms_run_align(uint64_t bytes)
+uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes)
 {
-    /* In a range, only what is made of whole pages gains by lying on them. */
-    if (bytes < MS_PAGE_BYTES || ms_policy->pack == MS_POOL_PACK_ALL || (ms_policy->vmm && bytes % MS_PAGE_BYTES))
+    /* In a range, only what is made of whole pages gains by lying on them; of its pools the driver promises no more
+     * than a step. */
+    if (bytes < MS_PAGE_BYTES || heap->flow || ms_policy->pack == MS_POOL_PACK_ALL ||
+        (ms_policy->vmm && bytes % MS_PAGE_BYTES))
         return MS_STEP_BYTES;
     return MS_PAGE_BYTES;
 }

@@ -105,7 +105,7 @@ struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
     if (!ms_budget_splits(heap, bytes))
         return ms_single_take(heap, bytes);
     struct ms_slot *slot = take(heap, bytes, 0);
-    struct ms_run *run = slot ? NULL : ms_run_take(heap, bytes, ms_run_align(bytes));
+    struct ms_run *run = slot ? NULL : ms_run_take(heap, bytes, ms_run_align(heap, bytes));
     return run ? &run->only : slot;
 }
 
@@ -144,8 +144,8 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
     uint64_t share = heap->chunk_bytes / CARVED_SHARE;
     uint64_t most = least_of(share > CARVED_BYTES ? share : CARVED_BYTES, ms_heap_left(heap) / MS_LEFT_SHARE);
     uint32_t at = first_of(heap, bytes);
-    if (ms_budget_splits(heap, bytes))
-        most = UINT64_MAX;
+    if ((heap->flow && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes))
+        most = UINT64_MAX; /* of a flow's nothing has to be whole */
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);
     return at < heap->vacant_count && heap->vacant[at]->bytes <= most ? heap->vacant[at] : NULL;

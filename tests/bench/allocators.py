@@ -165,6 +165,11 @@ def in_streams(tool):
     return Tool(tool.name, [*tool.command[:-1], "runtime-async"], tool.environment)
 
 
+def in_held_streams(tool):
+    """... of streams that do not get anywhere until the end."""
+    return Tool(tool.name, [*tool.command[:-1], "runtime-async-held"], tool.environment)
+
+
 def renamed(tool, name):
     """... under another name."""
     tool.name = name
@@ -281,6 +286,8 @@ def bench_replay(options):
     tools = mine + [peer for peer in peers(options) if peer.name.startswith("torch")]
     if options.streams:
         tools += [renamed(in_streams(tool), tool.name + "-async") for tool in mine[:2]]
+    if options.held:
+        tools += [renamed(in_held_streams(tool), tool.name + "-held") for tool in mine[:2]]
     traces = options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
     rows = []
     for path in traces:

@@ -33,6 +33,7 @@ static struct stream streams[MODEL_STREAMS]; /* 0 is the legacy one */
 static struct last *units;
 static struct {
     uint64_t address, bytes;
+    uintptr_t pool; /* index */
     bool live;
 } blocks[BLOCKS];
 static uint32_t block_count;
@@ -40,7 +41,7 @@ static uint64_t next_address, next_id, next_context, open_captures;
 static struct {
     bool live;
     int opportunistic;
-    cuuint64_t threshold;
+    cuuint64_t threshold, reserved, used;
 } pools[MODEL_POOLS]; /* 0 is the default one */
 static unsigned current_pool;
 static CUstreamCaptureMode mode;
@@ -149,6 +150,17 @@ static uint32_t block_for(uint64_t bytes)
     return block_count++;
 }
 
+/* Places in it are not told apart: what it has and does not use can serve any request. */
+static void reserve(uintptr_t index, uint64_t bytes)
+{
+    cuuint64_t *reserved = &pools[index].reserved, missing;
+    pools[index].used += bytes;
+    missing = pools[index].used > *reserved ? pools[index].used - *reserved : 0;
+    if (missing && missing < model.unit)
+        missing = model.unit;
+    *reserved += model.rounds ? (missing + model.unit - 1) / model.unit * model.unit : missing;
+}
+
 static CUresult alloc(CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream handle)
 {
     struct stream *s = find((uintptr_t)handle);
@@ -162,10 +174,15 @@ static CUresult alloc(CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream 
         return CUDA_ERROR_OUT_OF_MEMORY;
     uint32_t i = block_for(bytes);
     blocks[i].live = true;
+    blocks[i].pool = index;
+    reserve(index, bytes);
     *p = blocks[i].address;
     model.used += bytes;
     model.allocs++;
+    bool idle = s->done >= s->issued;
     model_used((uintptr_t)handle, *p, bytes); /* its own stream may have it; others not before this is done */
+    if (idle)
+        s->done = s->issued;
     return CUDA_SUCCESS;
 }
 static CUresult give(CUdeviceptr p, const struct stream *s)
@@ -175,6 +192,7 @@ static CUresult give(CUdeviceptr p, const struct stream *s)
             continue;
         blocks[i].live = false;
         model.used -= blocks[i].bytes;
+        pools[blocks[i].pool].used -= blocks[i].bytes;
         model.frees++;
         for (uint64_t at = p; at < p + blocks[i].bytes; at += 512) {
             const struct last *last = &units[(at - BEGIN) / 512];
@@ -202,13 +220,22 @@ static CUresult attribute(CUmemoryPool pool, CUmemPool_attribute which, void *p)
     MAY_FAIL();
     if (which == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         *(cuuint64_t *)p = pools[index].threshold;
+    else if (which != CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC && !model.unit)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    else if (which == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+        *(cuuint64_t *)p = pools[index].reserved;
+    else if (which == CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
+        *(cuuint64_t *)p = pools[index].used;
     else
         *(int *)p = pools[index].opportunistic;
     return CUDA_SUCCESS;
 }
 static CUresult trim(CUmemoryPool pool, size_t keep)
 {
-    (void)pool, (void)keep;
+    uintptr_t index = (uintptr_t)pool - 1;
+    cuuint64_t least = pools[index].used > keep ? pools[index].used : keep;
+    if (pools[index].reserved > least)
+        pools[index].reserved = least;
     return CUDA_SUCCESS;
 }
 static CUresult get_pool(CUmemoryPool *p, CUdevice device)
@@ -371,7 +398,7 @@ uint64_t model_pool(void)
             continue;
         pools[i].live = true;
         pools[i].opportunistic = 1;
-        pools[i].threshold = 0;
+        pools[i].threshold = pools[i].reserved = pools[i].used = 0;
         ms_mempool_made(&gpu, i + 1, 0, true);
         return i + 1;
     }
@@ -419,6 +446,11 @@ void model_kill_context(void)
     streams[0] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
     ms_gpu_context_ended(dead);
     ms_stream_context_died(dead);
+}
+
+uint64_t model_reserved(uint64_t pool)
+{
+    return pools[pool - 1].reserved;
 }
 
 uint64_t model_live(void)

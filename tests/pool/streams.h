@@ -21,6 +21,8 @@ struct model {
     int fail_status;
     uint64_t allocs, frees, events, queries, context_events, waits;
     uint64_t hazards, unknown_frees, destroyed_captures, wrong_context, stale_handles;
+    uint64_t unit; /* what a pool takes of the device at least; 0: it does not say what it has */
+    bool rounds;   /* ... and in whole ones, always */
     uint64_t offset; /* memory of the driver's begins so far behind a page */
 };
 extern struct model model;
@@ -47,6 +49,8 @@ void model_given(uint64_t handle, uint64_t address, uint64_t bytes);
 void model_used(uint64_t handle, uint64_t address, uint64_t bytes);
 /** The context dies; another is current then. */
 void model_kill_context(void);
+/** What the pool holds of the device, by the driver's own account. */
+uint64_t model_reserved(uint64_t pool);
 /** Allocations that the driver believes are live. */
 uint64_t model_live(void);
 

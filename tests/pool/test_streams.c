@@ -281,6 +281,99 @@ static void test_padding(void)
     sound("padding");
 }
 
+/* --- what the driver takes at a time --------------------------------------------------------------------- */
+
+#define UNIT (32 * MIB)
+
+static void fresh_with_units(bool rounds)
+{
+    gpu = model_fresh(1024 * MIB);
+    model.unit = UNIT;
+    model.rounds = rounds;
+}
+
+static void test_units(void)
+{
+    uint64_t s, p[12], calls;
+    fresh_with_units(false);
+    s = model_stream();
+    take(1000, s);
+    is_u64(model_reserved(1), UNIT, "the first block takes a unit of the driver's");
+    calls = model.allocs;
+    bool all = true;
+    for (int i = 0; i < 10; i++)
+        all &= (p[i] = take(3 * MIB + 512, s)) != 0;
+    ok(all && model.allocs == calls && model_reserved(1) == UNIT, "and serves what fits into it, tightly");
+    is_u64(p[0] % 512, 0, "from a multiple of 512 on");
+    take(2 * MIB, s);
+    is_u64(model_reserved(1), 2 * UNIT, "then another is taken");
+    take(100 * MIB, s);
+    is_u64(model_reserved(1), 2 * UNIT + 100 * MIB, "and just as much for what is longer");
+    sound("units");
+
+    fresh_with_units(false);
+    s = model_stream();
+    model_issue(s);
+    take(1000, s);
+    is_u64(model_reserved(1), UNIT, "a stream that has work begins with one unit too");
+    take(29 * MIB, s);
+    is_u64(model_reserved(1), UNIT, "all but a page of it");
+    sound("units of a busy stream");
+
+    fresh_with_units(true);
+    s = model_stream();
+    take(1000, s);
+    take(100 * MIB, s);
+    is_u64(model_reserved(1), 5 * UNIT, "where the driver rounds up");
+    calls = model.allocs;
+    ok(take(27 * MIB, s) && model.allocs == calls, "what it took is used");
+    take(70 * MIB, s);
+    ok(take(25 * MIB, s) && model.allocs == calls + 1 && model_reserved(1) == 8 * UNIT, "and asked for at once the next time");
+    sound("rounded units");
+}
+
+static void test_shared_units(void)
+{
+    fresh_with_units(false);
+    uint64_t a = model_stream(), b = model_stream(), c = model_stream();
+    take(20 * MIB, a);
+    take(1000, b);
+    is_u64(model_reserved(1), 2 * UNIT, "the second stream of a pool begins another unit");
+    take(3 * MIB, c);
+    take(3 * MIB, b);
+    take(7 * MIB, c);
+    is_u64(model_reserved(1), 2 * UNIT, "which all others share");
+    take(20 * MIB, b);
+    is_u64(model_reserved(1), 3 * UNIT, "until it is used up");
+    sound("shared units");
+}
+
+/* Four units, free again, when something longer is asked for. */
+static uint64_t reserved_after_merge(bool busy, uint64_t threshold)
+{
+    uint64_t p[4];
+    fresh_with_units(false);
+    uint64_t s = model_stream();
+    take(1000, s);
+    ms_mempool_set(1, MS_MEMPOOL_THRESHOLD, threshold);
+    for (int i = 0; i < 4; i++)
+        p[i] = take(UNIT, s);
+    for (int i = 0; i < 4; i++)
+        give(p[i], s);
+    if (!busy)
+        model_finish(s);
+    take(4 * UNIT, s);
+    sound(busy ? "a longer block, busy" : "a longer block");
+    return model_reserved(1);
+}
+
+static void test_merging(void)
+{
+    is_u64(reserved_after_merge(false, 0), 5 * UNIT, "what is vacant makes room for something longer");
+    is_u64(reserved_after_merge(false, UINT64_MAX), 5 * UNIT, "whatever the pool keeps for the program");
+    is_u64(reserved_after_merge(true, 0), 9 * UNIT, "but not while the stream may be at it");
+}
+
 /* --- a long walk --------------------------------------------------------------------------------------- */
 
 struct held {
@@ -345,12 +438,14 @@ static void step(struct held *held, uint64_t *streams, uint64_t *pools)
     }
 }
 
-static void walk(uint64_t steps, uint64_t capacity, uint64_t fail_at)
+static void walk(uint64_t steps, uint64_t capacity, uint64_t fail_at, bool units)
 {
     struct held held[HELD] = {{0}};
     uint64_t streams[STREAMS] = {0}, pools[2] = {MS_MEMPOOL_CURRENT, 0};
     gpu = model_fresh(capacity);
     model.fail_at = fail_at;
+    model.unit = units ? UNIT : 0;
+    model.rounds = units && seed % 2;
     model_policy.oom_wait_ms = 0;
     for (int i = 0; i < STREAMS; i++)
         streams[i] = model_stream();
@@ -369,8 +464,10 @@ static void test_walk(void)
     uint64_t steps = wanted ? strtoull(wanted, NULL, 10) : 60000;
     for (seed = 1; seed < 4; seed++) {
         uint64_t kept = seed;
-        walk(steps / 3, kept == 1 ? 400 * MIB : 150 * MIB, 0);
+        walk(steps / 6, kept == 1 ? 400 * MIB : 150 * MIB, 0, false);
         sound(kept == 1 ? "with plenty" : "with little");
+        walk(steps / 6, kept == 1 ? 400 * MIB : 150 * MIB, 0, true);
+        sound(kept == 1 ? "with plenty, in units" : "with little, in units");
         seed = kept;
     }
 }
@@ -381,7 +478,7 @@ static void test_failures(void)
     uint64_t wrong = 0, hazards = 0, n = 1;
     for (; n < 400; n += 1 + n / 50) {
         seed = 5;
-        walk(3000, 200 * MIB, n);
+        walk(3000, 200 * MIB, n, n % 2);
         wrong += ms_pool_check() != NULL;
         hazards += model.hazards + model.destroyed_captures;
     }
@@ -404,6 +501,9 @@ int main(void)
     test_short_beside_graphs();
     test_context_dies();
     test_padding();
+    test_units();
+    test_shared_units();
+    test_merging();
     test_walk();
     test_failures();
     return done();

@@ -3,6 +3,7 @@
  * difference to cudaMalloc.
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "gpu/abi/cuda_runtime.h"
@@ -54,6 +55,25 @@ static int start_streams(void)
     return status;
 }
 
+/* Each stream stands still until the process ends: nothing that is freed is ever over, as for a host that is far ahead. */
+static void stand_still(void *unused)
+{
+    const struct timespec long_time = {3600, 0};
+    (void)unused;
+
+    nanosleep(&long_time, NULL);
+}
+
+static int start_streams_held(void)
+{
+    int status = start_streams();
+
+    for (unsigned i = 0; i < BENCH_STREAMS_MAX && status == 0; i++)
+        if (cudaLaunchHostFunc(streams[i], stand_still, NULL) != cudaSuccess)
+            status = -1;
+    return status;
+}
+
 static void *take_on(size_t bytes, unsigned stream)
 {
     void *block = NULL;
@@ -88,6 +108,7 @@ static void give_async(void *block, size_t bytes, unsigned stream)
 const struct bench_allocator bench_allocators[] = {
     {"runtime", start, start_thread, take, give, NULL},
     {"runtime-async", start_streams, start_thread, take_on, give_on, NULL},
+    {"runtime-async-held", start_streams_held, start_thread, take_on, give_on, NULL},
     {"runtime-default-async", start, start_thread, take_async, give_async, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

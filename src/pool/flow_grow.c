@@ -1,0 +1,213 @@
+/* flow_grow.c - how much is asked of the driver's pool when a flow has to grow, and what goes back before.
+ *
+ * The driver's pool takes memory of the device in units of its own, and what of a unit nobody asks for lies
+ * idle. So a flow asks for whole units. How long one is, the driver's own figure tells: what its pool has
+ * before a page was asked for, and what it has then. A stream that is not alone begins with less: a pool's
+ * streams share units through the driver, which knows what of them nobody ever had.
+ *
+ * Before more is held than ever was, what is vacant beyond a share of what is in use goes back, if nothing is
+ * under way there, so that the driver can make one piece of several. No lock is held where the driver is
+ * called. */
+#include "config.h"
+
+#include "pool/flow.h"
+
+/* Of a unit: what a stream that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill
+ * their units evenly may take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use
+ * or to MEMSHIM_KEEP, so that it does not go on. MERGED times what is asked for goes back at once. */
+enum { PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
+#define UNIT_MOST_BYTES (256 * MS_MIB)
+
+static uint64_t least_of(const struct ms_request *request)
+{
+    return ms_round_up(request->granted, MS_PAGE_BYTES);
+}
+
+static bool is_alone(const struct ms_flow *flow)
+{
+    const struct ms_mempool *pool = flow->pool;
+    return !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
+}
+
+/* --- what the driver does --------------------------------------------------------------------------------- */
+
+static bool figure(const struct ms_mempool *pool, CUmemPool_attribute attribute, uint64_t *bytes_p)
+{
+    cuuint64_t bytes = 0;
+    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
+    bool known = handle && pool->gpu->mem_pool_get_attribute &&
+                 pool->gpu->mem_pool_get_attribute(handle, attribute, &bytes) == CUDA_SUCCESS;
+    *bytes_p = bytes;
+    return known;
+}
+
+uint64_t ms_mempool_reserved(const struct ms_mempool *pool)
+{
+    uint64_t bytes;
+    return figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) ? bytes : 0;
+}
+
+static uint64_t idle_in_driver(const struct ms_mempool *pool)
+{
+    uint64_t used, reserved;
+    bool known = figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) &&
+                 figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved);
+    return known && reserved > used ? reserved - used : 0;
+}
+
+/* Before the first growth of a pool: what the driver takes for a page, which goes back at once. Returns how much of a
+ * first unit there is: where the stream has work, that page is not put together with the rest. */
+static uint64_t try_a_page(struct ms_heap *heap)
+{
+    struct ms_mempool *pool = heap->flow->pool;
+    uint64_t before, address, base, base_bytes;
+    if (!figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before) ||
+        ms_flow_vendor_alloc(heap, MS_PAGE_BYTES, &address, &base, &base_bytes) != CUDA_SUCCESS)
+        return 0;
+    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : 0;
+    bool known = unit >= 2 * MS_PAGE_BYTES && unit <= UNIT_MOST_BYTES, idle = false;
+    if (known) {
+        atomic_store_explicit(&pool->unit, unit, memory_order_release);
+        ms_lock(&ms_streams_lock);
+        idle = ms_flow_is_idle(heap->flow);
+        ms_unlock(&ms_streams_lock);
+    }
+    ms_flow_vendor_free(heap, base, base_bytes);
+    return !known ? 0 : idle ? unit : unit - base_bytes;
+}
+
+/* Whether the driver rounds what is longer than a unit up to whole ones is seen once. A growth of somebody else's meanwhile
+ * may mislead: then requests are longer than they have to be. Returns what the driver took beyond `bytes`. */
+static uint64_t note_rounding(struct ms_mempool *pool, uint64_t before, uint64_t bytes)
+{
+    uint64_t after = ms_mempool_reserved(pool);
+    if (after < before + bytes)
+        return 0; /* it had some */
+    bool rounds = after - before - bytes >= MS_PAGE_BYTES;
+    atomic_store_explicit(&pool->rounding, rounds ? MS_ROUNDS_UP : MS_ROUNDS_NOT, memory_order_relaxed);
+    return after - before - bytes;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------ */
+
+/* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a part of one that it
+ * begins for others. 0: a unit of its own. */
+static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint64_t least, uint64_t unit)
+{
+    uint64_t part = ms_round_up(unit / PIECE_SHARE, MS_PAGE_BYTES), idle = has ? idle_in_driver(pool) : unit;
+    if (idle < least)
+        return 0;
+    if (part < has)
+        part = has;
+    part = part < idle ? part : idle / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    return part > least ? part : least;
+}
+
+/* Blocks that do not fill a unit evenly get a little more than one. */
+static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
+{
+    const struct ms_mempool *pool = flow->pool;
+    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire), piece = 0;
+    bool rounds = atomic_load_explicit(&pool->rounding, memory_order_relaxed) == MS_ROUNDS_UP;
+    if (request->single || !unit || least >= unit)
+        return rounds && !request->single ? ms_round_up(least, unit) : least;
+    if (has < unit && !is_alone(flow))
+        piece = piece_of_unit(pool, has, least, unit);
+    if (piece)
+        return piece;
+    uint64_t even = ms_round_up(unit, least);
+    bool small = request->granted <= MS_MIB || rounds || even - unit > has / EVEN_SHARE;
+    return small ? unit : even;
+}
+
+/* Heap's lock held. */
+static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
+{
+    struct ms_slot *slot = NULL;
+    if (request->single)
+        return ms_single_open(heap, segment);
+    ms_vacant_remove(heap, segment);
+    if (!ms_run_open(heap, segment)) {
+        ms_vacant_put(heap, segment);
+        return NULL;
+    }
+    if (request->magazine < MS_CLASSES) {
+        ms_slab_take(heap, request->magazine, &slot, 1);
+        return slot;
+    }
+    struct ms_run *run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
+    return run ? &run->only : NULL;
+}
+
+/* The rest of what the driver has taken for a request stays vacant. */
+static void ask_for_rest(struct ms_heap *heap, uint64_t bytes)
+{
+    int status;
+    struct ms_segment *segment = bytes ? ms_segment_new(heap, bytes, &status) : NULL;
+    if (segment)
+        ms_unlock(&heap->lock);
+}
+
+static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes, int *status_p)
+{
+    struct ms_mempool *pool = heap->flow->pool;
+    uint64_t unit = atomic_load_explicit(&pool->unit, memory_order_relaxed), before = 0, rest = 0;
+    bool look = unit && bytes > unit && !atomic_load_explicit(&pool->rounding, memory_order_relaxed);
+    if (look)
+        before = ms_mempool_reserved(pool);
+    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
+    if (!segment)
+        return NULL;
+    struct ms_slot *slot = carve(heap, request, segment);
+    ms_unlock(&heap->lock);
+    if (look)
+        rest = note_rounding(pool, before, bytes) / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    if (!request->single)
+        ask_for_rest(heap, rest);
+    atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
+    ms_figures_changed(heap);
+    if (!slot)
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+    return slot;
+}
+
+/* What should go back before `bytes` more are asked for. What was held once already costs the program nothing that it did not
+ * have before. */
+static uint64_t over(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
+{
+    uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
+             allowed = atomic_load_explicit(&pool->held_peak, memory_order_relaxed),
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes,
+             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / HABIT_SHARE,
+             most = used / HABIT_MOST_SHARE > keep ? used / HABIT_MOST_SHARE : keep,
+             slack = used / SLACK_SHARE + (habit < most ? habit : most);
+    if (allowed < used + slack)
+        allowed = used + slack;
+    if (held <= allowed)
+        return 0;
+    return held - allowed > MERGED * bytes ? held - allowed : MERGED * bytes;
+}
+
+static void make_room(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
+{
+    uint64_t wanted = over(pool, bytes, keep);
+    if (wanted)
+        atomic_fetch_add_explicit(&pool->churned, ms_flow_give_back(pool, wanted), memory_order_relaxed);
+}
+
+struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    struct ms_mempool *pool = heap->flow->pool;
+    uint64_t least = least_of(request), first = 0;
+    if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) && !request->single)
+        first = try_a_page(heap);
+    ms_lock(&heap->lock);
+    uint64_t has = heap->reserved_bytes;
+    ms_unlock(&heap->lock);
+    uint64_t bytes = first > least ? first : wanted(heap->flow, request, has);
+    make_room(pool, bytes, heap->keep_bytes);
+    struct ms_slot *slot = ask(heap, request, bytes, status_p);
+    if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+        slot = ask(heap, request, least, status_p);
+    return slot;
+}
