@@ -6,15 +6,16 @@
 
 #include "gpu/gpu.h"
 #include "hooks/ipc.h"
+#include "hooks/resolve.h"
 #include "hooks/serve_call.h"
 #include "hooks/submit.h"
 
 MS_TLS struct ms_direct ms_direct_mine;
-_Atomic bool ms_direct_frees;
+_Atomic uint64_t ms_direct_frees;
 
 void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver)
 {
-    uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
+    uint64_t changes = ms_objects_changes();
     struct ms_section section;
     bool plain;
 
@@ -22,9 +23,9 @@ void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver
         return;
     ms_section_enter(&section);
     plain = driver->ctx_record_event && ms_library_is_plain_runtime(target->real);
-    ms_direct_mine = (struct ms_direct){target->real, plain ? driver : NULL, generation};
+    ms_direct_mine = (struct ms_direct){target->real, plain ? driver : NULL, changes};
     if (plain)
-        atomic_store_explicit(&ms_direct_frees, true, memory_order_relaxed);
+        atomic_store_explicit(&ms_direct_frees, changes + 1, memory_order_relaxed);
     ms_section_leave(&section);
 }
 

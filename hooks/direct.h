@@ -8,19 +8,20 @@
 
 #include <stdatomic.h>
 
+#include "base/objects.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
-#include "hooks/resolve.h"
 
-/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be asked itself. */
+/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be asked itself. It holds until
+ * something is loaded or unloaded. */
 struct ms_direct {
     const void *real;
     const struct ms_gpu *gpu;
-    uint32_t generation;
+    uint64_t changes; /* ms_objects_changes() */
 };
 extern MS_TLS struct ms_direct ms_direct_mine;
-/** Whether any thread has learned so: then frees are answered as well. */
-extern _Atomic bool ms_direct_frees;
+/** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
+extern _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
@@ -30,7 +31,7 @@ void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver
 static inline bool ms_direct_knows(const struct ms_target *target)
 {
     return ms_direct_mine.real == target->real &&
-           ms_direct_mine.generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed);
+           ms_direct_mine.changes == ms_objects_changes();
 }
 
 /* Nothing of memshim's is going on in this thread, and the record is this process's. */
@@ -53,7 +54,7 @@ static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, c
 {
     (void)target, (void)frame, (void)caller;
     *status_p = 0;
-    return args->direct && atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) && ms_direct_may() &&
+    return args->direct && atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) == ms_objects_changes() + 1 && ms_direct_may() &&
            ms_direct_free(row, args->key);
 }
 

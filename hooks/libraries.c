@@ -436,6 +436,15 @@ static bool is_of_node(const struct ms_library *library, enum ms_node oldest)
     return false;
 }
 
+static int match_listener(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    (void)size;
+    (void)arg;
+
+    return strncmp(slash ? slash + 1 : info->dlpi_name, "libcupti.", 9) == 0;
+}
+
 bool ms_library_is_plain_runtime(const void *real)
 {
     const struct ms_library *library;
@@ -445,7 +454,7 @@ bool ms_library_is_plain_runtime(const void *real)
     ms_libraries_refresh_locked();
     library = ms_library_at_locked((uintptr_t)real, MS_API_CUDA_RUNTIME);
     plain = library && is_of_node(library, MS_NODE_12) && !chained_interposer(MS_ROW_cudaMalloc) &&
-            !chained_interposer(MS_ROW_cudaFree);
+            !chained_interposer(MS_ROW_cudaFree) && !ms_each_object(match_listener, NULL);
     ms_unlock(&ms_resolve_lock);
     return plain;
 }

@@ -157,14 +157,14 @@ static struct site {
     _Atomic(void *) real;
     _Atomic(const struct ms_gpu *) gpu;
 } sites[SITES];
-_Atomic uint32_t ms_resolve_generation;
+static _Atomic uint32_t generation;
 
 static inline bool site_read(struct site *site, uint64_t key, struct ms_target *target_p)
 {
     uint32_t before = atomic_load_explicit(&site->sequence, memory_order_acquire);
 
     if ((before & 1) || atomic_load_explicit(&site->key, memory_order_relaxed) != key ||
-        atomic_load_explicit(&site->generation, memory_order_relaxed) != atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed))
+        atomic_load_explicit(&site->generation, memory_order_relaxed) != atomic_load_explicit(&generation, memory_order_relaxed))
         return false;
     target_p->real = atomic_load_explicit(&site->real, memory_order_relaxed);
     target_p->gpu = atomic_load_explicit(&site->gpu, memory_order_relaxed);
@@ -180,7 +180,7 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&site->key, key, memory_order_relaxed);
-    atomic_store_explicit(&site->generation, atomic_load(&ms_resolve_generation), memory_order_relaxed);
+    atomic_store_explicit(&site->generation, atomic_load(&generation), memory_order_relaxed);
     atomic_store_explicit(&site->real, target->real, memory_order_relaxed);
     atomic_store_explicit(&site->gpu, target->gpu, memory_order_relaxed);
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
@@ -220,7 +220,7 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum m
 
 void ms_resolve_unloaded(void)
 {
-    atomic_fetch_add(&ms_resolve_generation, 1);
+    atomic_fetch_add(&generation, 1);
 }
 
 void ms_resolve_reset(void)

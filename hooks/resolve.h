@@ -55,7 +55,8 @@ const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
 /** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came before, and nobody listens in
- * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there. Takes the lock. */
+ * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there, where nobody wraps it and no CUPTI is loaded, which
+ * tells its listeners of calls. Takes the lock. */
 bool ms_library_is_plain_runtime(const void *real);
 
 /** Whether `address` lies in this shim. */
@@ -97,8 +98,7 @@ void *ms_resolve_submit_symbol(void *handle, const char *name, const char *versi
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
-/** An object was unloaded: what was remembered of call sites, and elsewhere under this number, is void. */
-extern _Atomic uint32_t ms_resolve_generation;
+/** An object was unloaded: what was remembered of call sites is void. */
 void ms_resolve_unloaded(void);
 /** In a fork child, where the holder of the lock does not exist. */
 void ms_resolve_reset(void);

@@ -51,9 +51,14 @@ extern struct ms_objects_counts {
     _Atomic uint64_t changes, changes_seen; /* announced, and looked at */
     _Atomic uint64_t adds_seen, subs_seen;  /* what the loader had counted then */
 } ms_objects_counts;
+/** How often it was called. */
+static inline uint64_t ms_objects_changes(void)
+{
+    return atomic_load_explicit(&ms_objects_counts.changes, memory_order_relaxed);
+}
 static inline bool ms_objects_stale(void)
 {
-    return atomic_load_explicit(&ms_objects_counts.changes, memory_order_relaxed) !=
+    return ms_objects_changes() !=
            atomic_load_explicit(&ms_objects_counts.changes_seen, memory_order_relaxed);
 }
 

@@ -1,8 +1,9 @@
 /*
  * direct.c - what the runtime answers where memshim could answer for it: the same natively and under memshim.
  *
- * usage: direct SCENARIO. Every scenario makes a few pairs first, so that what comes then would be answered in the runtime's hook.
- * `count` prints what the driver was asked in a hundred pairs, which differs.
+ * usage: direct SCENARIO [LIBRARY]. Every scenario makes a few pairs first, so that what comes then would be answered in
+ * the runtime's hook.
+ * `count` prints what the driver was asked in a hundred pairs, which differs; the library is opened before them.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -50,9 +51,12 @@ static void tell(const char *when)
 }
 
 /* Whatever makes another device current, or another context, or none. */
-static void devices(void)
+static void devices(const char *unused)
 {
     CUcontext first = NULL, own = NULL, popped = NULL;
+    void *p;
+
+    (void)unused;
 
     for (int round = 0; round < 3; round++) {
         cudaSetDevice(1);
@@ -75,11 +79,21 @@ static void devices(void)
     cudaSetDevice(1);
     printf("reset %d\n", cudaDeviceReset());
     tell("after a reset");
+    p = allocate(4096);
+    cudaSetDevice(0);
+    printf("another device's block: free %d\n", cudaFree(p));
+    cuDevicePrimaryCtxRetain(&first, 1);
+    cuDevicePrimaryCtxRelease_v2(1);
+    cuDevicePrimaryCtxRelease_v2(1);
+    cudaSetDevice(1);
+    tell("released and retained again");
 }
 
-static void errors(void)
+static void errors(const char *unused)
 {
     void *p = allocate(4096), *q = (void *)1;
+
+    (void)unused;
 
     printf("too much %d, untouched %d\n", cudaMalloc(&q, (size_t)1 << 60), q == (void *)1);
     warm();
@@ -97,10 +111,12 @@ static void *in_thread(void *block)
     return allocate(4096);
 }
 
-static void threads(void)
+static void threads(const char *unused)
 {
     pthread_t thread;
     void *theirs = NULL;
+
+    (void)unused;
 
     pthread_create(&thread, NULL, in_thread, allocate(4096));
     pthread_join(thread, &theirs);
@@ -108,10 +124,12 @@ static void threads(void)
 }
 
 /* The driver does not work in a child, and says so. */
-static void children(void)
+static void children(const char *unused)
 {
     void *p = allocate(4096), *q = NULL;
     int status = 0;
+
+    (void)unused;
 
     fflush(stdout);
     pid_t child = fork();
@@ -125,12 +143,66 @@ static void children(void)
     printf("exit %d, parent's free %d\n", WEXITSTATUS(status), cudaFree(p));
 }
 
-static void count(void)
+/* Another copy of the runtime, or another version. */
+struct runtime {
+    void *handle;
+    cudaError_t (*malloc)(void **, size_t), (*free)(void *), (*set_device)(int);
+};
+
+static struct runtime open_runtime(const char *library)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+
+    if (!handle) {
+        printf("%s\n", dlerror());
+        exit(1);
+    }
+    return (struct runtime){handle, (cudaError_t(*)(void **, size_t))dlsym(handle, "cudaMalloc"),
+                            (cudaError_t(*)(void *))dlsym(handle, "cudaFree"),
+                            (cudaError_t(*)(int))dlsym(handle, "cudaSetDevice")};
+}
+
+static void tell_of(const struct runtime *r, const char *when)
+{
+    void *p = NULL;
+
+    printf("%s: malloc %d, device %d", when, r->malloc(&p, 4096), device_of(p));
+    printf(", free %d\n", r->free(p));
+}
+
+/* Each with a device of its own, in one thread; then one goes and comes again, perhaps to the same place. */
+static void runtimes(const char *library)
+{
+    struct runtime r = open_runtime(library);
+
+    for (int round = 0; round < 3; round++) {
+        tell_of(&r, "the other runtime");
+        r.set_device(1);
+        tell_of(&r, "on its second device");
+        tell("this one");
+        cudaSetDevice(0);
+        tell_of(&r, "the other, after this one chose");
+        tell("this one on the first");
+        r.set_device(0);
+        tell_of(&r, "the other on the first");
+    }
+    for (int round = 0; round < 3; round++) {
+        dlclose(r.handle);
+        tell("while the other is gone");
+        r = open_runtime(library);
+        tell_of(&r, "the other, loaded again");
+    }
+}
+
+static void count(const char *library)
 {
     static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemAlloc_v2", "cuMemFree_v2"};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     long long (*made)(const char *) = driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
     long long before[4];
+
+    if (library && !dlopen(library, RTLD_NOW))
+        printf("%s\n", dlerror());
 
     for (int i = 0; made && i < 4; i++)
         before[i] = made(names[i]);
@@ -144,14 +216,15 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*run)(void);
-    } scenarios[] = {{"devices", devices}, {"errors", errors}, {"threads", threads}, {"children", children}, {"count", count}};
+        void (*run)(const char *library);
+    } scenarios[] = {{"devices", devices},   {"errors", errors},     {"threads", threads},
+                     {"children", children}, {"runtimes", runtimes}, {"count", count}};
 
     cudaSetDevice(0);
     warm();
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {
-            scenarios[i].run();
+        if (argc >= 2 && strcmp(argv[1], scenarios[i].name) == 0) {
+            scenarios[i].run(argc > 2 ? argv[2] : NULL);
             return 0;
         }
     }

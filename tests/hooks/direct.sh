@@ -3,22 +3,29 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 13
+plan 18
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
 both "whichever device and context is current" "$here/direct" devices
-report "every call is recorded under its name" 'apis["cudaMalloc"]["calls"] == 17 and apis["cudaFree"]["calls"] == 17'
+report "every call is recorded under its name" 'apis["cudaMalloc"]["calls"] == 19 and apis["cudaFree"]["calls"] == 19'
 both "errors are told, and remembered, by the runtime" "$here/direct" errors
 both "another thread" "$here/direct" threads
 both "a fork child" "$here/direct" children
 both "with stacks off" env MEMSHIM_STACKS=off "$here/direct" devices
 both "and with the older runtime" "$here/direct12" devices
+both "two runtimes of different versions in one thread, one of which goes and comes" "$here/direct" runtimes libcudart.so.12
+both "... the other way round" "$here/direct12" runtimes libcudart.so.13
+cp "$TEST_SIM/libcudart.so.13" "$TEST_TMP/copy.so"
+both "two copies of one version" "$here/direct" runtimes "$TEST_TMP/copy.so"
+both "beside a runtime that changes devices late, as before version 12" "$here/direct" runtimes "$here/libcudart.so.11.0"
 
 # A block of the pool's is given and taken without the runtime: one question for each request, none for a free.
 shimmed env MEMSIM_COUNT=1 "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "the driver is asked once in a pair" '^cuCtxGetCurrent 1[01][0-9]$'
 report "and each pair is counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
+shimmed env MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_TMP/shimmed" 2>&1
+said "where CUPTI is loaded, whose listeners hear of each call, the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 
