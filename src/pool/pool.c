@@ -59,13 +59,12 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
-    request->requested = bytes;
-    request->large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow &&
-                     !ms_backing_on(heap);
-    request->single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
-                      (request->large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
+    bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow && !ms_backing_on(heap);
+    bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
+                  (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
+    *request = (struct ms_request){.requested = bytes, .large = large, .single = single};
     uint32_t class_index = MS_NO_CLASS;
-    if (request->single || request->large) {
+    if (MS_UNLIKELY(single | large)) {
         request->granted = ms_round_up(bytes, MS_PAGE_BYTES);
     } else if (bytes <= MS_SLAB_MAX_BYTES) {
         class_index = ms_slab_class(bytes);
