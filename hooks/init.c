@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/bias.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/objects.h"
@@ -127,6 +128,7 @@ static void start_locked(void)
     owner = map_owner();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
+    ms_bias_start();
     start_ledger();
     on_exit(note_exit, NULL);
     ms_serve_start(false);
@@ -146,6 +148,8 @@ static void start_over(void)
     ms_ipc_reset();
     ms_resolve_reset();
     ms_ledger_reset();
+    ms_bias_reset();
+    ms_bias_start();
     start_ledger();
     ms_serve_start(true);
     ms_thread.outermost = NULL;

@@ -228,9 +228,9 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, c
 static uint32_t site_in_first_lane(unsigned account, const struct arrival *arrival)
 {
     struct ms_lane *first = &ms_lanes[0][account];
-    ms_lock(&first->lock);
+    ms_lane_lock(first);
     uint32_t number = ms_lane_make_site(first, arrival->block, arrival->now_ns, UINT32_MAX);
-    ms_unlock(&first->lock);
+    ms_lane_unlock(first);
     return number;
 }
 
@@ -272,10 +272,10 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arri
     } else if (lane->is_alone) {
         ticket = enter_alone(lane, number, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     } else {
-        ms_unlock(&lane->lock);
+        ms_lane_unlock(lane);
         return enter_together(lane, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     }
-    ms_unlock(&lane->lock);
+    ms_lane_unlock(lane);
     return ticket;
 }
 
@@ -366,7 +366,7 @@ static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms
      * yet. */
     bool found = is_wanted(slot, space, key, served) && (lane->is_alone || lane_of_slot(slot) == lane);
     if (found && MS_UNLIKELY(now_ns >= lane->until_ns) && !lane->is_alone) {
-        ms_unlock(&lane->lock);
+        ms_lane_unlock(lane);
         ms_lanes_begin_stretch(ms_lane_account(lane), now_ns);
         ms_lane_lock(lane);
         found = is_wanted(slot, space, key, served) && lane_of_slot(slot) == lane;
@@ -392,12 +392,12 @@ bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool 
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
     ms_lane_lock(lane);
     if (MS_UNLIKELY(only && !lane->is_alone)) {
-        ms_unlock(&lane->lock);
+        ms_lane_unlock(lane);
         lane = lane_of_slot(slot);
         ms_lane_lock(lane);
     }
     bool found = remove_from(lane, ticket, space, key, served, end, now_ns, block_p);
-    ms_unlock(&lane->lock);
+    ms_lane_unlock(lane);
     return found;
 }
 

@@ -15,7 +15,7 @@ enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20 };
 /* A lock's rank is looked at only where it is checked; without, this takes no room in the library. */
 #ifdef MS_DEBUG_CHECKS
 struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS] = {
-    [0 ... MS_LANES - 1] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_SITE)}}};
+    [0 ... MS_LANES - 1] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_BIAS_INIT(MS_RANK_SITE)}}};
 #else
 struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
 #endif
@@ -76,13 +76,13 @@ MS_NOINLINE void ms_lane_lock_after_wait(struct ms_lane *lane)
         ms_lane_mine.lane =
             (uint8_t)(1 + atomic_fetch_add_explicit(&next_lane, 1, memory_order_relaxed) % (MS_LANES - 1));
     }
-    ms_lock(&lane->lock);
+    ms_bias_lock(&lane->lock, MS_BIAS_LANE);
 }
 
 static void lock_lanes(unsigned account, uint32_t lanes)
 {
     for (uint32_t left = lanes; left; left &= left - 1)
-        ms_lock(&ms_lanes[__builtin_ctz(left)][account].lock);
+        ms_bias_lock_plainly(&ms_lanes[__builtin_ctz(left)][account].lock, MS_BIAS_LANE);
 }
 
 void ms_lanes_lock(unsigned account)
@@ -94,7 +94,7 @@ void ms_lanes_lock(unsigned account)
 void ms_lanes_unlock(unsigned account)
 {
     for (uint32_t left = commons[account].open; left; left &= left - 1)
-        ms_unlock(&ms_lanes[__builtin_ctz(left)][account].lock);
+        ms_bias_unlock_plainly(&ms_lanes[__builtin_ctz(left)][account].lock);
     ms_unlock(&commons[account].lock);
 }
 
@@ -160,6 +160,14 @@ static bool lock_within(struct ms_lock *lock, unsigned *timeout_ms_p)
     return good;
 }
 
+static bool lane_within(struct ms_lane *lane, unsigned *timeout_ms_p)
+{
+    bool good = ms_bias_lock_within(&lane->lock, MS_BIAS_LANE, *timeout_ms_p);
+    if (!good)
+        *timeout_ms_p = 0;
+    return good;
+}
+
 bool ms_accounts_lock_all(unsigned timeout_ms)
 {
     bool all = true;
@@ -168,7 +176,7 @@ bool ms_accounts_lock_all(unsigned timeout_ms)
     for (unsigned k = 0; k < MS_LANES; k++) {
         for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
             bool open = commons[i].open >> k & 1;
-            held[i].lanes[k] = open && lock_within(&ms_lanes[k][i].lock, &timeout_ms);
+            held[i].lanes[k] = open && lane_within(&ms_lanes[k][i], &timeout_ms);
             all &= held[i].lanes[k] == open;
         }
     }
@@ -180,7 +188,7 @@ void ms_accounts_unlock_all(void)
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned k = 0; k < MS_LANES; k++) {
             if (held[i].lanes[k])
-                ms_unlock(&ms_lanes[k][i].lock);
+                ms_bias_unlock_plainly(&ms_lanes[k][i].lock);
         }
         if (held[i].common)
             ms_unlock(&commons[i].lock);
@@ -388,7 +396,7 @@ void ms_accounts_reset(void)
         for (uint32_t left = commons[i].open; left; left &= left - 1) {
             struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][i];
             memset((void *)lane, 0, sizeof *lane);
-            lane->lock.rank = MS_RANK_SITE;
+            lane->lock.lock.rank = MS_RANK_SITE;
         }
         memset((void *)&commons[i], 0, sizeof commons[i]);
         commons[i].lock.rank = MS_RANK_PEAK;

@@ -13,10 +13,11 @@
 #ifndef MS_LEDGER_LANES_H
 #define MS_LEDGER_LANES_H
 
+#include "base/bias.h"
 #include "ledger/internal.h"
 
 struct MS_CACHELINE ms_lane {
-    struct ms_lock lock; /* MS_RANK_SITE */
+    struct ms_bias lock; /* MS_RANK_SITE */
     uint8_t number;
     bool is_alone;  /* the account has no other */
     bool is_active; /* something was counted in since the charges were shared out */
@@ -47,8 +48,12 @@ static inline unsigned ms_lane_account(const struct ms_lane *lane)
 void ms_lane_lock_after_wait(struct ms_lane *lane);
 static inline void ms_lane_lock(struct ms_lane *lane)
 {
-    if (MS_UNLIKELY(!ms_lock_if_free(&lane->lock)))
+    if (MS_UNLIKELY(!ms_bias_try(&lane->lock, MS_BIAS_LANE)))
         ms_lane_lock_after_wait(lane);
+}
+static inline void ms_lane_unlock(struct ms_lane *lane)
+{
+    ms_bias_unlock(&lane->lock, MS_BIAS_LANE);
 }
 
 /** All locks of an account. */

@@ -188,7 +188,7 @@ static void bring_home(struct ms_slot *slot)
     atomic_fetch_sub_explicit(&heap->away_bytes, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
     ms_lease_put_ready(heap, lease, slot);
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
 }
 
 static void finish(struct ms_batch *batch)
@@ -211,7 +211,7 @@ static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
     atomic_fetch_add_explicit(&heap->away_bytes, block->granted, memory_order_relaxed);
     atomic_fetch_add_explicit(&heap->away_count, 1, memory_order_relaxed);
     ms_slot_set(slot, MS_SLOT_LIMBO);
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
 }
 
 void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)

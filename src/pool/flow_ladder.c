@@ -61,7 +61,7 @@ static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request
         return slot;
     struct ms_lease *lease = ms_lease_lock(other->heap);
     ms_lease_put_ready(other->heap, lease, slot);
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
     return NULL;
 }
 

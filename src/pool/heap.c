@@ -38,7 +38,7 @@ static void init_locks(struct ms_heap *heap)
     heap->fence.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_FENCE);
     heap->lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_HEAP);
     for (int i = 0; i < MS_LEASES; i++)
-        heap->leases[i].lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+        heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
     atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
     heap->order.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_ORDER);
@@ -138,7 +138,7 @@ uint64_t ms_heap_left(const struct ms_heap *heap)
 void ms_heap_lock_all(struct ms_heap *heap)
 {
     for (int i = 0; i < MS_LEASES; i++)
-        ms_lock(&heap->leases[i].lock);
+        ms_bias_lock_plainly(&heap->leases[i].lock, MS_BIAS_LEASE);
     ms_lock(&heap->lock);
 }
 
@@ -146,7 +146,7 @@ void ms_heap_unlock_all(struct ms_heap *heap)
 {
     ms_unlock(&heap->lock);
     for (int i = MS_LEASES; i-- > 0;)
-        ms_unlock(&heap->leases[i].lock);
+        ms_bias_unlock_plainly(&heap->leases[i].lock);
 }
 
 /* All locks held. The bags go back to the tables, the blocks to nobody. */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bias.h"
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "pool/budget.h"
@@ -132,7 +133,7 @@ struct ms_magazine {
 /** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap
  * below zero. */
 struct ms_lease {
-    struct ms_lock lock;
+    struct ms_bias lock;
     bool filled; /* some magazine holds something */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
@@ -386,9 +387,13 @@ struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot);
 static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
 {
     uint32_t last = ms_last_lease;
-    if (MS_LIKELY(last && ms_trylock(&heap->leases[last - 1].lock)))
+    if (MS_LIKELY(last && ms_bias_try(&heap->leases[last - 1].lock, MS_BIAS_LEASE)))
         return &heap->leases[last - 1];
     return ms_lease_lock_another(heap);
+}
+static inline void ms_lease_unlock(struct ms_lease *lease)
+{
+    ms_bias_unlock(&lease->lock, MS_BIAS_LEASE);
 }
 /** Lease locked: a block that is ready, else NULL. */
 static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease,

@@ -40,7 +40,7 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
     struct ms_slot *slot = ms_lease_take(heap, lease, request);
     if (!slot && (even_if_sated || !ms_lease_sated(lease, request)))
         slot = ms_lease_refill(heap, lease, request);
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
     return slot;
 }
 

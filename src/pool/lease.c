@@ -21,12 +21,12 @@ struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
     struct ms_lease *lease = &heap->leases[ms_last_lease - 1];
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         uint32_t other = (ms_last_lease - 1 + i) % MS_LEASES;
-        if (ms_trylock(&heap->leases[other].lock)) {
+        if (ms_bias_try(&heap->leases[other].lock, MS_BIAS_LEASE)) {
             ms_last_lease = other + 1;
             return &heap->leases[other];
         }
     }
-    ms_lock(&lease->lock);
+    ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
     return lease;
 }
 
@@ -261,7 +261,7 @@ void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
 {
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         struct ms_lease *lease = &heap->leases[i];
-        ms_lock(&lease->lock);
+        ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
         if (lease->filled) {
             ms_lock(&heap->lock);
             for (uint32_t k = bytes > MS_SLAB_MAX_BYTES ? MS_CLASSES : 0; k < MS_MAGAZINES; k++) {
@@ -271,7 +271,7 @@ void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
             ms_unlock(&heap->lock);
             lease->filled = bytes > 0;
         }
-        ms_unlock(&lease->lock);
+        ms_lease_unlock(lease);
     }
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);

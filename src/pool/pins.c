@@ -180,5 +180,5 @@ void ms_pool_unpin(uint64_t address)
         let_go(slot);
         ms_lease_put(heap, lease, slot);
     }
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
 }

@@ -141,7 +141,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     struct ms_lease *lease = ms_lease_lock(slot->run->segment->heap); /* a flow may have it of another */
     bear(lease, slot, request->requested, hit);
     describe(slot, block_p);
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
     return MS_POOL_SERVED;
 }
 
@@ -163,7 +163,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once)
         else
             ms_lease_put(heap, lease, slot);
     }
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
     return alive;
 }
 
@@ -178,10 +178,10 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     if (MS_LIKELY(slot != NULL)) {
         bear(lease, slot, bytes, true);
         describe(slot, block_p);
-        ms_unlock(&lease->lock);
+        ms_lease_unlock(lease);
         ms_pool_latest_address = block_p->address;
     } else {
-        ms_unlock(&lease->lock);
+        ms_lease_unlock(lease);
         verdict = alloc_slowly(heap, &request, block_p, status_p);
     }
     if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED && !heap->flow) &&
@@ -208,7 +208,7 @@ bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p
         bear(lease, slot, bytes, true);
         describe(slot, block_p);
     }
-    ms_unlock(&lease->lock);
+    ms_lease_unlock(lease);
     if (MS_LIKELY(slot != NULL))
         ms_pool_latest_address = block_p->address;
     return slot != NULL;

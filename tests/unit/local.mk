@@ -1,7 +1,7 @@
 # tests/unit: floors 0 to 2, and writing the report; see docs/testing.md
 check_LIBRARIES =
 
-ms_unit_tests = tests/unit/test_arena tests/unit/test_exports tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_log \
+ms_unit_tests = tests/unit/test_arena tests/unit/test_exports tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_bias tests/unit/test_log \
 	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
@@ -17,6 +17,8 @@ tests_unit_test_lanes_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/tap.h
 tests_unit_test_ledger_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_bias_SOURCES = tests/unit/test_bias.c tests/tap.h
+tests_unit_test_bias_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lock_SOURCES = tests/unit/test_lock.c tests/tap.h
 tests_unit_test_lock_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_log_SOURCES = tests/unit/test_log.c tests/tap.h

@@ -1,0 +1,191 @@
+/* bias.c - owners of locks; see bias.h.
+ *
+ * Floor 0. The order on which all depends: an owner stores where it is and then looks whether it owns the lock; who
+ * takes the ownership away stores that and then looks where the owner is. Between the two stands, on this side, the
+ * membarrier, which is a fence on the other side as well: so at least one of them sees the other. A thread writes no
+ * record but its own, so it does not matter how long it stood between a look and a store. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bias.h"
+#include "base/guard.h"
+
+enum { THREADS = 256, STREAK = 16, TAKEN_MOST = 16, SPINS = 256, NAP_NS = 50000, SETTLE_NS = 2000000 };
+
+struct ms_bias_thread ms_bias_nobody;
+MS_TLS struct ms_bias_thread *ms_bias_me = &ms_bias_nobody;
+
+static struct ms_bias_thread threads[THREADS];
+static _Atomic uint32_t next_thread;
+static atomic_bool possible;
+
+static bool membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define HAVE_OWNERS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAVE_OWNERS 0
+#endif
+#endif
+#ifndef HAVE_OWNERS
+#ifdef MS_DEBUG_CHECKS
+#define HAVE_OWNERS 0
+#else
+#define HAVE_OWNERS 1
+#endif
+#endif
+
+void ms_bias_start(void)
+{
+    int saved_errno = errno;
+    if (HAVE_OWNERS && membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+        atomic_store_explicit(&possible, true, memory_order_relaxed);
+    errno = saved_errno;
+}
+
+void ms_bias_reset(void)
+{
+    atomic_store_explicit(&possible, false, memory_order_relaxed);
+    memset((void *)threads, 0, sizeof threads);
+    atomic_store_explicit(&next_thread, 0, memory_order_relaxed);
+    ms_bias_me = &ms_bias_nobody;
+}
+
+static void nap(long ns)
+{
+    const struct timespec pause = {0, ns};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL); /* no cancellation point */
+}
+
+/* Every running thread of the process is fenced. Where the kernel does not do it any more (a sandbox was entered since),
+ * time does: a store is seen as soon as its processor has written it. */
+static void fence_all(void)
+{
+    if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        return;
+    atomic_store_explicit(&possible, false, memory_order_relaxed);
+    nap(SETTLE_NS);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* False if the owner is still inside at the deadline (0: never). */
+static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thread *owner, enum ms_bias_kind kind, uint64_t deadline_ns)
+{
+    for (unsigned i = 0; atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias; i++) {
+        if (i < SPINS)
+            continue;
+        if (deadline_ns && now_ns() >= deadline_ns)
+            return false;
+        nap(NAP_NS);
+    }
+    return true;
+}
+
+/* With the plain lock held: nobody owns the lock any more. */
+static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t deadline_ns)
+{
+    struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_relaxed);
+    int saved_errno = errno;
+    if (!owner)
+        return true;
+    atomic_store_explicit(&bias->owner, NULL, memory_order_seq_cst);
+    if (owner != ms_bias_me) {
+        fence_all();
+        if (!wait_until_left(bias, owner, kind, deadline_ns)) {
+            atomic_store_explicit(&bias->owner, owner, memory_order_release);
+            errno = saved_errno;
+            return false;
+        }
+    }
+    bias->streak = 0;
+    bias->last = NULL;
+    bias->taken_away = (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
+    errno = saved_errno;
+    return true;
+}
+
+MS_NOINLINE void ms_bias_lock_slowly(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    ms_lock(&bias->lock);
+    take_away(bias, kind, 0);
+}
+
+static bool has_ended(uint32_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+/* A record for this thread; where all are taken, that of one that has ended, if the next that is looked at is such. */
+static struct ms_bias_thread *join(void)
+{
+    uint32_t mine = ms_thread_id(), place = atomic_fetch_add_explicit(&next_thread, 1, memory_order_relaxed) % THREADS;
+    struct ms_bias_thread *thread = &threads[place];
+    uint32_t other = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    int saved_errno = errno;
+    bool may = !other || other == mine || has_ended(other);
+    errno = saved_errno;
+    if (!may || !atomic_compare_exchange_strong(&thread->tid, &other, mine))
+        return NULL;
+    return ms_bias_me = thread;
+}
+
+/* Holding the plain lock, before it is let go: enough times in a row make an owner. */
+static void maybe_own(struct ms_bias *bias)
+{
+    struct ms_bias_thread *me = ms_bias_me;
+    if (me == &ms_bias_nobody && !(me = join()))
+        return;
+    if (bias->last != me) {
+        bias->last = me;
+        bias->streak = 0;
+    } else if (++bias->streak >= (uint32_t)STREAK << bias->taken_away) {
+        atomic_store_explicit(&bias->owner, me, memory_order_release);
+    }
+}
+
+MS_NOINLINE void ms_bias_unlock_slowly(struct ms_bias *bias)
+{
+    if (atomic_load_explicit(&possible, memory_order_relaxed))
+        maybe_own(bias);
+    ms_unlock(&bias->lock);
+}
+
+void ms_bias_lock_plainly(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    ms_bias_lock_slowly(bias, kind);
+}
+
+void ms_bias_unlock_plainly(struct ms_bias *bias)
+{
+    ms_unlock(&bias->lock);
+}
+
+bool ms_bias_lock_within(struct ms_bias *bias, enum ms_bias_kind kind, unsigned timeout_ms)
+{
+    uint64_t deadline_ns = now_ns() + (uint64_t)timeout_ms * 1000000u;
+    /* Below a signal handler that interrupted this thread inside it. */
+    if (atomic_load_explicit(&ms_bias_me->inside[kind], memory_order_relaxed) == bias ||
+        !ms_lock_within(&bias->lock, timeout_ms))
+        return false;
+    if (take_away(bias, kind, deadline_ns))
+        return true;
+    ms_unlock(&bias->lock);
+    return false;
+}

@@ -1,0 +1,103 @@
+/* bias.h - a lock that one thread takes nearly always, and takes without an atomic exchange.
+ *
+ * Floor 0. The thread that has taken such a lock a number of times in a row becomes its owner. From then on it says
+ * where it is by a plain store, and looks whether the lock is still its own; no fence stands between the two. Whoever
+ * else wants the lock takes the plain lock behind it, takes the ownership away, has the kernel put a fence into every
+ * running thread (membarrier), and waits until the owner has left. That costs microseconds, so each time it happened
+ * twice as many takings in a row make an owner again. Where the kernel has no such fence, under ThreadSanitizer, and
+ * where ranks are checked (MS_DEBUG_CHECKS), there are no owners, and this is the plain lock.
+ *
+ * What holds for struct ms_lock holds here: short sections, no call of the vendor's, fork children start anew. A thread
+ * is inside one owned lock of each kind at a time, and takes others as anybody would. */
+#ifndef MS_BASE_BIAS_H
+#define MS_BASE_BIAS_H
+
+#include <stddef.h>
+
+#include "base/lock.h"
+
+enum ms_bias_kind { MS_BIAS_LEASE, MS_BIAS_LANE, MS_BIAS_KINDS };
+
+struct ms_bias;
+
+/** A thread, as owner of locks. Records are for ever, and pass to other threads. */
+struct MS_CACHELINE ms_bias_thread {
+    struct ms_bias *_Atomic inside[MS_BIAS_KINDS];
+    _Atomic uint32_t tid; /* the kernel's number; 0: nobody's */
+};
+
+struct ms_bias {
+    struct ms_bias_thread *_Atomic owner;
+    struct ms_lock lock;
+    /* Under the lock: who had it last without being its owner, and how often in a row. */
+    const struct ms_bias_thread *last;
+    uint32_t streak;
+    uint8_t taken_away; /* times, as far as it matters */
+};
+
+#define MS_BIAS_INIT(r)                                                                                      \
+    {                                                                                                        \
+        NULL, MS_LOCK_INIT(r), NULL, 0, 0                                                                    \
+    }
+
+/** The calling thread; ms_bias_nobody until it first may own a lock. */
+extern MS_TLS struct ms_bias_thread *ms_bias_me;
+extern struct ms_bias_thread ms_bias_nobody;
+
+/** Once, when memshim starts: asks the kernel. In a fork child all is forgotten first. */
+void ms_bias_start(void);
+void ms_bias_reset(void);
+
+void ms_bias_lock_slowly(struct ms_bias *bias, enum ms_bias_kind kind);
+void ms_bias_unlock_slowly(struct ms_bias *bias);
+
+/** Takes the lock if it is the calling thread's own. */
+static inline bool ms_bias_enter(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    struct ms_bias_thread *me = ms_bias_me;
+    if (MS_UNLIKELY(atomic_load_explicit(&bias->owner, memory_order_relaxed) != me ||
+                    atomic_load_explicit(&me->inside[kind], memory_order_relaxed)))
+        return false;
+    atomic_store_explicit(&me->inside[kind], bias, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))
+        return true;
+    atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);
+    return false;
+}
+
+static inline void ms_bias_lock(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    if (MS_UNLIKELY(!ms_bias_enter(bias, kind)))
+        ms_bias_lock_slowly(bias, kind);
+}
+
+/** Takes the lock if nobody has it and nobody else owns it; returns whether. */
+static inline bool ms_bias_try(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    if (MS_LIKELY(ms_bias_enter(bias, kind)))
+        return true;
+    if (atomic_load_explicit(&bias->owner, memory_order_relaxed) || !ms_trylock(&bias->lock))
+        return false;
+    if (MS_LIKELY(!atomic_load_explicit(&bias->owner, memory_order_relaxed)))
+        return true;
+    ms_unlock(&bias->lock);
+    return false;
+}
+
+static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    struct ms_bias_thread *me = ms_bias_me;
+    if (MS_LIKELY(atomic_load_explicit(&me->inside[kind], memory_order_relaxed) == bias))
+        atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);
+    else
+        ms_bias_unlock_slowly(bias);
+}
+
+/** For who takes many: nobody owns it then, nor does by this. */
+void ms_bias_lock_plainly(struct ms_bias *bias, enum ms_bias_kind kind);
+void ms_bias_unlock_plainly(struct ms_bias *bias);
+/** The same as ms_lock_within; false as well if the owner does not leave, who then goes on as before. */
+bool ms_bias_lock_within(struct ms_bias *bias, enum ms_bias_kind kind, unsigned timeout_ms);
+
+#endif

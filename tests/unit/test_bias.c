@@ -1,0 +1,190 @@
+/* test_bias.c - a lock with an owner excludes like any other, whoever takes it away and whenever; owners come and go. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bias.h"
+#include "tests/tap.h"
+
+enum { OWNER_ROUNDS = 10000000, OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, PAUSE = 2000 };
+
+static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};
+static long counters[LOCKS]; /* not atomic: the locks are what makes the sums right */
+static atomic_int running;
+static atomic_long taken;
+
+static void once(unsigned which)
+{
+    ms_bias_lock(&locks[which], MS_BIAS_LANE);
+    counters[which]++;
+    ms_bias_unlock(&locks[which], MS_BIAS_LANE);
+}
+
+/* Nearly always the same lock, which becomes this thread's; now and then another, which may be another's. */
+static void *own(void *arg)
+{
+    unsigned mine = *(unsigned *)arg;
+    for (int i = 0; i < OWNER_ROUNDS; i++)
+        once(mine);
+    atomic_fetch_add(&taken, OWNER_ROUNDS);
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void *disturb(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; atomic_load(&running) > 0; i++) {
+        once(i % LOCKS);
+        if (ms_bias_try(&locks[i / 2 % LOCKS], MS_BIAS_LANE)) {
+            counters[i / 2 % LOCKS]++;
+            ms_bias_unlock(&locks[i / 2 % LOCKS], MS_BIAS_LANE);
+            atomic_fetch_add(&taken, 1);
+        }
+        for (int k = 0; k < LOCKS; k++)
+            ms_bias_lock_plainly(&locks[k], MS_BIAS_LANE);
+        for (int k = 0; k < LOCKS; k++) {
+            counters[k]++;
+            locks[k].taken_away = 0; /* so that it is owned again at once */
+            ms_bias_unlock_plainly(&locks[k]);
+        }
+        atomic_fetch_add(&taken, 1 + LOCKS);
+        for (int pause = 0; pause < PAUSE; pause++)
+            __asm__ volatile("");
+    }
+    return NULL;
+}
+
+static void test_excludes(void)
+{
+    pthread_t owners[LOCKS], others[OTHERS];
+    unsigned numbers[LOCKS];
+    long sum = 0;
+    atomic_store(&running, LOCKS);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        numbers[i] = i;
+        pthread_create(&owners[i], NULL, own, &numbers[i]);
+    }
+    for (int i = 0; i < OTHERS; i++)
+        pthread_create(&others[i], NULL, disturb, NULL);
+    for (int i = 0; i < LOCKS; i++)
+        pthread_join(owners[i], NULL);
+    for (int i = 0; i < OTHERS; i++)
+        pthread_join(others[i], NULL);
+    for (int i = 0; i < LOCKS; i++)
+        sum += counters[i];
+    ok(sum == atomic_load(&taken), "whoever is inside is alone: %ld of %ld", sum, atomic_load(&taken));
+}
+
+static void take_in_a_row(struct ms_bias *lock)
+{
+    for (int i = 0; i < IN_A_ROW; i++) {
+        ms_bias_lock(lock, MS_BIAS_LEASE);
+        ms_bias_unlock(lock, MS_BIAS_LEASE);
+    }
+}
+
+static bool is_owned(const struct ms_bias *lock)
+{
+    return atomic_load(&lock->owner) != NULL;
+}
+
+static struct ms_bias lone = MS_BIAS_INIT(MS_RANK_SITE), second = MS_BIAS_INIT(MS_RANK_SITE);
+
+static void *hold_it(void *arg)
+{
+    take_in_a_row(&lone);
+    ms_bias_lock(&lone, MS_BIAS_LEASE);
+    atomic_store(&running, 1);
+    while (atomic_load(&running) == 1)
+        usleep(1000);
+    ms_bias_unlock(&lone, MS_BIAS_LEASE);
+    return arg;
+}
+
+static void test_timeout(bool has_owners)
+{
+    pthread_t thread;
+    atomic_store(&running, 0);
+    pthread_create(&thread, NULL, hold_it, NULL);
+    while (atomic_load(&running) == 0)
+        usleep(1000);
+    ok(is_owned(&lone) == has_owners, "who takes a lock again and again owns it");
+    ok(!ms_bias_lock_within(&lone, MS_BIAS_LEASE, 30), "while its owner is inside nobody gets it in time");
+    ok(!ms_bias_try(&lone, MS_BIAS_LEASE), "nor by trying");
+    ok(is_owned(&lone) == has_owners, "and the owner goes on as before");
+    atomic_store(&running, 2);
+    pthread_join(thread, NULL);
+    errno = 77;
+    bool got = ms_bias_lock_within(&lone, MS_BIAS_LEASE, 20000);
+    ok(got && errno == 77, "when it has left it is another's, and errno is as it was");
+    if (got)
+        ms_bias_unlock(&lone, MS_BIAS_LEASE);
+}
+
+/* Both are this thread's; the second is taken while it is inside the first. */
+static void test_nested(void)
+{
+    take_in_a_row(&lone);
+    take_in_a_row(&second);
+    ms_bias_lock(&lone, MS_BIAS_LEASE);
+    ms_bias_lock(&second, MS_BIAS_LEASE);
+    ok(!ms_bias_lock_within(&lone, MS_BIAS_LEASE, 10), "inside two: the first is held");
+    ms_bias_unlock(&second, MS_BIAS_LEASE);
+    ms_bias_unlock(&lone, MS_BIAS_LEASE);
+    ok(ms_bias_try(&second, MS_BIAS_LEASE), "and both are free afterwards");
+    ms_bias_unlock(&second, MS_BIAS_LEASE);
+}
+
+static void *briefly(void *arg)
+{
+    take_in_a_row(arg);
+    return NULL;
+}
+
+/* More threads than there are records for, one after the other. */
+static void test_many(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        pthread_t thread;
+        struct ms_bias lock = MS_BIAS_INIT(MS_RANK_SITE);
+        pthread_create(&thread, NULL, briefly, i % 2 ? &lone : &lock);
+        pthread_join(thread, NULL);
+    }
+    take_in_a_row(&lone);
+    ok(ms_bias_try(&lone, MS_BIAS_LEASE), "what belonged to threads that have ended can be had");
+    ms_bias_unlock(&lone, MS_BIAS_LEASE);
+}
+
+static void test_child(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct ms_bias fresh = MS_BIAS_INIT(MS_RANK_SITE);
+        ms_bias_reset();
+        ms_bias_start();
+        take_in_a_row(&fresh);
+        _exit(ms_bias_lock_within(&fresh, MS_BIAS_LEASE, 1000) ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    ok(status == 0, "a fork child starts anew");
+}
+
+int main(void)
+{
+    struct ms_bias probe = MS_BIAS_INIT(MS_RANK_SITE);
+    ms_bias_start();
+    take_in_a_row(&probe);
+    bool has_owners = is_owned(&probe);
+    diag("%s", has_owners ? "locks have owners here" : "no lock has an owner here");
+    test_excludes();
+    test_timeout(has_owners);
+    test_nested();
+    test_many();
+    test_child();
+    return done();
+}
