@@ -12,10 +12,10 @@
 
 #include "pool/flow.h"
 
-/* Of a unit: what a stream that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill
+/* The device is short of memory where it has less left than so many times what is reserved. Of a unit: what a stream that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill
  * their units evenly may take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use
  * or to MEMSHIM_KEEP, so that it does not go on. MERGED times what is asked for goes back at once. */
-enum { PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
+enum { SHORT = 4, PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
 #define UNIT_MOST_BYTES (256 * MS_MIB)
 
 static uint64_t least_of(const struct ms_request *request)
@@ -90,6 +90,13 @@ static uint64_t note_rounding(struct ms_mempool *pool, uint64_t before, uint64_t
 
 /* --- asking ------------------------------------------------------------------------------------------------ */
 
+/* Then what one stream does not need is for the others. */
+static bool is_short(const struct ms_flow *flow)
+{
+    uint64_t reserved = atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
+    return ms_heap_left(flow->heap) < SHORT * reserved;
+}
+
 /* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a part of one that it
  * begins for others. 0: a unit of its own. */
 static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint64_t least, uint64_t unit)
@@ -111,7 +118,9 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
     bool rounds = atomic_load_explicit(&pool->rounding, memory_order_relaxed) == MS_ROUNDS_UP;
     if (request->single || !unit || least >= unit)
         return rounds && !request->single ? ms_round_up(least, unit) : least;
-    if (has < unit && !is_alone(flow))
+    if (!is_alone(flow) && is_short(flow))
+        return least;
+    if (!is_alone(flow) && has < unit)
         piece = piece_of_unit(pool, has, least, unit);
     if (piece)
         return piece;

@@ -91,7 +91,7 @@ static CUresult get_device(CUdevice *p)
 static CUresult total_mem(size_t *p, CUdevice device)
 {
     (void)device;
-    *p = (size_t)8 << 30;
+    *p = model.total ? model.total : (size_t)8 << 30;
     return CUDA_SUCCESS;
 }
 static CUresult exchange(CUstreamCaptureMode *p)

@@ -16,7 +16,7 @@
 enum { MODEL_STREAMS = 16, MODEL_POOLS = 4 };
 
 struct model {
-    uint64_t capacity, used;
+    uint64_t capacity, used, total; /* total: what the device says it has; 0: 8 GiB */
     uint64_t all_calls, fail_at; /* the n-th call fails */
     int fail_status;
     uint64_t allocs, frees, events, queries, context_events, waits;

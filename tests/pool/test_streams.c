@@ -346,6 +346,14 @@ static void test_shared_units(void)
     take(20 * MIB, b);
     is_u64(model_reserved(1), 3 * UNIT, "until it is used up");
     sound("shared units");
+
+    fresh_with_units(false);
+    model.capacity = model.total = 4 * UNIT;
+    a = model_stream(), b = model_stream();
+    take(20 * MIB, a);
+    uint64_t used = model.used;
+    ok(take(1000, b) && model.used == used + 2 * MIB, "where there is little a stream that is not alone takes no more than it must");
+    sound("shared units, near the end");
 }
 
 /* Four units, free again, when something longer is asked for. */
