@@ -248,13 +248,24 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     return given;
 }
 
+/* What goes back stays with the driver's pool until that is told: not every allocation of the driver's takes it
+ * from there. */
+static uint64_t trim(struct ms_mempool *pool)
+{
+    uint64_t given = ms_flow_give_back(pool, UINT64_MAX),
+             handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
+    if (given && handle && pool->gpu->mem_pool_trim_to)
+        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, 0);
+    return given;
+}
+
 uint64_t ms_stream_trim(int device)
 {
     struct ms_mempool *pool;
     uint64_t given = 0;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device)
-            given += ms_flow_give_back(pool, UINT64_MAX);
+            given += trim(pool);
     }
     return given;
 }

@@ -377,11 +377,14 @@ static bool captured_too_long(struct ms_heap *heap, uint64_t bytes)
     return true;
 }
 
+/* A free in the order of a stream waits for nothing, whatever the rule: the vendor's does not. */
 static bool must_wait(struct ms_heap *heap, uint64_t bytes, bool in_order)
 {
+    if (MS_UNLIKELY(in_order))
+        return false;
     if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE && ms_policy->free_rule != MS_POOL_ORDERED))
         return ms_policy->free_rule == MS_POOL_STRICT;
-    if (MS_UNLIKELY(!heap->gpu->ctx_record_event && !in_order &&
+    if (MS_UNLIKELY(!heap->gpu->ctx_record_event &&
                     atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed)))
         return true;
     return captured_too_long(heap, bytes);
