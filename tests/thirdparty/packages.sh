@@ -1,6 +1,7 @@
 #!/bin/sh
 # Unmodified programs from PyPI on the simulated GPU, natively and under memshim: what they copy to the device comes back
-# right, and the report names the extension module that allocated. They are installed into the build directory once.
+# right, and the report names the extension module that allocated; memory resources of cuda-core, which are pools, print the same
+# in every mode. They are installed into the build directory once.
 set -u
 
 n=0
@@ -84,6 +85,30 @@ try() { # try NAME MODULE
     check "the report names $2, which allocated" $? "$TEST_TMP/err"
 }
 
+# A program that prints many lines, and starts processes: what it prints natively is what it prints in every mode, and every report is valid.
+alike() { # alike PROGRAM
+    if [ ! -x "$TEST_BIN" ] || [ ! -e "$TEST_LIB" ]; then
+        skip "$1" "the memshim command is not built"
+        return
+    fi
+    export MEMSIM_DEVICES=2
+    natively "$1"
+    check "$1 runs" $? "$TEST_TMP/err"
+    mv "$TEST_TMP/out" "$TEST_TMP/native"
+    for mode in MEMSHIM_MODE=pool MEMSHIM_MODE=track MEMSHIM_FREE=ordered MEMSHIM_BACKING=vmm; do
+        rm -rf "$TEST_TMP/reports"
+        mkdir "$TEST_TMP/reports"
+        env LD_LIBRARY_PATH="$TEST_SIM" LD_PRELOAD="$TEST_LIB" MEMSHIM_REPORT="$TEST_TMP/reports/%p.json" $mode "$python" "$here/$1" \
+            >"$TEST_TMP/out" 2>"$TEST_TMP/err"
+        check "$1 runs with $mode" $? "$TEST_TMP/err"
+        diff "$TEST_TMP/native" "$TEST_TMP/out" >"$TEST_TMP/differ"
+        check "$1 prints the same with $mode" $? "$TEST_TMP/differ"
+        "$TEST_BIN" validate "$TEST_TMP/reports"/*.json >"$TEST_TMP/err" 2>&1
+        check "its reports with $mode are valid" $? "$TEST_TMP/err"
+    done
+    unset MEMSIM_DEVICES
+}
+
 [ -z "$TEST_SANITIZE" ] || skip_all "a sanitizer's library cannot be loaded into python3"
 install
 
@@ -94,6 +119,7 @@ preload=
 try numba cuda/bindings
 try bindings cuda/bindings
 try tinygrad _ctypes
+alike core_pools.py
 preload=$runtime
 try cumm cumm/core_cc
 echo "1..$n"
