@@ -82,8 +82,10 @@ uint64_t ms_graph_ended(uint64_t handle)
 }
 
 /* Its heap is gone, and with it what it counted. Handles of graphs may come back. */
-void ms_graphs_context_ended(uint64_t context)
+unsigned ms_graphs_context_ended(uint64_t context)
 {
+    unsigned count = 0;
+
     ms_lock(&lock);
     for (unsigned b = 0; b < BUCKETS; b++) {
         for (struct graph **link = &graphs[b]; *link;) {
@@ -95,9 +97,11 @@ void ms_graphs_context_ended(uint64_t context)
             *link = graph->next;
             graph->next = spare;
             spare = graph;
+            count++;
         }
     }
     ms_unlock(&lock);
+    return count;
 }
 
 void ms_graphs_reset(void)

@@ -246,15 +246,16 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
 {
     struct context *c = handle ? find(handle) : NULL;
 
-    if (handle && dead)
+    if (handle && dead) {
         ms_stream_context_died(handle);
+        ms_pool_context_lost((int)ms_captures_context_ended(handle), (int)ms_graphs_context_ended(handle));
+    }
     if (!c)
         return;
     ms_pool_context_ended(handle, dead);
     if (!dead)
         return;
     ms_serve_async_context_ended(handle);
-    ms_graphs_context_ended(handle);
     ms_lock(&lock);
     atomic_store(&c->handle, 0);
     ms_unlock(&lock);

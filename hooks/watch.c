@@ -31,14 +31,26 @@ static uint64_t context_of_stream(const struct ms_gpu *gpu, uint64_t stream)
     return current;
 }
 
-/* Also of a capture that became invalid, and was not ended yet. */
-static bool is_capturing(const struct ms_gpu *gpu, uint64_t stream)
+/* A call has failed in the stream of an open capture: it may be open still, valid or not. */
+static bool is_still_open(const struct ms_watch *watch, int status)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    bool ends = watch->args->out != NULL;
 
-    return gpu && gpu->stream_is_capturing &&
-           gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (watch->gpu && watch->gpu->stream_is_capturing &&
+        watch->gpu->stream_is_capturing((CUstream)(uintptr_t)watch->args->stream, &capture) == CUDA_SUCCESS)
+        return capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    return !ends || status == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+/* After the call. Only a call that ends a capture has somewhere to put a graph. */
+static bool is_open_now(const struct ms_watch *watch, int status)
+{
+    if (watch->class == MS_CLASS_STREAM_END)
+        return watch->was_capturing && status != 0;
+    if (status == 0)
+        return !watch->args->out;
+    return watch->was_capturing && is_still_open(watch, status);
 }
 
 static uint64_t handle_out(const struct ms_args *args)
@@ -100,7 +112,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
             ms_pool_capture_enter(watch->context);
         if (MS_UNLIKELY(ms_pool_ordered()))
             ordered_enters(watch);
-        watch->was_capturing = is_capturing(gpu, args->stream);
+        watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
         if (class == MS_CLASS_STREAM_END && watch->context)
             ms_stream_ending(args->stream);
         break;
@@ -137,11 +149,13 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
 static void capture_ended(struct ms_watch *watch, int status)
 {
     bool gone = watch->class == MS_CLASS_STREAM_END && status == 0;
-    bool capturing = !gone && is_capturing(watch->gpu, watch->args->stream);
-    int change = (int)capturing - (int)watch->was_capturing;
+    bool open = is_open_now(watch, status);
+    int change = (int)open - (int)watch->was_capturing;
 
     if (!watch->context)
         return;
+    if (change)
+        ms_capture_set(watch->args->stream, watch->context, open);
     ms_serve_capture(watch->context, change);
     ms_pool_ordered_shut(watch->context, watch->class == MS_CLASS_CAPTURE ? change - 1 : change);
     ms_pool_capture_leave(watch->context, change);

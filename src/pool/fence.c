@@ -341,6 +341,16 @@ void ms_pool_capture_leave(uint64_t context, int change)
     ms_unlock(&ms_streams_lock);
 }
 
+void ms_pool_context_lost(int captures, int graphs)
+{
+    if (!captures && !graphs)
+        return;
+    ms_lock(&ms_streams_lock);
+    ms_flow_graphs(-graphs);
+    ms_flow_captures(-captures);
+    ms_unlock(&ms_streams_lock);
+}
+
 void ms_pool_graph_alive(uint64_t context, int change)
 {
     struct ms_heap *heap = ms_heap_known(context);

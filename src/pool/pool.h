@@ -161,6 +161,8 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
  * when one ended, 0 for neither. */
 void ms_pool_capture_enter(uint64_t context);
 void ms_pool_capture_leave(uint64_t context, int change);
+/** A context died with open captures and with graphs: memory in the order of streams is not kept for them any more. */
+void ms_pool_context_lost(int captures, int graphs);
 /** Graphs of a capture keep the addresses they saw: what was live during one is not given back while
  * `change`s add up to more than 0. */
 void ms_pool_graph_alive(uint64_t context, int change);

@@ -1,5 +1,5 @@
 # tests/stream: the pool API, captures and bindings, natively and under memshim; see docs/testing.md
-check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins tests/stream/graph_memory
+check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins tests/stream/graph_memory tests/stream/capture_ends
 tests_stream_pools_SOURCES = tests/stream/pools.c
 tests_stream_pools_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_captures_SOURCES = tests/stream/captures.c
@@ -9,8 +9,11 @@ tests_stream_origins_SOURCES = tests/stream/origins.c
 tests_stream_origins_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_graph_memory_SOURCES = tests/stream/graph_memory.c
 tests_stream_graph_memory_LDADD = libcudart.so.13 libcuda.so.1
+tests_stream_capture_ends_SOURCES = tests/stream/capture_ends.c
+tests_stream_capture_ends_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_stream_capture_ends_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_binding_SOURCES = tests/stream/binding.c
 tests_stream_binding_LDADD = -ldl
 
-dist_check_SCRIPTS += tests/stream/same.py tests/stream/graph_memory.py
-TESTS += tests/stream/same.py tests/stream/graph_memory.py
+dist_check_SCRIPTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py
+TESTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py
