@@ -102,8 +102,10 @@ cuuint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which)
     return value;
 }
 
+/* When the device has done all that was asked of it: some frees count only then. */
 void used(const char *when, cudaMemPool_t pool)
 {
+    need(cudaDeviceSynchronize());
     std::printf("%s.used %llu\n", when, static_cast<unsigned long long>(attribute(pool, cudaMemPoolAttrUsedMemCurrent)));
     std::printf("%s.threshold %llu\n", when, static_cast<unsigned long long>(attribute(pool, cudaMemPoolAttrReleaseThreshold)));
     std::printf("%s.reserved_holds_it %d\n", when,
