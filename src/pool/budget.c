@@ -7,17 +7,18 @@
  * growth that only takes again what was given back is owed, and adds nothing.
  *
  * Also here: from when on the end of the device's memory is near. What is large and vacant is split as long
- * as the device has plenty; later it is kept whole, so that it can go back, and calls of the vendor's count
- * for less. Heap's lock held. */
+ * as the device has plenty; then only for what takes much of it, since what is split cannot go back before all
+ * of it is free; near the end it is kept whole, and calls of the vendor's count for less. Heap's lock held. */
 #include "config.h"
 
 #include "pool/internal.h"
 
 #define SMALL_SEGMENT (2 * MS_MIB)
 #define LARGE_SEGMENT (20 * MS_MIB)
-/* In quarters of what is reserved: what the device has to have left so that vacant segments are split, and
- * the least of it where the budget is overdrawn by so many calls. */
-enum { SPLIT_QUARTERS = 10, SPLIT_LEAST_QUARTERS = 3, OVERDRAWN = 32 };
+/* In quarters of what is reserved: what the device has to have left so that any vacant segment is split, and so that
+ * any is at all. Between the two a request may have a segment of up to three times its size, if an eighth of what the
+ * device has left is more than what it leaves over. */
+enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
 /* After each growth so many fences may come before something is split, then one for every so many times. */
 enum { FENCES_AFTER_GROWTH = 512, TIMES_PER_FENCE = 64 };
 
@@ -64,12 +65,14 @@ bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters)
     return ms_heap_left(heap) < heap->reserved_bytes / 4 * quarters;
 }
 
-bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
+uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 {
-    if (bytes < MS_PAGE_BYTES)
-        return false;
-    return !ms_budget_short(heap, SPLIT_QUARTERS) ||
-           (ms_budget_left(heap) < -OVERDRAWN && !ms_budget_short(heap, SPLIT_LEAST_QUARTERS));
+    if (bytes < MS_PAGE_BYTES || ms_budget_short(heap, SPLIT_QUARTERS))
+        return 0;
+    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS))
+        return UINT64_MAX;
+    uint64_t times = bytes * SPLIT_TIMES, over = bytes + ms_heap_left(heap) / SPLIT_LEFT_SHARE;
+    return times < over ? times : over;
 }
 
 bool ms_budget_fence(struct ms_heap *heap)

@@ -31,8 +31,8 @@ void ms_budget_owe(struct ms_heap *heap, uint64_t bytes);
 int64_t ms_budget_left(const struct ms_heap *heap);
 /** Whether the device has less left than so many quarters of what is reserved. */
 bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
-/** Whether a request of `bytes` may split any vacant segment. */
-bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
+/** How large a vacant segment may be that a request of `bytes` splits; 0: by the rules for small ones alone. */
+uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
 /** Whether it is worth a fence and emptying leases to look for a closer fit before something is split. */
 bool ms_budget_fence(struct ms_heap *heap);
 

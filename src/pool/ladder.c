@@ -20,15 +20,15 @@
 #define POLL_MOST_NS  200000u
 #define NAP_LEAST_NS  20000u
 #define NAP_MOST_NS   2000000u
-/* A chunk for runs has 20 MiB or an eighth of what is carved already, a chunk for spans a 32nd from 2 MiB up;
- * none more than 128 MiB, nor than a 256th of what the device has left: near the end of the device's memory
- * chunks are just as large as they must be, and larger blocks have their own. A small program's chunks for
- * runs are smaller, if its budget has calls for that. */
+/* A chunk for runs has 20 MiB or a quarter of what is carved already, and less the more calls the budget has
+ * left: half of that with ten. A chunk for spans has a 16th, from 2 MiB up. None has more than 128 MiB, nor than
+ * a 256th of what the device has left: near the end of the device's memory chunks are just as large as they
+ * must be, and larger blocks have their own. */
 #define CHUNK_BYTES      (20 * MS_MIB)
 #define CHUNK_MOST_BYTES (128 * MS_MIB)
 #define ALONE_BYTES      (16 * MS_MIB)
 #define ALONE_LEAST      (10 * MS_MIB)
-enum { RUN_SHARE = 8, SPAN_SHARE = 32, SHORT_QUARTERS = 16, SPARE_CALLS = 2 };
+enum { RUN_SHARE = 4, SPAN_SHARE = 16, SHORT_QUARTERS = 16, HALVING_CALLS = 10 };
 /* What fits with no more than this share too much is taken without a look at what waits in limbo. */
 enum { CLOSE_SHARE = 16 };
 #define LIMBO_BYTES (8 * MS_MIB)
@@ -66,17 +66,14 @@ static uint64_t least_segment(const struct ms_request *request)
     return ms_round_up(request->granted, MS_PAGE_BYTES);
 }
 
-/* Smaller for a small program, if calls are to spare; room for two blocks of `least` bytes all the same. */
-static uint64_t chunk_for_runs(const struct ms_heap *heap, uint64_t least)
+/* Where memory is short calls count for nothing, and a chunk is bounded by what is left. */
+static uint64_t chunk_for_runs(const struct ms_heap *heap, bool is_short)
 {
-    uint64_t share = heap->chunk_bytes / RUN_SHARE, lean = heap->reserved_bytes / RUN_SHARE;
-    if (share > CHUNK_BYTES)
-        return share;
-    if (least >= CHUNK_BYTES / 2 || ms_budget_left(heap) < SPARE_CALLS)
-        return CHUNK_BYTES;
-    if (lean < 2 * least)
-        lean = 2 * least;
-    return lean < CHUNK_BYTES ? lean : CHUNK_BYTES;
+    uint64_t share = heap->chunk_bytes / RUN_SHARE;
+    int64_t calls = ms_budget_left(heap);
+    if (share < CHUNK_BYTES)
+        share = CHUNK_BYTES;
+    return is_short || calls <= 0 ? share : share * HALVING_CALLS / (HALVING_CALLS + (uint64_t)calls);
 }
 
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
@@ -89,7 +86,7 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
     if (request->single || request->large || least >= (is_short ? ALONE_LEAST : ALONE_BYTES))
         return least;
     if (request->granted > MS_MIB && heap->chunk_bytes)
-        chunk = is_short ? chunk_for_runs(heap, UINT64_MAX) : chunk_for_runs(heap, least);
+        chunk = chunk_for_runs(heap, is_short);
     if (most > CHUNK_MOST_BYTES)
         most = CHUNK_MOST_BYTES;
     if (chunk > most)
@@ -284,7 +281,7 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
  * again lies together again where it did, and a closer fit may be among it. Nothing is waited for. */
 static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
 {
-    if (request->single || request->granted <= MS_MIB || ms_backing_on(heap))
+    if (request->single || request->granted <= MS_SLAB_MAX_BYTES || ms_backing_on(heap))
         return;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
@@ -293,10 +290,9 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
     ms_unlock(&heap->lock);
     if (!far)
         return;
-    if (atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed) >= request->granted &&
-        ms_fence_close(heap))
+    if (ms_fence_pending(heap) && ms_fence_close(heap))
         ms_fence_poll(heap);
-    ms_lease_flush_from(heap, MS_MIB);
+    ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)

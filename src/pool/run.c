@@ -97,23 +97,43 @@ static bool better(const struct ms_run *run, const struct ms_run *best)
     return ms_run_address(run) < ms_run_address(best);
 }
 
+/* No block that has to be aligned has room in it, as in what one of those leaves of its last page. */
+static bool is_scrap(const struct ms_run *run)
+{
+    return !place_in(run, MS_PAGE_BYTES, MS_PAGE_BYTES);
+}
+
+static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, bool scraps, uint32_t *looked_at_p)
+{
+    struct ms_run *best = NULL;
+    for (; run; run = run->next) {
+        if (++*looked_at_p > LOOKED_AT && best)
+            break;
+        if (!place_in(run, bytes, align) || (run->segment->backing && !ms_backing_suits(run, bytes)))
+            continue;
+        if (!best || (scraps && is_scrap(run) != is_scrap(best) ? is_scrap(run) : better(run, best)))
+            best = run;
+    }
+    return best;
+}
+
+/* Small blocks first use up what is no use to large ones. */
 static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     uint32_t row, column, looked_at = 0;
+    struct ms_run *closest = NULL;
+    bool scraps = bytes < MS_PAGE_BYTES && !ms_policy->vmm && ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES;
     bin_of(bytes, &row, &column);
     for (; next_bin(heap, &row, &column); column++) {
-        struct ms_run *best = NULL;
-        for (struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
-            if (++looked_at > LOOKED_AT && best)
-                break;
-            if (place_in(run, bytes, align) && (!best || better(run, best)) &&
-                (!run->segment->backing || ms_backing_suits(run, bytes)))
-                best = run;
-        }
-        if (best)
+        struct ms_run *best = best_of_bin(heap->bins[row][column], bytes, align, scraps, &looked_at);
+        if (best && (!scraps || is_scrap(best)))
             return best;
+        if (!closest)
+            closest = best;
+        if (best && (ms_run_bytes(best) >= 2 * MS_PAGE_BYTES || looked_at > LOOKED_AT))
+            break;
     }
-    return NULL;
+    return closest;
 }
 
 /* The units of a run that have an entry: its first, then every multiple of 32 units from there on, and from

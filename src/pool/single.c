@@ -13,7 +13,7 @@
  * vendor is asked, and something vacant can be given back. */
 enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
 /* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
- * left. A larger segment is waited for by its like. */
+ * left, and what may be split. A larger segment is waited for by its like. */
 #define CARVED_BYTES (32 * MS_MIB)
 enum { CARVED_SHARE = 8 };
 
@@ -144,8 +144,9 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
     uint64_t share = heap->chunk_bytes / CARVED_SHARE;
     uint64_t most = least_of(share > CARVED_BYTES ? share : CARVED_BYTES, ms_heap_left(heap) / MS_LEFT_SHARE);
     uint32_t at = first_of(heap, bytes);
-    if ((heap->flow && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes))
-        most = UINT64_MAX; /* of a flow's nothing has to be whole */
+    uint64_t splits = heap->flow && bytes >= MS_PAGE_BYTES ? UINT64_MAX : ms_budget_splits(heap, bytes);
+    if (most < splits)
+        most = splits; /* of a flow's nothing has to be whole */
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);
     return at < heap->vacant_count && heap->vacant[at]->bytes <= most ? heap->vacant[at] : NULL;

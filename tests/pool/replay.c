@@ -1,8 +1,8 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
- * least capacity (not with -n). -v: memory is made of handles. */
+ * replay [-n] [-v] [-i] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
+ * least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at once. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -54,6 +54,8 @@ static struct trace read_trace(const char *path)
     return t;
 }
 
+static bool immediate;
+
 /* Whether every request was answered. */
 static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figures *f)
 {
@@ -61,6 +63,8 @@ static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figu
     struct fake_context *context = fake_context(0);
     uint64_t *addresses = calloc(t->ids, sizeof(*addresses));
     bool fits = true;
+    if (immediate)
+        fake_policy.free_rule = MS_POOL_IMMEDIATE;
     fake_set_current(context);
     for (uint64_t i = 0; i < t->count && fits; i++) {
         const struct event *e = &t->events[i];
@@ -112,6 +116,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v")) {
             fake_vmm = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "-i")) {
+            immediate = true;
             continue;
         }
         if (!strcmp(argv[i], "-n")) {

@@ -13,12 +13,12 @@ command -v xz >/dev/null 2>&1 || {
 }
 
 # trace, most reserved over live, most capacity over live, most calls
-bounds='convnet 1.20 1.06 44
-dataframe 1.30 1.20 22
-decode 1.26 1.15 66
-pipeline 1.48 1.03 12
-training 1.09 1.05 9
-transformer 1.11 1.09 60'
+bounds='convnet 1.16 1.06 40
+dataframe 1.25 1.17 22
+decode 1.24 1.15 52
+pipeline 1.47 1.03 9
+training 1.08 1.05 8
+transformer 1.10 1.09 54'
 
 n=0
 result() { # STATUS NAME

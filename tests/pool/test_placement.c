@@ -85,6 +85,62 @@ static void test_near_the_end(void)
     sound("near the end");
 }
 
+static void test_in_between(void)
+{
+    fresh(360 * MIB);
+    uint64_t a = take(120 * MIB);
+    give(a);
+    ok(take(60 * MIB) != a && block.whole,
+       "where the device has less than plenty, a large block is not split for what takes half of it");
+    ok(take(100 * MIB) == a && !block.whole, "but for what takes most of it");
+    sound("in between");
+}
+
+/* Two holes: a page, and 2.5 MiB that hold none, since they begin and end in the middle of one. */
+static void test_scraps(void)
+{
+    static const uint64_t small[] = {3 * MIB / 4, 7 * MIB / 4, 3 * MIB / 4, 3 * MIB / 2};
+    uint64_t at[4];
+    fresh(64 * GIB);
+    take(2 * MIB - 512); /* the first chunk, which is small */
+    uint64_t page = take(2 * MIB);
+    take(2 * MIB);
+    for (int i = 0; i < 4; i++)
+        at[i] = take(small[i]);
+    is_u64(at[0] - at[3], 4 * MIB, "small blocks lie at the end of what is free, side by side");
+    give(page);
+    give(at[1]);
+    give(at[2]);
+    uint64_t scrap = take(MIB);
+    ok(scrap >= at[2] && scrap < at[0], "a small block takes what is of no use to a large one, before what fits it more closely");
+    is_u64(take(2 * MIB), page, "which is there for a large one then");
+    sound("scraps");
+}
+
+/* What a request for more middling blocks reserves; each is 5 MiB. */
+static uint64_t next_growth(void)
+{
+    uint64_t reserved = figures().reserved_bytes;
+    while (figures().reserved_bytes == reserved)
+        take(5 * MIB);
+    return figures().reserved_bytes - reserved;
+}
+
+static void test_chunks(void)
+{
+    fresh(64 * GIB);
+    take(MIB);
+    is_u64(next_growth(), 24 * MIB, "a chunk for runs has at least 20 MiB, in whole blocks");
+    for (int i = 0; i < 10; i++)
+        next_growth();
+    ok(next_growth() > 24 * MIB, "and grows with what is carved");
+    fresh(64 * GIB);
+    for (int i = 0; i < 300; i++)
+        take(MIB);
+    ok(next_growth() < 24 * MIB, "a heap that asked seldom so far asks for less");
+    sound("chunks");
+}
+
 static void test_whole_ones(void)
 {
     fresh(64 * GIB);
@@ -180,6 +236,9 @@ int main(void)
     plan(0);
     test_splitting();
     test_near_the_end();
+    test_in_between();
+    test_scraps();
+    test_chunks();
     test_whole_ones();
     test_merging();
     test_without_budget();
