@@ -9,6 +9,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
+#include "pool/near.h"
 
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
@@ -32,6 +33,7 @@ void ms_pool_reset(void)
     ms_heap_reset();
     ms_ordered_reset();
     ms_page_reset();
+    ms_near_reset();
     ms_table_reset();
     ms_pins_reset();
     ms_mempool_reset();
@@ -230,6 +232,7 @@ void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     atomic_store_explicit(&slot->ticket, ticket, memory_order_release);
+    ms_near_note(block->address, slot, ticket);
 }
 
 static MS_INLINE struct ms_segment *segment_of(uint64_t address)
@@ -262,8 +265,32 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
     return index < run->span.slot_count ? &run->span.slots[index] : NULL;
 }
 
+/* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long ago, and its slot in use for
+ * anything since: a stamp that stays the same while the rest is read is of one block. */
+static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_segment *segment, uint64_t address)
+{
+    unsigned way;
+    const struct ms_near_set *set = ms_near_find(address, &way);
+    struct ms_slot *slot = set ? ms_near_slot(set, way) : NULL;
+    if (!slot)
+        return NULL;
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    const struct ms_run *run = slot->run;
+    uint64_t index = slot->index;
+    atomic_thread_fence(memory_order_acquire);
+    if ((stamp & MS_STATE_MASK) != MS_SLOT_LIVE || atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp)
+        return NULL;
+    return run->segment == segment && ms_run_address(run) + index * run->slot_bytes == address ? slot : NULL;
+}
+
 uint32_t ms_pool_expect_free(uint64_t address)
 {
+    unsigned way;
+    const struct ms_near_set *set = ms_near_find(address, &way);
+    if (MS_LIKELY(set != NULL)) {
+        __builtin_prefetch(ms_near_slot(set, way), 1);
+        return atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
+    }
     const struct ms_segment *segment = segment_of(address);
     const struct ms_slot *slot = segment ? slot_at(segment, address) : NULL;
     return slot ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
@@ -293,7 +320,9 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     struct ms_segment *segment = segment_of(address);
     if (!segment)
         return MS_POOL_PASSED;
-    struct ms_slot *slot = slot_at(segment, address);
+    struct ms_slot *slot = near_slot(segment, address);
+    if (!slot)
+        slot = slot_at(segment, address);
     if (MS_UNLIKELY(!slot || !die(slot, address))) {
         slot = slot_at_locked(segment, address);
         if (!slot || !die(slot, address)) {
@@ -302,6 +331,7 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
         }
     }
     describe(slot, block_p);
+    ms_near_forget(address);
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
@@ -319,10 +349,13 @@ bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
     const struct ms_segment *segment = segment_of(address);
     if (MS_UNLIKELY(!segment || ms_pins_any() || !is_quick(segment->heap)))
         return false;
-    struct ms_slot *slot = slot_at(segment, address);
+    struct ms_slot *slot = near_slot(segment, address);
+    if (!slot)
+        slot = slot_at(segment, address);
     if (MS_UNLIKELY(!slot || !die(slot, address)))
         return false;
     describe(slot, block_p);
+    ms_near_forget(address);
     return true;
 }
 

@@ -1,0 +1,84 @@
+/* near.c - the short way from an address to its slot.
+ *
+ * The page map leads to a slot over a segment, its units and a run, each of which is known only when the one before it
+ * has arrived from memory. So the slots of blocks that are live are kept in a table by their addresses as well, five to
+ * a cache line. It is written without a lock and may forget: two threads may write one place, a line may be full. Where
+ * nothing is found the long way is gone, and whatever is found is held against the page map and the slot itself.
+ *
+ * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew is found
+ * the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. */
+#include "config.h"
+
+#include "base/arena.h"
+#include "pool/internal.h"
+#include "pool/near.h"
+
+enum { FIRST_BITS = 7, MOST_BITS = 18, GROWTH_BITS = 2, LOOK_EVERY = 64, LOOKED_AT = 16, FULL = LOOKED_AT * MS_NEAR_WAYS / 5 * 4 };
+
+struct ms_near_table *_Atomic ms_near;
+static _Atomic uint32_t crowded;
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
+
+static unsigned bits_of(const struct ms_near_table *table)
+{
+    return 64 - table->shift;
+}
+
+/* Instead of `old`, unless another thread was first. */
+static MS_NOINLINE struct ms_near_table *make(struct ms_near_table *old)
+{
+    unsigned bits = old ? bits_of(old) + GROWTH_BITS : FIRST_BITS;
+    if (bits > MOST_BITS)
+        bits = MOST_BITS;
+    ms_lock(&lock);
+    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_relaxed);
+    if (table == old) {
+        table = ms_arena_alloc(sizeof *table + ((size_t)1 << bits) * sizeof table->sets[0]);
+        if (table) {
+            table->shift = 64 - bits;
+            atomic_store_explicit(&ms_near, table, memory_order_release);
+        }
+    }
+    ms_unlock(&lock);
+    return table;
+}
+
+/* A line is full: now and then, whether those around it are as well. */
+static MS_NOINLINE void look_around(struct ms_near_table *table, uint64_t number)
+{
+    unsigned bits = bits_of(table), used = 0;
+    if (bits >= MOST_BITS || atomic_fetch_add_explicit(&crowded, 1, memory_order_relaxed) % LOOK_EVERY)
+        return;
+    for (uint64_t i = 0; i < LOOKED_AT; i++) {
+        const struct ms_near_set *set = &table->sets[(number + i) & (((uint64_t)1 << bits) - 1)];
+        for (unsigned way = 0; way < MS_NEAR_WAYS; way++)
+            used += atomic_load_explicit(&set->entries[way], memory_order_relaxed) != 0;
+    }
+    if (used >= FULL)
+        make(table);
+}
+
+void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
+{
+    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
+    uint64_t hash = ms_near_hash(address);
+    if (MS_UNLIKELY(!table) && !(table = make(NULL)))
+        return;
+    struct ms_near_set *set = &table->sets[hash >> table->shift];
+    unsigned way = 0;
+    while (way < MS_NEAR_WAYS && atomic_load_explicit(&set->entries[way], memory_order_relaxed))
+        way++;
+    if (MS_UNLIKELY(way == MS_NEAR_WAYS)) {
+        way = (unsigned)(hash >> 8) % MS_NEAR_WAYS;
+        look_around(table, hash >> table->shift);
+    }
+    atomic_store_explicit(&set->tickets[way], ticket, memory_order_relaxed);
+    atomic_store_explicit(&set->entries[way], (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
+                          memory_order_relaxed);
+}
+
+void ms_near_reset(void)
+{
+    ms_lock_reset(&lock);
+    atomic_store_explicit(&ms_near, NULL, memory_order_relaxed);
+}
