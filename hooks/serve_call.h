@@ -68,7 +68,7 @@ static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_c
 
 static MS_INLINE void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
 {
-    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
+    const struct ms_block block MS_CACHELINE = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
                                    .requested = request->requested, .context = given->context, .thread = ms_thread_id(),
                                    .kind = given->ordered ? MS_KIND_ASYNC : MS_KIND_DEVICE, .stream = request->stream,
                                    .outlives_context = given->ordered, .device = (int16_t)given->device,

@@ -13,6 +13,8 @@
 #define MS_INLINE inline __attribute__((always_inline))
 /* For what is read on purpose while it may change, and checked afterwards. */
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
+/* A pointer is kept, where the compiler would rather compute it anew at every use. */
+#define MS_KEEP(pointer) __asm__("" : "+r"(pointer))
 #define MS_CACHELINE __attribute__((aligned(64)))
 #define MS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -282,9 +282,11 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arri
 uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns)
 {
     const struct arrival arrival = {block, now_ns, served, false};
+    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)];
     if (MS_UNLIKELY(!ms_lanes[0][0].row))
         ms_accounts_open();
-    return arrive(&ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)], arrival);
+    MS_KEEP(lane);
+    return arrive(lane, arrival);
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
@@ -390,6 +392,7 @@ bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool 
 {
     const struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
+    MS_KEEP(lane);
     ms_lane_lock(lane);
     if (MS_UNLIKELY(only && !lane->is_alone)) {
         ms_lane_unlock(lane);

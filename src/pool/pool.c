@@ -87,28 +87,35 @@ static MS_INLINE enum ms_pool_tier tier_of(const struct ms_run *run)
     return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
-static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block *b)
+/* What recording and freeing it take. */
+static MS_INLINE void describe_briefly(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_run *run = slot->run;
-    const struct ms_segment *segment = run->segment;
-    struct ms_heap *heap = segment->heap;
+    struct ms_heap *heap = run->segment->heap;
     b->address = ms_slot_address(slot);
     b->requested = slot->requested;
     b->granted = run->slot_bytes;
     b->context = heap->context;
-    b->segment_address = segment->address;
-    b->segment_bytes = segment->bytes;
     b->device = heap->device;
-    b->tier = tier_of(run);
     b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
-    b->vmm = segment->backing != NULL;
-    b->whole = !b->vmm && b->tier == MS_TIER_SINGLE;
     b->pinned = b->in_order = false;
     b->ordered = heap->flow != NULL;
     b->own_heap = heap;
     b->own_item = (uintptr_t)slot;
     b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+}
+
+static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block *b)
+{
+    const struct ms_run *run = slot->run;
+    const struct ms_segment *segment = run->segment;
+    describe_briefly(slot, b);
+    b->segment_address = segment->address;
+    b->segment_bytes = segment->bytes;
+    b->tier = tier_of(run);
+    b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
+    b->vmm = segment->backing != NULL;
+    b->whole = !b->vmm && b->tier == MS_TIER_SINGLE;
 }
 
 /* Lease locked: the slot becomes a live block. */
@@ -208,7 +215,7 @@ bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
     if (MS_LIKELY(slot != NULL)) {
         bear(lease, slot, bytes, true);
-        describe(slot, block_p);
+        describe_briefly(slot, block_p);
     }
     ms_lease_unlock(lease);
     if (MS_LIKELY(slot != NULL))
@@ -354,9 +361,15 @@ bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
         slot = slot_at(segment, address);
     if (MS_UNLIKELY(!slot || !die(slot, address)))
         return false;
-    describe(slot, block_p);
+    describe_briefly(slot, block_p);
     ms_near_forget(address);
     return true;
+}
+
+void ms_pool_free_hit_end(const struct ms_pool_block *block)
+{
+    if (MS_LIKELY(retire(block, false)) && MS_UNLIKELY(block->granted > MS_MIB))
+        ms_fence_weigh(block->own_heap, block->granted);
 }
 
 /* What the vendor's free does: a small allocation of its own is made and freed. cuCtxSynchronize would end

@@ -119,7 +119,8 @@ enum ms_pool_verdict {
  * relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** The same where a block is at hand: true if it was given; else nothing has happened. Calls nobody. */
+/** The same where a block is at hand: true if it was given; else nothing has happened. Calls nobody. Of `block_p` what a recorder wants is
+ * filled in, and what the pool wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
 /** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
  * program knows the address. */
@@ -135,8 +136,10 @@ extern MS_TLS uint64_t ms_pool_latest_address;
  * the address lies in no segment of ours; REFUSED with the vendor's code for an address inside one that is
  * not a live block's first (double and interior frees). */
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
-/** The same where the second half will not wait and has no error to tell; false, and nothing has happened, for all else. */
+/** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for all else. `block_p` as of
+ * ms_pool_hit. */
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
+void ms_pool_free_hit_end(const struct ms_pool_block *block);
 /** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free
  * does, and returns the vendor's status for the program. */
 int ms_pool_free_end(const struct ms_pool_block *block);

@@ -124,7 +124,7 @@ static void test_not_believed(void)
         struct ms_pool_block freed;
         hits += ms_pool_free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
         twice += ms_pool_free_hit(blocks[i].address, &block);
-        ms_pool_free_end(&freed);
+        ms_pool_free_hit_end(&freed);
     }
     is_u64(hits, BLOCKS / 2, "live blocks are freed");
     is_u64(twice, 0, "none of them twice");
