@@ -1,7 +1,6 @@
 /* buffers.c - see buffers.h.
  *
- * Runs in the program's threads, inside the frame of the call. Owns a table of what is registered, under a lock
- * (MS_RANK_EXPORT) that is never held across a call of the vendor's or of the pool's. No allocation.
+ * Runs in the program's threads, inside the frame of the call. No lock of its own, no allocation.
  *
  * The library is called with the guard open, so that what it looks up is wrapped as ever, and with the thread marked as
  * being inside a call of the driver's: what it makes there is backing of the buffer, and recorded by nobody. */
@@ -231,84 +230,6 @@ static bool free_buffer(const struct ms_call *call, int *status_p)
     return true;
 }
 
-/* --- what is registered --- */
-
-#define HOLDS 1024
-
-static struct hold {
-    uint64_t holder, handle, address; /* handle 0: not known before the end of a group; held as long as the holder lives */
-} holds[HOLDS];
-static uint32_t hold_count;
-static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
-
-static void note_hold(uint64_t holder, uint64_t handle, uint64_t address)
-{
-    bool noted = false;
-
-    if (!ms_foreign_hold(address))
-        return;
-    ms_lock(&lock);
-    if (hold_count < HOLDS) {
-        holds[hold_count++] = (struct hold){holder, handle, address};
-        noted = true;
-    }
-    ms_unlock(&lock);
-    if (!noted) {
-        ms_foreign_spend(address); /* nobody will know when it is over */
-        ms_foreign_release(address);
-    }
-}
-
-/* One of the holder's: of this handle, or whichever comes first. 0 if there is none. */
-static uint64_t take_hold(uint64_t holder, uint64_t handle, bool any)
-{
-    uint64_t address = 0;
-
-    ms_lock(&lock);
-    for (uint32_t i = 0; i < hold_count && !address; i++) {
-        if (holds[i].holder == holder && (any || holds[i].handle == handle)) {
-            address = holds[i].address;
-            holds[i] = holds[--hold_count];
-        }
-    }
-    ms_unlock(&lock);
-    return address;
-}
-
-static uint64_t handle_of(const struct ms_args *args)
-{
-    uint64_t handle = 0;
-
-    memcpy(&handle, args->out, sizeof(handle));
-    return handle;
-}
-
-/* In a group the handle is written when the group ends. */
-static void registered(const struct ms_call *call)
-{
-    uint64_t handle = handle_of(&call->args);
-
-    if (handle == call->args.flags)
-        handle = 0;
-    note_hold(call->args.given, handle, call->args.key);
-}
-
-static void released(const struct ms_call *call)
-{
-    uint64_t address = call->args.key ? take_hold(call->args.given, call->args.key, false) : 0;
-
-    if (address)
-        ms_foreign_release(address);
-}
-
-static void holder_ended(uint64_t holder)
-{
-    uint64_t address;
-
-    while ((address = take_hold(holder, 0, true)) != 0)
-        ms_foreign_release(address);
-}
-
 /* --- around the call --- */
 
 bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *status_p)
@@ -329,7 +250,7 @@ bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *
         answered = free_buffer(call, status_p);
         break;
     case MS_CLASS_BUFFER_HOLD:
-        call->args.flags = call->args.out ? handle_of(&call->args) : 0;
+        call->args.flags = call->args.out ? ms_hold_handle(&call->args) : 0;
         break;
     default:
         break;
@@ -347,13 +268,13 @@ void ms_buffer_end(struct ms_call *call, int status)
     switch (ms_rows[call->row]->class) {
     case MS_CLASS_BUFFER_HOLD:
         if (call->args.out)
-            registered(call);
+            ms_hold_begun(call);
         break;
     case MS_CLASS_BUFFER_RELEASE:
-        released(call);
+        ms_hold_ended(call);
         break;
     case MS_CLASS_BUFFER_HOLDER_END:
-        holder_ended(call->args.given);
+        ms_holder_ended(call->args.given);
         break;
     default:
         break;
@@ -398,7 +319,6 @@ bool ms_buffer_released(void)
 
 void ms_buffers_reset(void)
 {
-    ms_lock_reset(&lock);
-    hold_count = 0;
+    ms_holds_reset();
     atomic_store(&loose_references, 0);
 }

@@ -25,4 +25,15 @@ bool ms_buffer_released(void);
 
 void ms_buffers_reset(void);
 
+/* buffer_holds.c: what is registered is not used again. For buffers.c. */
+
+/** What stands where the call puts its handle. */
+uint64_t ms_hold_handle(const struct ms_args *args);
+/** Registered; `args.flags` stood where the handle is put, before. */
+void ms_hold_begun(const struct ms_call *call);
+void ms_hold_ended(const struct ms_call *call);
+/** A communicator is over, and what it registered. */
+void ms_holder_ended(uint64_t holder);
+void ms_holds_reset(void);
+
 #endif
