@@ -11,13 +11,18 @@
 
 #define HOLDS 1024
 
+/* Handle 0: not known, or not before the end of the group in which `thread` registered it. The library writes it to `out` then, which is
+ * looked at at that moment alone. What stays unknown is held as long as the holder lives. */
 static struct hold {
-    uint64_t holder, handle, address; /* handle 0: not known before the end of a group; held as long as the holder lives */
+    uint64_t holder, handle, address;
+    const void *out;
+    uint32_t thread;
 } holds[HOLDS];
 static uint32_t hold_count;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
+static MS_TLS unsigned groups, waiting; /* that the thread is in; what it registered in them */
 
-static void note_hold(uint64_t holder, uint64_t handle, uint64_t address)
+static void note_hold(uint64_t holder, uint64_t handle, uint64_t address, const void *out)
 {
     bool noted = false;
 
@@ -25,7 +30,7 @@ static void note_hold(uint64_t holder, uint64_t handle, uint64_t address)
         return;
     ms_lock(&lock);
     if (hold_count < HOLDS) {
-        holds[hold_count++] = (struct hold){holder, handle, address};
+        holds[hold_count++] = (struct hold){holder, handle, address, out, ms_thread_id()};
         noted = true;
     }
     ms_unlock(&lock);
@@ -63,10 +68,41 @@ uint64_t ms_hold_handle(const struct ms_args *args)
 void ms_hold_begun(const struct ms_call *call)
 {
     uint64_t handle = ms_hold_handle(&call->args);
+    bool later = groups && (handle == call->args.flags || !handle);
 
     if (handle == call->args.flags)
         handle = 0;
-    note_hold(call->args.given, handle, call->args.key);
+    waiting += later;
+    note_hold(call->args.given, handle, call->args.key, later ? call->args.out : NULL);
+}
+
+/* Of a group that failed, or goes on without the thread, no handle is known. */
+static void group_ended(int status)
+{
+    uint32_t thread = ms_thread_id();
+
+    ms_lock(&lock);
+    for (uint32_t i = 0; i < hold_count; i++) {
+        struct hold *hold = &holds[i];
+        if (!hold->out || hold->thread != thread)
+            continue;
+        if (status == 0)
+            memcpy(&hold->handle, hold->out, sizeof(hold->handle));
+        hold->out = NULL;
+    }
+    ms_unlock(&lock);
+    waiting = 0;
+}
+
+void ms_hold_group(bool begins, int status)
+{
+    if (begins) {
+        groups += status == 0;
+        return;
+    }
+    groups -= groups > 0;
+    if (!groups && waiting)
+        group_ended(status);
 }
 
 void ms_hold_ended(const struct ms_call *call)

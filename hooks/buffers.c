@@ -260,9 +260,24 @@ bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *
     return answered;
 }
 
+/* Counted from the beginning, also while no buffer is there yet. */
+static void around_group(const struct ms_call *call, int status)
+{
+    uint8_t class = ms_rows[call->row]->class;
+
+    if (class != MS_CLASS_BUFFER_GROUP && class != MS_CLASS_BUFFER_GROUP_END)
+        return;
+    ms_guard_enter();
+    ms_hold_group(class == MS_CLASS_BUFFER_GROUP, status);
+    ms_guard_leave();
+}
+
 void ms_buffer_end(struct ms_call *call, int status)
 {
-    if (call->passes || status != 0 || !ms_foreign_any())
+    if (call->passes)
+        return;
+    around_group(call, status);
+    if (status != 0 || !ms_foreign_any())
         return;
     ms_guard_enter();
     switch (ms_rows[call->row]->class) {

@@ -32,6 +32,8 @@ uint64_t ms_hold_handle(const struct ms_args *args);
 /** Registered; `args.flags` stood where the handle is put, before. */
 void ms_hold_begun(const struct ms_call *call);
 void ms_hold_ended(const struct ms_call *call);
+/** A group of the thread begins, or ends with `status`: then the handles are there of what was registered in it. */
+void ms_hold_group(bool begins, int status);
 /** A communicator is over, and what it registered. */
 void ms_holder_ended(uint64_t holder);
 void ms_holds_reset(void);

@@ -70,6 +70,8 @@ enum ms_class {
     MS_CLASS_BUFFER_HOLD,    /* one is registered, by a holder */
     MS_CLASS_BUFFER_RELEASE,
     MS_CLASS_BUFFER_HOLDER_END,
+    MS_CLASS_BUFFER_GROUP,   /* what is asked for from here on is done when the group ends */
+    MS_CLASS_BUFFER_GROUP_END,
     /* Questions about addresses and memory, answered for blocks of the pool (answer.c); not recorded. */
     MS_CLASS_RANGE,
     MS_CLASS_BLOCK_SIZE,

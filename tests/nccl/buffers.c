@@ -278,6 +278,35 @@ static void reenter(void)
     printf("destroy %d\n", ncclCommDestroy(comm));
 }
 
+/* Registered in a group, of which there is one inside another: the window is there when the outer one ends. */
+static void grouped(void)
+{
+    ncclComm_t comm = NULL;
+    ncclWindow_t nowhere = (ncclWindow_t)(uintptr_t)4096, window = nowhere;
+    void *p = NULL, *q = NULL;
+
+    printf("comm %d\n", ncclCommInitAll(&comm, 1, NULL));
+    ncclMemAlloc(&p, 2 * MIB);
+    say_made("first");
+    printf("group %d\n", ncclGroupStart());
+    printf("window %d\n", ncclCommWindowRegister(comm, p, 2 * MIB, &window, NCCL_WIN_DEFAULT));
+    printf("inner %d\n", (int)ncclGroupStart() | (int)ncclGroupEnd());
+    printf("not yet %d\n", window == nowhere);
+    printf("end %d\n", ncclGroupEnd());
+    printf("there %d\n", window != nowhere);
+    ncclMemFree(p);
+    ncclMemAlloc(&q, 2 * MIB); /* the first has a window: it must be another */
+    say_made("while it has a window");
+    printf("deregister %d\n", ncclCommWindowDeregister(comm, window));
+    printf("free %d\n", ncclMemFree(q));
+    cudaDeviceSynchronize();
+    ncclMemAlloc(&p, 2 * MIB);
+    ncclMemAlloc(&q, 2 * MIB);
+    say_made("after");
+    printf("free %d\n", ncclMemFree(p) | (int)ncclMemFree(q));
+    printf("destroy %d\n", ncclCommDestroy(comm));
+}
+
 /* The whole program is three calls: no runtime, no context before. */
 static void alone(void)
 {
@@ -296,7 +325,7 @@ static const struct {
 } parts[] = {
     {"autotune", autotune}, {"statuses", statuses}, {"apart", apart}, {"late", late}, {"registered", registered},
     {"short", short_of_memory}, {"threads", threads}, {"devices", two_devices}, {"reset", reset}, {"alone", alone},
-    {"granules", granules}, {"reenter", reenter},
+    {"granules", granules}, {"reenter", reenter}, {"grouped", grouped},
 };
 
 int main(int argc, char **argv)

@@ -23,7 +23,8 @@ PLAIN = {"NCCL_CUMEM_ENABLE": "0"}
 PLAIN_PARTS = ("autotune", "statuses", "late", "threads", "devices", "short", "granules")
 # What the driver makes in each round: natively, under the pool.
 MADE = {"autotune": ([6, 6, 6], [4, 0, 0]), "apart": ([6], [4]), "alone": ([2], [1]),
-        "reenter": ([2, 1], [2, 0]), "registered": ([1, 1, 0, 2, 2], [1, 1, 0, 0, 0])}
+        "reenter": ([2, 1], [2, 0]), "registered": ([1, 1, 0, 2, 2], [1, 1, 0, 0, 0]),
+        "grouped": ([1, 1, 2], [1, 1, 0])}
 # The n-th call of the driver's fails: the library says so, and what the program sees is the same.
 FAULTS = ("cuMemCreate@2=2", "cuMemMap@1=2", "cuMemAddressReserve@3=2", "cuMemUnmap@1=999", "cuMemCreate@1+=2")
 
