@@ -66,6 +66,31 @@ static const char *ledger_directory(void)
     return takes_ledger("/tmp") ? "/tmp" : NULL;
 }
 
+/* The other vendors' libraries, as far as they are here, and what they need to find a device. */
+static json_t *other_libraries(void)
+{
+    static const struct {
+        const char *name, *api, *device;
+    } known[] = {{"libnccl.so.2", "nccl", NULL},        {"libamdhip64.so.5", "hip", "/dev/kfd"},
+                 {"libamdhip64.so.6", "hip", "/dev/kfd"}, {"libamdhip64.so.7", "hip", "/dev/kfd"},
+                 {"libascendcl.so", "acl", "/dev/davinci_manager"}};
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        char *path = ms_closure_find(known[i].name);
+        if (!path)
+            continue;
+        json_t *library = json_pack("{s:s, s:s, s:s}", "name", known[i].name, "api", known[i].api, "path", path);
+        if (known[i].device) {
+            json_object_set_new(library, "device_file", json_string(known[i].device));
+            json_object_set_new(library, "device_files", json_boolean(access(known[i].device, F_OK) == 0));
+        }
+        json_array_append_new(array, library);
+        free(path);
+    }
+    return array;
+}
+
 json_t *ms_doctor_machine(void)
 {
     const char *ledger = ledger_directory();
@@ -82,6 +107,7 @@ json_t *ms_doctor_machine(void)
     json_object_set_new(machine, "simulator", path_or_null(ms_preload_sim_dir()));
     json_object_set_new(machine, "driver", path_or_null(driver));
     json_object_set_new(machine, "device_files", json_boolean(access("/dev/nvidiactl", F_OK) == 0));
+    json_object_set_new(machine, "libraries", other_libraries());
     json_object_set_new(machine, "secure", json_boolean(getauxval(AT_SECURE) != 0));
     json_object_set_new(
         machine, "ledger",

@@ -30,6 +30,46 @@ static const char *path_or(const json_t *object, const char *key, const char *ot
     return *path ? path : otherwise;
 }
 
+static void print_library(FILE *out, const json_t *library)
+{
+    const char *device = ms_report_text(library, "device_file");
+
+    print_fact(out, ms_report_text(library, "api"), ms_report_text(library, "path"));
+    if (!*device || ms_report_bool(library, "device_files"))
+        return;
+    fprintf(out, "  %-12s ", "device");
+    ms_text_put(out, device);
+    fputs(" is not here: that library will find no device\n", out);
+}
+
+static bool drives(const json_t *libraries)
+{
+    json_t *library;
+    size_t i;
+
+    json_array_foreach (libraries, i, library)
+        if (*ms_report_text(library, "device_file"))
+            return true;
+    return false;
+}
+
+/* Whose devices there may be. */
+static void print_vendors(FILE *out, const json_t *machine)
+{
+    json_t *libraries = json_object_get(machine, "libraries"), *library;
+    size_t i;
+
+    print_fact(out, "driver",
+               path_or(machine, "driver",
+                       drives(libraries)
+                           ? "libcuda.so.1 is not here: programs with CUDA run on the simulator only (--sim)"
+                           : "libcuda.so.1 is not here, nor another vendor's: programs run on the simulator only (--sim)"));
+    if (*ms_report_text(machine, "driver") && !ms_report_bool(machine, "device_files"))
+        print_fact(out, "device", "/dev/nvidiactl is not here: the driver will find no device");
+    json_array_foreach (libraries, i, library)
+        print_library(out, library);
+}
+
 static void print_machine(FILE *out, const json_t *machine)
 {
     fputs("This machine\n", out);
@@ -37,11 +77,7 @@ static void print_machine(FILE *out, const json_t *machine)
     print_fact(out, "library",
                path_or(machine, "library", "libmemshim.so is not where this command looks for it"));
     print_fact(out, "simulator", path_or(machine, "simulator", "not there"));
-    print_fact(
-        out, "driver",
-        path_or(machine, "driver", "libcuda.so.1 is not here: programs run on the simulator only (--sim)"));
-    if (*ms_report_text(machine, "driver") && !ms_report_bool(machine, "device_files"))
-        print_fact(out, "device", "/dev/nvidiactl is not here: the driver will find no device");
+    print_vendors(out, machine);
     if (!ms_report_bool(machine, "lookup_hooks"))
         print_fact(out, "lookups",
                    "not followed on this machine: dlsym and cuGetProcAddress pass by memshim");

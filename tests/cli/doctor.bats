@@ -16,6 +16,20 @@ load helpers
     refused 2 "./missing"
 }
 
+@test "it speaks of every vendor's libraries" {
+    mkdir vendors
+    for name in libamdhip64.so.6 libascendcl.so libnccl.so.2; do ln -s "$TEST_SIM/$name" vendors/; done
+    LD_LIBRARY_PATH=vendors "$TEST_BIN" doctor >out.txt
+    grep -Eq "^  hip +vendors/libamdhip64.so.6$" out.txt
+    grep -Eq "^  acl +vendors/libascendcl.so$" out.txt
+    grep -Eq "^  nccl +vendors/libnccl.so.2$" out.txt
+    [ -e /dev/kfd ] || grep -q "/dev/kfd is not here" out.txt
+    ! grep -q "nor another vendor's" out.txt
+    LD_LIBRARY_PATH=vendors "$TEST_BIN" doctor --json >out.json
+    python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["machine"]
+assert {row["api"] for row in m["libraries"]} == {"hip", "acl", "nccl"}, m' out.json
+}
+
 @test "a static program, one for another machine, and a set-user-ID one are named as out of reach" {
     echo 'int main(void) { return 0; }' >main.c
     if ${TEST_CC:-cc} -static -o static main.c 2>/dev/null; then
