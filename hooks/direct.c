@@ -13,10 +13,10 @@
 #include "hooks/serve_call.h"
 #include "hooks/submit.h"
 
-MS_TLS struct ms_direct ms_direct_mine;
+MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 _Atomic uint64_t ms_direct_frees;
 
-void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver)
+void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver)
 {
     uint64_t changes = ms_objects_changes();
     struct ms_section section;
@@ -26,14 +26,13 @@ void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver
         return;
     ms_section_enter(&section);
     plain = driver->ctx_record_event && ms_library_is_plain_runtime(target->real);
-    ms_direct_mine = (struct ms_direct){target->real, plain ? driver : NULL, changes};
+    ms_direct_mine[which] = (struct ms_direct){target->real, plain ? driver : NULL, changes};
     if (plain)
         atomic_store_explicit(&ms_direct_frees, changes + 1, memory_order_relaxed);
     ms_section_leave(&section);
 }
 
-/* What makes calls out of the ordinary as a whole. */
-static MS_INLINE bool is_ordinary(void)
+bool ms_direct_is_ordinary(void)
 {
     return atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
            !(MS_UNLIKELY(ms_serve_strictly) || MS_UNLIKELY(ms_serve_any_down()) ||
@@ -53,12 +52,12 @@ static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_p
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
 {
-    const struct request request = {row, ms_direct_mine.gpu, frame, caller, bytes, bytes, 0};
+    const struct request request = {row, ms_direct_mine[MS_DIRECTLY].gpu, frame, caller, bytes, bytes, 0};
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
     bool served;
 
-    if (!out || !bytes || !is_ordinary())
+    if (!out || !bytes || !ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
     served = hits(request.gpu, bytes, &given);
@@ -77,7 +76,7 @@ bool ms_direct_free(unsigned row, uint64_t address)
     struct ms_pool_block block MS_CACHELINE;
     bool served;
 
-    if (!address || !is_ordinary())
+    if (!address || !ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
     ms_serve_expect_free(address);

@@ -19,19 +19,25 @@ struct ms_direct {
     const struct ms_gpu *gpu;
     uint64_t changes; /* ms_objects_changes() */
 };
-extern MS_TLS struct ms_direct ms_direct_mine;
+/** The calls that are answered so, and what is known of each, since each is another function of the runtime's. */
+enum ms_directly { MS_DIRECTLY_NOT, MS_DIRECTLY, MS_DIRECTLY_CURRENT, MS_DIRECTLY_POOL, MS_DIRECTLY_END };
+extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
 extern _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
+/** The same in the order of a stream (direct_stream.c). */
+bool ms_direct_alloc_async(unsigned row, const void *frame, const void *caller, const struct ms_args *args);
+bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 /** A call to `target` was answered by the hook of a driver. */
-void ms_direct_learn(const struct ms_target *target, const struct ms_gpu *driver);
+void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
+/** What makes calls out of the ordinary as a whole is not so. */
+bool ms_direct_is_ordinary(void);
 
-static inline bool ms_direct_knows(const struct ms_target *target)
+static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
 {
-    return ms_direct_mine.real == target->real &&
-           ms_direct_mine.changes == ms_objects_changes();
+    return ms_direct_mine[which].real == target->real && ms_direct_mine[which].changes == ms_objects_changes();
 }
 
 /* Nothing of memshim's is going on in this thread, and the record is this process's. */
@@ -45,8 +51,11 @@ static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *tar
                                        const struct ms_args *args, int *status_p)
 {
     *status_p = 0;
-    return args->direct && ms_direct_knows(target) && ms_direct_mine.gpu && ms_direct_may() &&
-           ms_direct_alloc(row, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes);
+    if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu || !ms_direct_may())
+        return false;
+    return args->direct == MS_DIRECTLY
+               ? ms_direct_alloc(row, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes)
+               : ms_direct_alloc_async(row, frame, caller, args);
 }
 
 static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -54,8 +63,9 @@ static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, c
 {
     (void)target, (void)frame, (void)caller;
     *status_p = 0;
-    return args->direct && atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) == ms_objects_changes() + 1 && ms_direct_may() &&
-           ms_direct_free(row, args->key);
+    if (!args->direct || atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 || !ms_direct_may())
+        return false;
+    return args->direct == MS_DIRECTLY ? ms_direct_free(row, args->key) : ms_direct_free_async(row, args->key, args->stream);
 }
 
 #endif

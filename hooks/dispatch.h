@@ -27,7 +27,7 @@ struct ms_args {
     void **pfn;
     int version;
     uint64_t flags;
-    bool direct;          /* a runtime's: it asks the driver for just that (direct.h) */
+    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
     void *turned;         /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
 };
 

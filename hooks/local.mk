@@ -6,7 +6,7 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/captures.c hooks/graph_memory.h hooks/graph_memory.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
 HOOKS_SOURCES += hooks/submit.def hooks/submit.h hooks/submit_rows.c hooks/submit.c hooks/submit_link.c
 HOOKS_SOURCES += hooks/serve_handles.h hooks/serve_handles.c
-HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c
+HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.c
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
 

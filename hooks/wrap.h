@@ -199,8 +199,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
             ms_serve_expect_free(ms_args_.key);                                                                 \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
         ms_name_end(&ms_call_, (int)ms_status_);                                                                \
-        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served && !ms_direct_knows(ms_target_)) \
-            ms_direct_learn(ms_target_, ms_call_.driver);                                                       \
+        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served && !ms_direct_knows(ms_args_.direct, ms_target_)) \
+            ms_direct_learn(ms_args_.direct, ms_target_, ms_call_.driver);                                      \
         return ms_status_;                                                                                      \
     }
 

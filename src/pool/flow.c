@@ -327,11 +327,26 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
 
 /* --- requests and frees -------------------------------------------------------------------------------- */
 
+static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint64_t handle)
+{
+    return handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device)
+                                        : ms_mempool_named(stream->gpu, stream->device, handle);
+}
+
+bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, struct ms_pool_block *block_p)
+{
+    struct ms_mempool *pool = pool_of(stream, handle);
+    struct ms_flow *flow = pool && pool->served ? find(stream, pool) : NULL;
+    if (MS_UNLIKELY(!flow || !ms_heap_hit(flow->heap, bytes, block_p)))
+        return false;
+    count_alloc(pool, bytes);
+    return true;
+}
+
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
                                      struct ms_pool_block *block_p)
 {
-    struct ms_mempool *pool = handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device)
-                                                           : ms_mempool_named(stream->gpu, stream->device, handle);
+    struct ms_mempool *pool = pool_of(stream, handle);
     struct ms_flow *flow = pool && pool->served ? flow_of(stream, pool) : NULL;
     int status;
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))

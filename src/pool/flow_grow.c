@@ -12,9 +12,10 @@
 
 #include "pool/flow.h"
 
-/* The device is short of memory where it has less left than so many times what is reserved. Of a unit: what a stream that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill
- * their units evenly may take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use
- * or to MEMSHIM_KEEP, so that it does not go on. MERGED times what is asked for goes back at once. */
+/* The device is short of memory where it has less left than so many times what is reserved. Of a unit: what a stream
+ * that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill their units evenly may
+ * take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use or to MEMSHIM_KEEP,
+ * so that it does not go on. MERGED times what is asked for goes back at once. */
 enum { SHORT = 4, PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
 #define UNIT_MOST_BYTES (256 * MS_MIB)
 

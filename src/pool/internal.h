@@ -241,6 +241,8 @@ extern _Atomic uint32_t ms_heap_count;
 /* pool.c */
 /** A request of this heap, which serves or is a flow's. */
 enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p);
+/** ... from a magazine. */
+bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** One line for the report. */
 void ms_pool_note(const char *line);
 

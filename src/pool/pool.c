@@ -204,12 +204,10 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     return verdict;
 }
 
-bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)
+bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
 {
-    struct ms_heap *heap = ms_heap_of(context);
     struct ms_request request;
-    if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING ||
-                    ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
+    if (MS_UNLIKELY(ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
         return false;
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
@@ -221,6 +219,13 @@ bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p
     if (MS_LIKELY(slot != NULL))
         ms_pool_latest_address = block_p->address;
     return slot != NULL;
+}
+
+bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    return MS_LIKELY(heap && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) &&
+           ms_heap_hit(heap, bytes, block_p);
 }
 
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
@@ -351,11 +356,8 @@ static MS_INLINE bool is_quick(const struct ms_heap *heap)
            !ms_fence_captured(heap) && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
 }
 
-bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
+static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address, struct ms_pool_block *block_p)
 {
-    const struct ms_segment *segment = segment_of(address);
-    if (MS_UNLIKELY(!segment || ms_pins_any() || !is_quick(segment->heap)))
-        return false;
     struct ms_slot *slot = near_slot(segment, address);
     if (!slot)
         slot = slot_at(segment, address);
@@ -366,10 +368,22 @@ bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
     return true;
 }
 
+bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
+{
+    const struct ms_segment *segment = segment_of(address);
+    return MS_LIKELY(segment && !ms_pins_any() && is_quick(segment->heap)) && free_hit(segment, address, block_p);
+}
+
 void ms_pool_free_hit_end(const struct ms_pool_block *block)
 {
     if (MS_LIKELY(retire(block, false)) && MS_UNLIKELY(block->granted > MS_MIB))
         ms_fence_weigh(block->own_heap, block->granted);
+}
+
+bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
+{
+    const struct ms_segment *segment = segment_of(address);
+    return MS_LIKELY(segment && !ms_pins_any() && segment->heap->flow) && free_hit(segment, address, block_p);
 }
 
 /* What the vendor's free does: a small allocation of its own is made and freed. cuCtxSynchronize would end

@@ -30,6 +30,10 @@ bool ms_stream_owns(uint64_t address);
  * the pool is not served, and where it has no memory: the vendor answers as it stands. */
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t pool, uint64_t bytes,
                                      struct ms_pool_block *block_p);
+/** ... only what is at hand: from a magazine of the stream's, without the vendor. */
+bool ms_stream_hit(struct ms_stream *stream, uint64_t pool, uint64_t bytes, struct ms_pool_block *block_p);
+/** First half of a free, of a live block that is `ordered` and of which nothing else has to be known. */
+bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p);
 /** Second half of a free, of a block that is `ordered`, in stream order. */
 void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *stream);
 /** ... on a stream that ms_stream_of does not know, but the driver does. False if no event could be recorded

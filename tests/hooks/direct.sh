@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 18
+plan 26
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
@@ -28,6 +28,18 @@ shimmed env MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_T
 said "where CUPTI is loaded, whose listeners hear of each call, the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
+
+# The same in the order of streams.
+both "streams: whichever device and context is current" "$here/direct_stream" devices
+report "streams: every call is recorded under its name" 'apis["cudaMallocAsync"]["calls"] == 30 and apis["cudaFreeAsync"]["calls"] == 34'
+both "streams: errors are told, and remembered, by the runtime" "$here/direct_stream" errors
+both "streams: what belongs into a graph" "$here/direct_stream" captures
+both "streams: other threads, and blocks of the other kind" "$here/direct_stream" threads
+shimmed env MEMSIM_COUNT=1 "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
+said "streams: the driver is asked nothing" '^cuCtxGetCurrent [0-9]$'
+report "streams: and each pair is counted once" 'apis["cudaMallocAsync"]["calls"] == 108 and apis["cudaMallocAsync"]["served"] == 108 and apis["cudaMallocFromPoolAsync"]["calls"] == 108 and apis["cudaFreeAsync"]["calls"] == 216 and live == 0'
+shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
+said "streams: under strict the runtime is asked each time" '^cuCtxGetCurrent [1-9][0-9][0-9]$'
 
 # Whoever stands between hears of every call.
 for order in "$preload:$here/libchain.so" "${sanitizer:+$sanitizer:}$here/libchain.so:$TEST_LIB"; do

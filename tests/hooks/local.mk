@@ -24,7 +24,10 @@ tests_hooks_last_error_SOURCES = tests/hooks/last_error.c
 tests_hooks_last_error_LDADD = libcudart.so.13
 
 # What is answered in the runtime's own hook, on either runtime.
-check_PROGRAMS += tests/hooks/direct tests/hooks/direct12
+check_PROGRAMS += tests/hooks/direct tests/hooks/direct12 tests/hooks/direct_stream
+tests_hooks_direct_stream_SOURCES = tests/hooks/direct_stream.c
+tests_hooks_direct_stream_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_direct_stream_LDADD = libcudart.so.13 libcuda.so.1
 tests_hooks_direct_SOURCES = tests/hooks/direct.c
 tests_hooks_direct_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_hooks_direct_LDADD = libcudart.so.13 libcuda.so.1
