@@ -195,15 +195,16 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
     let_go(pool);
-    int status = ask(flow, stream, bytes + (pool->padded ? MS_PAGE_BYTES : 0), &p);
-    if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !pool->padded) {
+    bool padded = pool->padded; /* another thread may find that out meanwhile */
+    int status = ask(flow, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
+    if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
         pool->gpu->mem_free_async(p, ms_stream_handle(stream));
-        pool->padded = true;
+        padded = pool->padded = true;
         status = ask(flow, stream, bytes + MS_PAGE_BYTES, &p);
     }
     if (status != CUDA_SUCCESS)
         return status;
-    *base_bytes_p = bytes + (pool->padded ? MS_PAGE_BYTES : 0);
+    *base_bytes_p = bytes + (padded ? MS_PAGE_BYTES : 0);
     note_held(pool, *base_bytes_p);
     *base_p = p;
     *address_p = ms_round_up(p, MS_PAGE_BYTES);

@@ -183,6 +183,11 @@ static CUresult alloc(CUdeviceptr *p, size_t bytes, CUmemoryPool pool, CUstream 
     model_used((uintptr_t)handle, *p, bytes); /* its own stream may have it; others not before this is done */
     if (idle)
         s->done = s->issued;
+    if (model.meanwhile) {
+        void (*meanwhile)(void) = model.meanwhile;
+        model.meanwhile = NULL;
+        meanwhile();
+    }
     return CUDA_SUCCESS;
 }
 static CUresult give(CUdeviceptr p, const struct stream *s)
@@ -435,6 +440,14 @@ void model_given(uint64_t handle, uint64_t address, uint64_t bytes)
         const struct last *last = &units[(at - BEGIN) / 512];
         model.hazards += !over(last) && last->id != s->id;
     }
+}
+
+bool model_has(uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < block_count; i++)
+        if (blocks[i].live && blocks[i].address <= address && address + bytes <= blocks[i].address + blocks[i].bytes)
+            return true;
+    return false;
 }
 
 void model_kill_context(void)

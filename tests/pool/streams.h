@@ -24,6 +24,7 @@ struct model {
     uint64_t unit; /* what a pool takes of the device at least; 0: it does not say what it has */
     bool rounds;   /* ... and in whole ones, always */
     uint64_t offset; /* memory of the driver's begins so far behind a page */
+    void (*meanwhile)(void); /* what another thread does while memory is asked for the next time */
 };
 extern struct model model;
 extern uint64_t model_segments;
@@ -51,6 +52,8 @@ void model_used(uint64_t handle, uint64_t address, uint64_t bytes);
 void model_kill_context(void);
 /** What the pool holds of the device, by the driver's own account. */
 uint64_t model_reserved(uint64_t pool);
+/** Whether the driver has given all of this. */
+bool model_has(uint64_t address, uint64_t bytes);
 /** Allocations that the driver believes are live. */
 uint64_t model_live(void);
 

@@ -281,6 +281,30 @@ static void test_padding(void)
     sound("padding");
 }
 
+static uint64_t elsewhere;
+static void take_elsewhere(void)
+{
+    take(MIB, elsewhere);
+}
+
+/* That memory does not begin on a page is seen by two threads at once. */
+static void test_padding_meanwhile(void)
+{
+    uint64_t s, p;
+    bool has = true;
+    gpu = model_fresh(512 * MIB);
+    model.offset = 512;
+    s = model_stream();
+    elsewhere = model_stream();
+    model.meanwhile = take_elsewhere;
+    for (int i = 0; i < 64 && has; i++) {
+        p = take(64 * KIB, s);
+        has = p && model_has(p, 64 * KIB);
+    }
+    ok(has, "while another thread finds that out as well, nothing is given beyond what the driver gave");
+    sound("padding meanwhile");
+}
+
 /* --- what the driver takes at a time --------------------------------------------------------------------- */
 
 #define UNIT (32 * MIB)
@@ -509,6 +533,7 @@ int main(void)
     test_short_beside_graphs();
     test_context_dies();
     test_padding();
+    test_padding_meanwhile();
     test_units();
     test_shared_units();
     test_merging();
