@@ -80,12 +80,6 @@ static int refuse(const char *why, int status)
     return REFUSED;
 }
 
-/* An error that has nothing to do with the context: next time may be better. */
-static bool is_passing(int status)
-{
-    return status == CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 /* Nothing is under way in the context: then a free of the vendor's waits for nothing. False if that cannot be told, or within the time
  * in which a device without work says so. */
 static bool is_idle(const struct ms_gpu *gpu, uint64_t handle)
@@ -106,29 +100,6 @@ static bool is_idle(const struct ms_gpu *gpu, uint64_t handle)
     return idle;
 }
 
-/* One allocation, the range it lies in, and its free. */
-static int self_check(const struct ms_gpu *gpu, struct context *c)
-{
-    CUdeviceptr p = 0, base = 0;
-    size_t bytes = 0;
-    int status;
-
-    if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range)
-        return refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
-    status = (int)gpu->mem_alloc(&p, 512);
-    if (is_passing(status))
-        return UNCHECKED;
-    if (status != 0 || p == 0 || p % 256 != 0 || p >> 48)
-        return refuse("the driver's allocation of 512 bytes went otherwise than known", status);
-    status = (int)gpu->address_range(&base, &bytes, p);
-    if (status != 0 || base != p || bytes < 512)
-        return refuse("the driver says otherwise than known where an allocation begins and ends", status);
-    if (!is_idle(gpu, atomic_load(&c->handle))) /* its free could wait for work that never ends: these bytes stay */
-        return SERVED;
-    status = (int)gpu->mem_free(p);
-    return status == 0 ? SERVED : refuse("the driver's free went otherwise than known", status);
-}
-
 /* The thread that comes first checks; others are followed meanwhile. */
 static bool check(const struct ms_gpu *gpu, struct context *c)
 {
@@ -140,8 +111,10 @@ static bool check(const struct ms_gpu *gpu, struct context *c)
     if ((tool = ms_serve_tool()) != NULL) {
         ms_diagnostic(MS_LOG_WARN, "pool", "nothing is served while %s is at work: a pool would hide what it looks for", tool);
         state = REFUSED;
+    } else if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range) {
+        state = refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
     } else {
-        state = self_check(gpu, c);
+        state = SERVED; /* whether the driver does as known the pool sees in the first memory that it is given */
     }
     /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free has to wait. */
     if (state == SERVED && !gpu->ctx_record_event)

@@ -194,6 +194,7 @@ static void clear(struct ms_heap *heap)
     heap->peak_parts = (struct ms_pool_parts){0};
     heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
+    atomic_store_explicit(&heap->known, false, memory_order_relaxed);
     heap->alloc_fills = heap->free_fills = heap->returns = NULL;
     atomic_store_explicit(&heap->freed_in_capture, 0, memory_order_relaxed);
     _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,

@@ -179,7 +179,7 @@ struct ms_heap {
     _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
-    _Atomic bool preallocated;
+    _Atomic bool preallocated, known; /* known: its first memory was looked at */
     _Atomic uint64_t freed_in_capture; /* bytes, since the last wait */
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
     CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */

@@ -149,17 +149,42 @@ void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
         atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
 }
 
-/* A heap whose vendor packs 2 MiB allocations otherwise than on pages of 2 MiB cannot be served: the page map
- * needs them. */
-static bool acceptable(struct ms_heap *heap, const struct ms_segment *segment)
+static uint32_t free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
+
+/* Without waiting for the program's work: if that is not to be had, the memory stays the driver's loss. */
+static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char *why)
 {
-    if (segment->address % MS_PAGE_BYTES == 0)
-        return true;
-    vendor_free(heap, segment);
-    ms_pool_stand_down(
-        heap->context,
-        "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served");
-    return false;
+    if (!free_in_stream(heap, &segment, 1) && ms_fence_quiet(heap))
+        vendor_free(heap, segment);
+    ms_pool_stand_down(heap->context, why);
+}
+
+/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by that. */
+static bool knows_range(struct ms_heap *heap, uint64_t address, uint64_t bytes)
+{
+    CUstreamCaptureMode mode;
+    CUdeviceptr base = 0;
+    size_t length = 0;
+    bool pushed = ms_segment_enter(heap, &mode);
+    int status = (int)heap->gpu->address_range(&base, &length, address);
+    ms_segment_leave(heap, pushed, mode);
+    ms_segment_judge(heap, status);
+    return status == CUDA_SUCCESS && base == address && length >= bytes;
+}
+
+/* What the pool relies on is looked at in what it is given: pages of 2 MiB always, which the page map needs; the rest in
+ * the first allocation of a context. No call of the vendor's is made for it but a question. */
+static bool acceptable(struct ms_heap *heap, struct ms_segment *segment, uint64_t bytes)
+{
+    const char *why = NULL;
+    if (segment->address % MS_PAGE_BYTES || segment->address >> 48)
+        why = "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served";
+    else if (!heap->flow && heap->gpu->address_range && !atomic_exchange_explicit(&heap->known, true, memory_order_relaxed) &&
+             !knows_range(heap, segment->address, bytes))
+        why = "pool: the driver says otherwise than known where an allocation begins and ends; its memory is followed, not served";
+    if (why)
+        refuse(heap, segment, why);
+    return !why;
 }
 
 /* Heap's lock held. */
@@ -188,7 +213,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
     }
     *status_p = vendor_alloc(heap, bytes, &segment->address, &segment->base, &segment->base_bytes);
     ms_segment_judge(heap, *status_p);
-    if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment))
+    if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment, bytes))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
     segment->heap = heap;
     segment->bytes = bytes;

@@ -140,6 +140,22 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
     return status;
 }
 
+static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr address)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t index = by_page[address / PAGE % PAGES];
+    const struct block *b = index ? &blocks[index - 1] : NULL;
+    CUresult status = b && b->live && address - b->address < b->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (fake_count(FAKE_RANGE))
+        status = (CUresult)fake.fail_status;
+    if (status == CUDA_SUCCESS) {
+        *base_p = b->address;
+        *bytes_p = fake.other_range ? 512 : b->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
 static CUresult mem_free(CUdeviceptr address)
 {
     pthread_mutex_lock(&lock);
@@ -281,6 +297,7 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .ctx_get_current = get_current,
                            .device_get = device_get,
                            .device_total_mem = total,
+                           .address_range = address_range,
                            .mem_alloc = mem_alloc,
                            .mem_free = mem_free,
                            .mem_free_async = mem_free_async,

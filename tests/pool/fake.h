@@ -16,6 +16,7 @@
 enum fake_call {
     FAKE_ALLOC,
     FAKE_FREE,
+    FAKE_RANGE,
     FAKE_EVENT_CREATE,
     FAKE_CTX_RECORD,
     FAKE_RECORD,
@@ -51,6 +52,7 @@ struct fake {
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
     uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
     bool small_align;     /* allocations lie on 512 bytes only */
+    bool other_range;     /* it says that they are shorter than they are */
     uint64_t granularity; /* of handles */
     uint64_t ranges, handles, unmaps, vmm_errors; /* reserved and held now; all; calls that are never right */
 };

@@ -337,6 +337,28 @@ static void test_driver_with_small_alignment(void)
     is_u64(fake_notes, 1, "one line says so: %s", fake_last_note);
 }
 
+static void test_driver_with_other_ranges(void)
+{
+    fresh(GIB);
+    take(MIB);
+    fake.other_range = true;
+    ok(take(64 * MIB) != 0, "where memory begins and ends is asked once for a context");
+    is_u64(fake.calls[FAKE_RANGE], 1, "and no more");
+    is_u64(fake.calls[FAKE_FREE], 0, "nothing is tried out");
+    fresh(GIB);
+    fake.other_range = true;
+    is_int(status_of(MIB), -1, "a driver that knows its allocations otherwise is left alone");
+    is_u64(fake.used[0], 0, "and gets its memory back");
+    is_u64(fake_notes, 1, "one line says so: %s", fake_last_note);
+    is_int(status_of(MIB), -1, "from then on");
+    is_u64(fake.calls[FAKE_ALLOC], 1, "without being asked");
+    fresh(GIB);
+    fake.other_range = true;
+    fake_issue(context);
+    is_int(status_of(MIB), -1, "the same while it is at work");
+    is_u64(fake.blocking_frees, 0, "which is not waited for");
+}
+
 static void test_sticky_error(void)
 {
     fresh(GIB);
@@ -502,6 +524,7 @@ int main(void)
     test_capture();
     test_pins();
     test_driver_with_small_alignment();
+    test_driver_with_other_ranges();
     test_sticky_error();
     test_strict();
     test_streams();
