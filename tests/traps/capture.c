@@ -377,6 +377,43 @@ static void reuse_after_launch(void)
     }
 }
 
+/* The first memory that another context is asked for, by another thread, in the order of a stream: no capture forbids that. */
+static void first_of_a_context(void *argument)
+{
+    CUcontext *ctx = argument;
+    CUdeviceptr p = 0;
+    CUstream own = NULL;
+
+    say("current %d", cuCtxSetCurrent(*ctx));
+    say("stream %d", cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+    say("alloc %d", cuMemAllocAsync(&p, 4096, own));
+    say("free %d", cuMemFreeAsync(p, own));
+    say("stream %d", cuStreamSynchronize(own));
+    say("destroy %d", cuStreamDestroy_v2(own));
+}
+
+static void beside_a_new_context(void)
+{
+    static const enum cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                                                       cudaStreamCaptureModeRelaxed};
+    void *p = take(4096);
+
+    prepare();
+    for (int i = 0; i < 3; i++) {
+        CUcontext ctx = NULL, current = NULL;
+        CUgraph graph;
+
+        say("context %d", cuCtxCreate_v2(&ctx, 0, 0));
+        cuCtxPopCurrent_v2(&current);
+        begin(modes[i]);
+        cudaMemsetAsync(p, i, 4096, stream);
+        elsewhere(first_of_a_context, &ctx);
+        if ((graph = end()) != NULL)
+            cuGraphDestroy(graph);
+        say("destroy %d", cuCtxDestroy_v2(ctx));
+    }
+}
+
 const struct trap traps_capture[] = {
     {"capture-malloc-global", malloc_global, NULL},
     {"capture-malloc-thread-local", malloc_thread_local, NULL},
@@ -389,6 +426,7 @@ const struct trap traps_capture[] = {
     {"capture-and-other-thread-relaxed", other_thread_relaxed, NULL},
     {"capture-survives-relaxed", survives_relaxed, NULL},
     {"capture-survives-other-thread", survives_other_thread, NULL},
+    {"capture-beside-a-new-context", beside_a_new_context, NULL},
     {"capture-among-threads", among_threads, NULL},
     {"capture-open-for-long", open_for_long, "MEMSIM_MEMORY=256M"},
     {"capture-ends-badly", ends_badly, "MEMSIM_MEMORY=256M"},
