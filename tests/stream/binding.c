@@ -2,7 +2,8 @@
  * binding.c - cudaMemPoolCreate as a binding of another language calls it: nothing is linked, every function is
  * found at run time, by dlsym in the runtime or in the driver, or by cuGetProcAddress; the properties are a
  * zeroed block of bytes that is filled by offset and passed by pointer; a pool is a number. Prints "what value"
- * lines. The argument says by which way: runtime, driver or lookup.
+ * lines. The argument says by which way: runtime, driver or lookup; with "12" behind it by the runtime of CUDA 12, with
+ * "_ptsz" by the twins whose default stream is the thread's own, which is the stream then.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -16,6 +17,13 @@ typedef int (*func_t)(word_t, word_t, word_t, word_t, word_t); /* what is more t
 static void *library;
 static func_t lookup; /* cuGetProcAddress_v2, or NULL */
 static const char *prefix;
+static int twins;
+
+/* Only what has a stream has a twin. */
+static int has_twin(const char *name)
+{
+    return strstr(name, "Async") || !strcmp(name, "StreamSynchronize");
+}
 
 static func_t find(const char *name)
 {
@@ -23,9 +31,9 @@ static func_t find(const char *name)
     void *p = NULL;
     int found = 0;
 
-    snprintf(whole, sizeof whole, "%s%s", prefix, name);
+    snprintf(whole, sizeof whole, "%s%s%s", prefix, name, twins && !lookup && has_twin(name) ? "_ptsz" : "");
     if (lookup)
-        lookup((word_t)whole, (word_t)&p, 13000, 0, (word_t)&found);
+        lookup((word_t)whole, (word_t)&p, 13000, twins ? 2 : 0, (word_t)&found);
     else
         p = dlsym(library, whole);
     if (!p) {
@@ -58,7 +66,9 @@ static uintptr_t stream_for(const char *way)
 {
     uintptr_t stream = 0;
 
-    if (!strcmp(way, "runtime")) {
+    if (twins && !strncmp(way, "runtime", 7))
+        return 0;
+    if (!strncmp(way, "runtime", 7)) {
         CALL("StreamCreateWithFlags", &stream, 1, 0, 0);
         return stream;
     }
@@ -66,26 +76,28 @@ static uintptr_t stream_for(const char *way)
     CALL("Init", 0, 0, 0, 0);
     CALL("DevicePrimaryCtxRetain", &context, 0, 0, 0);
     CALL("CtxSetCurrent", context, 0, 0, 0);
-    CALL("StreamCreate", &stream, 1, 0, 0);
+    if (!twins)
+        CALL("StreamCreate", &stream, 1, 0, 0);
     return stream;
 }
 
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "runtime";
-    int runtime = !strcmp(way, "runtime");
+    int runtime = !strncmp(way, "runtime", 7);
     unsigned char props[88];
     uintptr_t pool = 0, stream;
     uint64_t value = UINT64_MAX;
     void *p[64] = {NULL};
 
-    library = dlopen(runtime ? "libcudart.so.13" : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    twins = strstr(way, "_ptsz") != NULL;
+    library = dlopen(!runtime ? "libcuda.so.1" : strstr(way, "12") ? "libcudart.so.12" : "libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         printf("%s\n", dlerror());
         return 1;
     }
     prefix = runtime ? "cuda" : "cu";
-    if (!strcmp(way, "lookup"))
+    if (!strncmp(way, "lookup", 6))
         lookup = (func_t)(uintptr_t)dlsym(library, "cuGetProcAddress_v2");
     stream = stream_for(way);
     say("create.null", CALL("MemPoolCreate", &pool, NULL, 0, 0));

@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(12)
+plan(17)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -63,7 +63,10 @@ fact(len(pools) == 1 and len(pools[0]["streams"]) >= 8 and all(sum(stream[key] f
                                                                ("reserved_bytes", "live_bytes", "limbo_bytes", "misses", "crossed_frees", "borrowed")),
      "the report has the device's pool, and its streams add up to it", ["%s" % pools])
 compare("captures, keeping nothing", "captures", ["5"], MEMSHIM_KEEP="0")
-for way, create in (("runtime", "cudaMallocFromPoolAsync"), ("driver", "cuMemAllocFromPoolAsync"), ("lookup", "cuMemAllocFromPoolAsync")):
+for way, create in (("runtime", "cudaMallocFromPoolAsync"), ("driver", "cuMemAllocFromPoolAsync"), ("lookup", "cuMemAllocFromPoolAsync"),
+                    ("runtime12", "cudaMallocFromPoolAsync"), ("runtime_ptsz", "cudaMallocFromPoolAsync_ptsz"),
+                    ("runtime12_ptsz", "cudaMallocFromPoolAsync_ptsz"), ("driver_ptsz", "cuMemAllocFromPoolAsync_ptsz"),
+                    ("lookup_ptsz", "cuMemAllocFromPoolAsync_ptsz")):
     compare("cudaMemPoolCreate as a binding calls it, by %s" % way, "binding", [way])
     if served().get(create) != 64:
         print("# %s" % served())
