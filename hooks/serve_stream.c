@@ -28,6 +28,21 @@ static bool has_context(const struct ms_gpu *gpu, const struct ms_call *outer)
     return outer || (ms_gpu_current(gpu, &context) >= 0 && context);
 }
 
+/* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
+static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
+{
+    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
+    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
+}
+
+/* MEMSHIM_FREE=strict: where the driver forbids all calls, as in a host function. */
+static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
+{
+    int status;
+
+    return MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, stream, &status);
+}
+
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p)
 {
@@ -42,7 +57,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
         return false;
     enter(&section, outer);
     served = has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
-             is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
+             is_served(target->gpu, stream) && !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream) &&
              ms_stream_alloc(stream, args->key, args->bytes, &given) == MS_POOL_SERVED;
     if (MS_LIKELY(served)) {
         record(&request, outer, &given);
@@ -54,18 +69,11 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     return served;
 }
 
-/* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
-static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
-{
-    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
-    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
-}
-
 /* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the capture. */
 static bool may_free(const struct ms_target *target, const struct ms_call *outer, const struct ms_stream *stream,
                      uint64_t handle, int *status_p)
 {
-    bool doubtful = !stream || ms_serve_any_down() || !has_context(target->gpu, outer);
+    bool doubtful = !stream || ms_serve_strictly || ms_serve_any_down() || !has_context(target->gpu, outer);
 
     if (stream && ms_stream_captures(stream)) {
         is_refused(target->gpu, handle, status_p);

@@ -45,8 +45,9 @@ static void host_memory(void)
  * ------------------------------------------------------------------------------------------------ */
 
 struct inside {
-    void *block;
-    cudaError_t malloc_status, free_status, null_status;
+    void *block, *ordered;
+    cudaStream_t other;
+    cudaError_t malloc_status, free_status, null_status, ordered_malloc_status, ordered_free_status;
     CUresult driver_status;
 };
 
@@ -60,6 +61,8 @@ static void call_inside(void *argument)
     inside->driver_status = cuMemAlloc_v2(&q, 3000);
     inside->free_status = cudaFree(inside->block);
     inside->null_status = cudaFree(NULL);
+    inside->ordered_malloc_status = cudaMallocAsync(&p, 3000, inside->other);
+    inside->ordered_free_status = cudaFreeAsync(inside->ordered, inside->other);
 }
 
 static void callback(cudaStream_t stream, cudaError_t status, void *argument)
@@ -73,6 +76,7 @@ static void say_inside(const char *what, const struct inside *inside)
 {
     say("%s: cudaMalloc %d, cuMemAlloc %d, cudaFree %d, of NULL %d", what, inside->malloc_status,
         inside->driver_status, inside->free_status, inside->null_status);
+    say("%s: cudaMallocAsync %d, cudaFreeAsync %d", what, inside->ordered_malloc_status, inside->ordered_free_status);
 }
 
 static void host_functions(void)
@@ -83,6 +87,8 @@ static void host_functions(void)
     cudaFree(take(3000)); /* so that there is something to hand out */
     cudaDeviceSynchronize();
     cudaStreamCreate(&stream);
+    cudaStreamCreate(&inside.other);
+    say("ordered %d", cudaMallocAsync(&inside.ordered, 3000, inside.other));
     say("launch %d", cudaLaunchHostFunc(stream, call_inside, &inside));
     say("synchronize %d", cudaStreamSynchronize(stream));
     say_inside("host function", &inside);
@@ -90,6 +96,7 @@ static void host_functions(void)
     say("synchronize %d", cudaStreamSynchronize(stream));
     say_inside("callback", &inside);
     say("the block is still there: free %d", cudaFree(inside.block));
+    say("so is the other: free %d", cudaFreeAsync(inside.ordered, inside.other));
     say("last %d", cudaGetLastError());
 }
 
