@@ -6,6 +6,10 @@
  * tables.c, and those not on a hit. */
 #include "config.h"
 
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
@@ -21,6 +25,7 @@ enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 /* Freed while captures are open, of a device's memory, before a free waits. */
 #define CAPTURED_SHARE 16
 #define CAPTURED_MOST  (64 * MS_MIB)
+#define ENDING_NS      ((uint64_t)200000000u)
 
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
 {
@@ -253,6 +258,30 @@ static MS_INLINE struct ms_segment *segment_of(uint64_t address)
     return segment && address - segment->address < segment->bytes ? segment : NULL;
 }
 
+/* Where a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before that is
+ * known here. Who asks about it comes back then; but not for ever, since the end may wait for the device. */
+static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
+{
+    uint64_t deadline = ms_clock_ns() + ENDING_NS;
+    const struct timespec pause = {0, 50000};
+    struct ms_segment *segment;
+    int saved_errno = errno;
+    while ((segment = segment_of(address)) != NULL && ms_clock_ns() < deadline &&
+           atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING)
+        nanosleep(&pause, NULL);
+    errno = saved_errno;
+    return segment;
+}
+
+/* The one that the address is in for whoever does not hold the heap. */
+static MS_INLINE struct ms_segment *segment_for(uint64_t address)
+{
+    struct ms_segment *segment = segment_of(address);
+    if (MS_UNLIKELY(segment && atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING))
+        return after_the_end(address);
+    return segment;
+}
+
 /* The run that an address of a chunk lies in, if it is in use: what begins in the address's own unit and before it, as the first byte of
  * a block does; or else by the longer way. */
 static MS_INLINE struct ms_run *run_at(const struct ms_segment *segment, uint64_t address)
@@ -329,7 +358,7 @@ static MS_INLINE bool die(struct ms_slot *slot, uint64_t address)
 
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p)
 {
-    struct ms_segment *segment = segment_of(address);
+    struct ms_segment *segment = segment_for(address);
     if (!segment)
         return MS_POOL_PASSED;
     struct ms_slot *slot = near_slot(segment, address);
@@ -476,7 +505,7 @@ int ms_pool_free_end(const struct ms_pool_block *block)
 
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
 {
-    struct ms_segment *segment = segment_of(address);
+    struct ms_segment *segment = segment_for(address);
     if (!segment)
         return false;
     struct ms_heap *heap = segment->heap;
@@ -493,5 +522,5 @@ bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
 
 bool ms_pool_owns(uint64_t address)
 {
-    return segment_of(address) != NULL;
+    return segment_for(address) != NULL;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "fake.h"
 #include "tap.h"
@@ -180,6 +181,39 @@ static void test_deaths(void)
     is_u64(fake.unknown_frees, 0, "the driver was asked for nothing that died with its context");
 }
 
+/* The driver may give the memory of a context to somebody else before its end is known here. */
+static void *end_slowly(void *arg)
+{
+    const struct timespec pause = {0, 20000000};
+    nanosleep(&pause, NULL);
+    fake_kill(arg);
+    ms_pool_context_ended((uintptr_t)arg, true);
+    return NULL;
+}
+
+static void test_end_is_awaited(void)
+{
+    gpu = fake_fresh((uint64_t)64 << 30);
+    int status = 0, wrong = 0;
+    for (int i = 0; i < 4; i++) {
+        struct fake_context *context = fake_context(0);
+        struct ms_pool_block block;
+        pthread_t thread;
+        fake_set_current(context);
+        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, 1000, &block, &status) != MS_POOL_SERVED)
+            bail("nothing is served");
+        uint64_t address = block.address;
+        ms_pool_context_ending((uintptr_t)context);
+        if (pthread_create(&thread, NULL, end_slowly, context))
+            bail("no thread");
+        wrong += i == 0 ? ms_pool_owns(address) : i == 1 ? ms_pool_find(address, &block)
+                                                          : ms_pool_free_begin(address + (uint64_t)(i - 2) * 256, &block, &status) != MS_POOL_PASSED;
+        pthread_join(thread, NULL);
+        fake_set_current(NULL);
+    }
+    is_int(wrong, 0, "what is asked about memory of a context that ends is answered when it has ended");
+}
+
 int main(void)
 {
     const char *text = getenv("TEST_ROUNDS");
@@ -187,5 +221,6 @@ int main(void)
     plan(0);
     test_sharing();
     test_deaths();
+    test_end_is_awaited();
     return done();
 }
