@@ -96,7 +96,7 @@ def nothing_is_left():
 
 MAPPED = {"MEMSHIM_BACKING": "vmm"}
 ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
-plan(36)
+plan(37)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -118,6 +118,7 @@ nothing_is_left()
 clean("streams, pools and graphs, ordered, one stream after another", SOME // 2, 1, "streams solo", shim=ORDERED)
 clean("streams, pools and graphs, of two devices, contexts and resets", SOME // 2, 2, "streams cross ends", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
 clean("streams, pools and graphs, of two devices, contexts and resets, ordered", SOME // 4, 2, "streams cross ends", shim=ORDERED)
+clean("streams, pools and graphs, sixteen threads, of two devices and contexts", SOME // 4, 2, "streams ends", shim={}, workers="16")
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
 clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
       sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1536M"})  # 16 threads need more natively, too
