@@ -199,7 +199,8 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     int status = ask(flow, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
     if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
         pool->gpu->mem_free_async(p, ms_stream_handle(stream));
-        padded = pool->padded = true;
+        pool->padded = true;
+        padded = true;
         status = ask(flow, stream, bytes + MS_PAGE_BYTES, &p);
     }
     if (status != CUDA_SUCCESS)
