@@ -113,10 +113,10 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
             errno = saved_errno;
             return false;
         }
+        bias->taken_away = (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
     }
     bias->streak = 0;
     bias->last = NULL;
-    bias->taken_away = (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
     errno = saved_errno;
     return true;
 }

@@ -32,7 +32,7 @@ struct ms_bias {
     /* Under the lock: who had it last without being its owner, and how often in a row. */
     const struct ms_bias_thread *last;
     uint32_t streak;
-    uint8_t taken_away; /* times, as far as it matters */
+    uint8_t taken_away; /* by another thread, times, as far as it matters */
 };
 
 #define MS_BIAS_INIT(r)                                                                                      \
@@ -92,6 +92,16 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
         atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);
     else
         ms_bias_unlock_slowly(bias);
+}
+
+/** The same for who took it because of what lies there, and does not come to own it. */
+static inline void ms_bias_unlock_visited(struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    struct ms_bias_thread *me = ms_bias_me;
+    if (atomic_load_explicit(&me->inside[kind], memory_order_relaxed) == bias)
+        atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);
+    else
+        ms_unlock(&bias->lock);
 }
 
 /** For who takes many: nobody owns it then, nor does by this. */

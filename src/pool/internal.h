@@ -134,7 +134,7 @@ struct ms_magazine {
  * below zero. */
 struct ms_lease {
     struct ms_bias lock;
-    bool filled; /* some magazine holds something */
+    _Atomic bool filled; /* some magazine holds something; looked at without the lock as well */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];

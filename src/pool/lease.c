@@ -30,6 +30,12 @@ struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
     return lease;
 }
 
+/* From now on the lease is worth a visit for whoever is short of memory. */
+static inline void fill(struct ms_lease *lease)
+{
+    atomic_store_explicit(&lease->filled, true, memory_order_release);
+}
+
 static uint32_t limit_of(uint64_t bytes)
 {
     if (bytes <= MS_SLAB_MAX_BYTES)
@@ -172,7 +178,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     if (!bag)
         return NULL;
     m->ready = bag;
-    lease->filled = true;
+    fill(lease);
     /* What goes round is no more than one bag holds, so that it fits when all of it is freed. */
     uint32_t around = bag->count + (m->freed ? m->freed->count : 0), limit = limit_of(m->bytes);
     uint32_t room = around < limit ? limit - around : 1;
@@ -223,7 +229,7 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
         if (!bag)
             return; /* no host memory: the block stays in limbo for ever */
     }
-    lease->filled = true;
+    fill(lease);
     ms_slot_set(slot, MS_SLOT_LIMBO);
     bag->epoch = ms_fence_tag(heap);
     bag->items[bag->count++] = slot;
@@ -242,7 +248,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
         if (!m->ready)
             m->ready = ms_table_bag();
         if (m->ready && m->ready->count < limit_of(bytes)) {
-            lease->filled = true;
+            fill(lease);
             m->ready->items[m->ready->count++] = slot;
             return;
         }
@@ -261,17 +267,17 @@ void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
 {
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         struct ms_lease *lease = &heap->leases[i];
+        if (!atomic_load_explicit(&lease->filled, memory_order_acquire))
+            continue;
         ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
-        if (lease->filled) {
-            ms_lock(&heap->lock);
-            for (uint32_t k = bytes > MS_SLAB_MAX_BYTES ? MS_CLASSES : 0; k < MS_MAGAZINES; k++) {
-                if (lease->magazines[k].bytes >= bytes)
-                    empty(heap, &lease->magazines[k]);
-            }
-            ms_unlock(&heap->lock);
-            lease->filled = bytes > 0;
+        ms_lock(&heap->lock);
+        for (uint32_t k = bytes > MS_SLAB_MAX_BYTES ? MS_CLASSES : 0; k < MS_MAGAZINES; k++) {
+            if (lease->magazines[k].bytes >= bytes)
+                empty(heap, &lease->magazines[k]);
         }
-        ms_lease_unlock(lease);
+        ms_unlock(&heap->lock);
+        atomic_store_explicit(&lease->filled, bytes > 0, memory_order_relaxed);
+        ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
     }
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
@@ -291,7 +297,7 @@ uint64_t ms_lease_settle(struct ms_heap *heap)
 {
     uint64_t limbo = 0;
     for (uint32_t i = 0; i < MS_LEASES; i++) {
-        for (uint32_t k = 0; heap->leases[i].filled && k < MS_MAGAZINES; k++) {
+        for (uint32_t k = 0; atomic_load_explicit(&heap->leases[i].filled, memory_order_relaxed) && k < MS_MAGAZINES; k++) {
             struct ms_magazine *m = &heap->leases[i].magazines[k];
             if (m->ready)
                 settle_bag(heap, m->ready, true);
