@@ -79,7 +79,7 @@ bool ms_direct_free(unsigned row, uint64_t address)
     if (!address || !ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
-    ms_serve_expect_free(address);
+    ms_ledger_expect(ms_pool_free_expect(address, &block));
     served = ms_pool_free_hit(address, &block);
     if (MS_LIKELY(served)) {
         ms_ledger_unserve(block.ticket, block.address, NULL);

@@ -54,12 +54,11 @@ static inline struct ms_slot *ms_near_slot(const struct ms_near_set *set, unsign
                                          MS_NEAR_TAG_BITS);
 }
 
-/** A block was given at this address, by this ticket; it goes. */
+/** A block was given at this address, by this ticket. */
 void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
-static MS_INLINE void ms_near_forget(uint64_t address)
+/** What ms_near_find has found. */
+static inline void ms_near_drop(struct ms_near_set *set, unsigned way)
 {
-    unsigned way;
-    struct ms_near_set *set = ms_near_find(address, &way);
     if (MS_LIKELY(set != NULL))
         atomic_store_explicit(&set->entries[way], 0, memory_order_relaxed);
 }

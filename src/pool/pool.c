@@ -308,10 +308,8 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
 
 /* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long ago, and its slot in use for
  * anything since: a stamp that stays the same while the rest is read is of one block. */
-static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_segment *segment, uint64_t address)
+static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set, unsigned way, const struct ms_segment *segment, uint64_t address)
 {
-    unsigned way;
-    const struct ms_near_set *set = ms_near_find(address, &way);
     struct ms_slot *slot = set ? ms_near_slot(set, way) : NULL;
     if (!slot)
         return NULL;
@@ -361,7 +359,9 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     struct ms_segment *segment = segment_for(address);
     if (!segment)
         return MS_POOL_PASSED;
-    struct ms_slot *slot = near_slot(segment, address);
+    unsigned way = 0;
+    struct ms_near_set *set = ms_near_find(address, &way);
+    struct ms_slot *slot = near_slot(set, way, segment, address);
     if (!slot)
         slot = slot_at(segment, address);
     if (MS_UNLIKELY(!slot || !die(slot, address))) {
@@ -372,7 +372,7 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
         }
     }
     describe(slot, block_p);
-    ms_near_forget(address);
+    ms_near_drop(set, way);
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
@@ -385,15 +385,25 @@ static MS_INLINE bool is_quick(const struct ms_heap *heap)
            !ms_fence_captured(heap) && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
 }
 
+uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
+{
+    unsigned way = 0;
+    struct ms_near_set *set = ms_near_find(address, &way);
+    block_p->own_set = set;
+    block_p->own_way = way;
+    return set ? atomic_load_explicit(&set->tickets[way], memory_order_relaxed) : 0;
+}
+
+/* After ms_pool_free_expect. */
 static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address, struct ms_pool_block *block_p)
 {
-    struct ms_slot *slot = near_slot(segment, address);
+    struct ms_slot *slot = near_slot(block_p->own_set, block_p->own_way, segment, address);
     if (!slot)
         slot = slot_at(segment, address);
     if (MS_UNLIKELY(!slot || !die(slot, address)))
         return false;
+    ms_near_drop(block_p->own_set, block_p->own_way);
     describe_briefly(slot, block_p);
-    ms_near_forget(address);
     return true;
 }
 
@@ -412,6 +422,7 @@ void ms_pool_free_hit_end(const struct ms_pool_block *block)
 bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
     const struct ms_segment *segment = segment_of(address);
+    ms_pool_free_expect(address, block_p);
     return MS_LIKELY(segment && !ms_pins_any() && segment->heap->flow) && free_hit(segment, address, block_p);
 }
 

@@ -104,7 +104,8 @@ struct ms_pool_block {
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;
-    uint32_t own_life;
+    uint32_t own_life, own_way;
+    void *own_set;
 };
 
 enum ms_pool_verdict {
@@ -137,7 +138,8 @@ extern MS_TLS uint64_t ms_pool_latest_address;
  * not a live block's first (double and interior frees). */
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
 /** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for all else. `block_p` as of
- * ms_pool_hit. */
+ * ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which returns the ticket as it seems to be, or 0. */
+uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p);
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
 void ms_pool_free_hit_end(const struct ms_pool_block *block);
 /** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free

@@ -46,6 +46,19 @@ static struct count look(const uint64_t *live, unsigned count)
     return result;
 }
 
+static void forget(uint64_t address)
+{
+    unsigned way = 0;
+    struct ms_near_set *set = ms_near_find(address, &way);
+    ms_near_drop(set, way);
+}
+
+static bool free_hit(uint64_t address, struct ms_pool_block *block_p)
+{
+    ms_pool_free_expect(address, block_p);
+    return ms_pool_free_hit(address, block_p);
+}
+
 /* So many are live; one goes, one comes, for long enough that the table has found its size. */
 static void test_most_are_found(unsigned count)
 {
@@ -56,7 +69,7 @@ static void test_most_are_found(unsigned count)
     }
     for (unsigned i = 0; i < 6 * count; i++) {
         unsigned place = (unsigned)(random_of(&state) % count);
-        ms_near_forget(address_of(live[place]));
+        forget(address_of(live[place]));
         live[place] = next++;
         ms_near_note(address_of(live[place]), slot_of(live[place]), (uint32_t)live[place]);
     }
@@ -64,7 +77,7 @@ static void test_most_are_found(unsigned count)
     ok(seen.found >= count / 10 * 8, "of %u blocks most are found: %u", count, seen.found);
     ok(seen.wrong <= count / 100, "another's tag is met rarely: %u", seen.wrong);
     for (unsigned i = 0; i < count; i++)
-        ms_near_forget(address_of(live[i]));
+        forget(address_of(live[i]));
     ok(look(live, count).found <= count / 100, "and none when they have gone");
     free(live);
 }
@@ -79,7 +92,7 @@ static void *churn(void *arg)
         ms_near_note(address_of(number), slot_of(number), (uint32_t)number);
         const struct ms_near_set *set = ms_near_find(address_of(number), &way);
         wrong += set && (uintptr_t)ms_near_slot(set, way) % 32 != 0;
-        ms_near_forget(address_of(number));
+        forget(address_of(number));
     }
     *(uint64_t *)arg = wrong;
     return NULL;
@@ -122,19 +135,19 @@ static void test_not_believed(void)
         take(gpu, first, &blocks[i]);
     for (unsigned i = 0; i < BLOCKS / 2; i++) {
         struct ms_pool_block freed;
-        hits += ms_pool_free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
-        twice += ms_pool_free_hit(blocks[i].address, &block);
+        hits += free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
+        twice += free_hit(blocks[i].address, &block);
         ms_pool_free_hit_end(&freed);
     }
     is_u64(hits, BLOCKS / 2, "live blocks are freed");
     is_u64(twice, 0, "none of them twice");
     ms_near_note(blocks[0].address, (const struct ms_slot *)(uintptr_t)blocks[BLOCKS - 1].own_item, 1);
-    ok(!ms_pool_free_hit(blocks[0].address, &block), "nor by another's slot");
+    ok(!free_hit(blocks[0].address, &block), "nor by another's slot");
     ms_pool_context_ending((uintptr_t)first);
     fake_kill(first);
     ms_pool_context_ended((uintptr_t)first, true);
     for (unsigned i = BLOCKS / 2; i < BLOCKS; i++)
-        dead += ms_pool_free_hit(blocks[i].address, &block) ||
+        dead += free_hit(blocks[i].address, &block) ||
                 ms_pool_free_begin(blocks[i].address, &block, &status) != MS_POOL_PASSED;
     is_u64(dead, 0, "nor what died with its context");
 }
