@@ -308,7 +308,8 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
 
 /* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long ago, and its slot in use for
  * anything since: a stamp that stays the same while the rest is read is of one block. */
-static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set, unsigned way, const struct ms_segment *segment, uint64_t address)
+static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set, unsigned way,
+                                                   const struct ms_segment *segment, uint64_t address)
 {
     struct ms_slot *slot = set ? ms_near_slot(set, way) : NULL;
     if (!slot)
