@@ -207,7 +207,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
     struct ms_section section;
-    uint64_t context, own, room;
+    uint64_t context, own, room, idle;
     int device;
 
     if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
@@ -217,9 +217,11 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     device = ms_gpu_current(target->gpu, &context);
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0 && device >= 0) {
-        own = *free_p + ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
+        idle = ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
+        own = *free_p + idle;
         room = ms_pool_room(device);
-        own = own < room ? own : room;
+        if (room != UINT64_MAX && own > room + idle)
+            own = room + idle;
         *free_p = own < *total_p ? own : *total_p;
     }
     ms_section_leave(&section);

@@ -22,7 +22,7 @@ uint64_t ms_serve_dropped_frees(void)
     return atomic_load(&dropped_frees);
 }
 
-static MS_NOINLINE void refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
+MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
 {
     struct ms_oom_view view;
     ms_stack_id stack;
@@ -71,7 +71,7 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
         *status_p = 0;
         return true;
     case MS_POOL_REFUSED:
-        refuse(request, outer, context, device, *status_p);
+        ms_serve_refuse(request, outer, context, device, *status_p);
         count(outer, request->gpu, request->row, *status_p, 0);
         return true;
     default:

@@ -57,6 +57,9 @@ struct request {
     uint64_t stream; /* of a request in stream order */
 };
 
+/** serve.c: the pool has no memory for it; `status` is the program's answer. */
+void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status);
+
 static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
 {
     if (outer)

@@ -43,30 +43,44 @@ static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
     return MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, stream, &status);
 }
 
+/* Under MEMSHIM_LIMIT what is kept for cudaMalloc stands in the way of what a stream asks for. */
+static bool gave_room(const struct ms_stream *stream, uint64_t bytes)
+{
+    int device = ms_stream_device(stream);
+
+    return bytes <= ms_pool_room(device) + ms_pool_reclaimable(device) && ms_pool_trim(device, 0) > 0;
+}
+
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p)
 {
     const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, args->stream};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
-    struct ms_stream *stream;
+    struct ms_stream *stream = NULL;
     struct ms_pool_block given;
     struct ms_section section;
-    bool served;
+    enum ms_pool_verdict verdict = MS_POOL_PASSED;
 
     if (!args->out || !args->bytes || (outer && ms_thread.recording) || !is_ours_to_serve() || !target->gpu)
         return false;
     enter(&section, outer);
-    served = has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
-             is_served(target->gpu, stream) && !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream) &&
-             ms_stream_alloc(stream, args->key, args->bytes, &given) == MS_POOL_SERVED;
-    if (MS_LIKELY(served)) {
+    if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
+        is_served(target->gpu, stream) && !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
+        verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
+    if (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes))
+        verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
+    if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
         count(outer, target->gpu, row, 0, args->bytes);
         *(uint64_t *)(uintptr_t)args->out = given.address;
         *status_p = 0;
+    } else if (verdict == MS_POOL_REFUSED) {
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+        ms_serve_refuse(&request, outer, ms_stream_context(stream), ms_stream_device(stream), *status_p);
+        count(outer, target->gpu, row, *status_p, 0);
     }
     leave(&section, outer);
-    return served;
+    return verdict != MS_POOL_PASSED;
 }
 
 /* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the capture. */

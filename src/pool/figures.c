@@ -203,8 +203,8 @@ uint64_t ms_pool_room(int device)
              reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        if (atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&
-            heap->device == device)
+        int state = (int)atomic_load_explicit(&heap->state, memory_order_acquire);
+        if ((state == MS_HEAP_SERVING || state == MS_HEAP_FLOW) && heap->device == device)
             limit = heap->limit_bytes;
     }
     return limit == UINT64_MAX ? limit : limit > reserved ? limit - reserved : 0;

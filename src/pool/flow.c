@@ -345,14 +345,26 @@ bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, st
     return true;
 }
 
+/* MEMSHIM_LIMIT leaves less than that: the driver, which knows of no limit, is not asked. */
+static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
+    return heap->limit_bytes != UINT64_MAX && (bytes > heap->limit_bytes || reserved > heap->limit_bytes - bytes);
+}
+
+static MS_NOINLINE enum ms_pool_verdict without(const struct ms_flow *flow, uint64_t bytes, int status)
+{
+    return flow && bytes && status == CUDA_ERROR_OUT_OF_MEMORY && is_limited(flow->heap, bytes) ? MS_POOL_REFUSED : MS_POOL_PASSED;
+}
+
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
                                      struct ms_pool_block *block_p)
 {
     struct ms_mempool *pool = pool_of(stream, handle);
     struct ms_flow *flow = pool && pool->served ? flow_of(stream, pool) : NULL;
-    int status;
+    int status = 0;
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))
-        return MS_POOL_PASSED;
+        return without(flow, bytes, status);
     count_alloc(pool, bytes);
     if (MS_UNLIKELY(ms_policy->poison_alloc))
         ms_poison_ordered(stream->gpu, stream->handle, block_p->address, block_p->granted, false);

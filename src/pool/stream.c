@@ -51,6 +51,11 @@ void ms_visit_end(struct ms_visit *visit)
         visit->gpu->exchange_capture_mode(&visit->mode);
 }
 
+int ms_stream_device(const struct ms_stream *stream)
+{
+    return stream->device;
+}
+
 uint64_t ms_stream_context(const struct ms_stream *stream)
 {
     return atomic_load_explicit(&stream->context, memory_order_relaxed);

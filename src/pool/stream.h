@@ -21,13 +21,14 @@ struct ms_stream;
  * vendor. */
 struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle);
 uint64_t ms_stream_context(const struct ms_stream *stream);
+int ms_stream_device(const struct ms_stream *stream);
 /** Whether its calls belong into a graph just now, or are forbidden: then the driver has to be asked. */
 bool ms_stream_captures(const struct ms_stream *stream);
 
 /** Whether the address lies in memory that was taken for a stream. */
 bool ms_stream_owns(uint64_t address);
-/** Memory of a pool that the stream may use at once. PASSED where
- * the pool is not served, and where it has no memory: the vendor answers as it stands. */
+/** Memory of a pool that the stream may use at once. PASSED where the pool is not served, and where it has no memory: the
+ * vendor answers as it stands. REFUSED, for want of memory, where MEMSHIM_LIMIT does not leave it. */
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t pool, uint64_t bytes,
                                      struct ms_pool_block *block_p);
 /** ... only what is at hand: from a magazine of the stream's, without the vendor. */

@@ -1,5 +1,5 @@
 # tests/stream: the pool API, captures and bindings, natively and under memshim; see docs/testing.md
-check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins tests/stream/graph_memory tests/stream/capture_ends tests/stream/corners
+check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins tests/stream/graph_memory tests/stream/capture_ends tests/stream/corners tests/stream/limit
 tests_stream_pools_SOURCES = tests/stream/pools.c
 tests_stream_pools_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_captures_SOURCES = tests/stream/captures.c
@@ -15,8 +15,10 @@ tests_stream_capture_ends_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_corners_SOURCES = tests/stream/corners.c
 tests_stream_corners_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_stream_corners_LDADD = libcudart.so.13 libcuda.so.1
+tests_stream_limit_SOURCES = tests/stream/limit.c
+tests_stream_limit_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_binding_SOURCES = tests/stream/binding.c
 tests_stream_binding_LDADD = -ldl
 
-dist_check_SCRIPTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py
-TESTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py
+dist_check_SCRIPTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py tests/stream/limit.py
+TESTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py tests/stream/limit.py
