@@ -139,12 +139,12 @@ static void churn(void)
     cudaDeviceGetDefaultMemPool(&pool, 0);
     for (int i = 0; i < 24; i++) {
         wrong += cudaMalloc(&p, 8 * MIB) != cudaSuccess;
-        wrong += cudaMemsetAsync(p, i, 8 * MIB, stream) != cudaSuccess;
+        wrong += cudaMemsetAsync(p, i, 4096, stream) != cudaSuccess;
         wrong += cudaFree(p) != cudaSuccess;
         while (cudaStreamQuery(stream) == cudaErrorNotReady)
             ;
         wrong += cudaMallocAsync(&p, 3 * MIB, stream) != cudaSuccess;
-        wrong += cudaMemsetAsync(p, i, 3 * MIB, stream) != cudaSuccess;
+        wrong += cudaMemsetAsync(p, i, 4096, stream) != cudaSuccess;
         while (cudaStreamQuery(stream) == cudaErrorNotReady)
             ;
         wrong += cudaFreeAsync(p, other) != cudaSuccess;
