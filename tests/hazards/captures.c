@@ -123,7 +123,8 @@ static bool capture(struct worker *worker, struct graph *graph, int device)
 static void make(struct worker *worker, struct graph *graph, int device)
 {
     struct block *block = &worker->slots[pick(worker, SLOTS)];
-    unsigned flags = pick(worker, 2) ? cudaGraphInstantiateFlagAutoFreeOnLaunch : 0;
+    /* What becomes of memory that a launch was to free, and could not allocate again, is nobody's to say. */
+    unsigned flags = pick(worker, 2) && !settings.scarce ? cudaGraphInstantiateFlagAutoFreeOnLaunch : 0;
 
     *graph = (struct graph){.allocates = pick(worker, 3) == 0, .tag = worker->next_tag++, .launches = 2 + pick(worker, 12)};
     if (graph->allocates) {

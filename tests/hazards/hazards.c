@@ -2,7 +2,7 @@
  * hazards.c - the workers.
  *
  * usage: hazards OPERATIONS [WORKERS [SEED [DEVICES]]]. HAZARDS in the environment is a list of words: cross,
- * ends, solo, streams, pure, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
+ * ends, solo, streams, pure, scarce, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
  */
 #include "hazards.h"
 
@@ -329,8 +329,9 @@ static int tell(double took)
     unsigned long blocks = atomic_load(&wrong_blocks), copies = atomic_load(&wrong_copies),
                   statuses = atomic_load(&wrong_statuses);
 
-    printf("streams %" PRIu64 ", pools %" PRIu64 ", captures %" PRIu64 ", launches %" PRIu64 ", threads %" PRIu64 "\n",
-           sum.streams, sum.pools, sum.captures, sum.launches, sum.visitors);
+    printf("streams %" PRIu64 ", pools %" PRIu64 ", captures %" PRIu64 ", launches %" PRIu64 ", threads %" PRIu64
+           ", requests refused %lu\n",
+           sum.streams, sum.pools, sum.captures, sum.launches, sum.visitors, atomic_load(&refused));
     printf("operations %" PRIu64 ", blocks checked %" PRIu64 ", late copies checked %lu, contexts %" PRIu64
            ", resets %" PRIu64 ", seconds %.1f\n",
            sum.operations, sum.checks, atomic_load(&late_checks), sum.contexts, sum.resets, took);
@@ -357,6 +358,7 @@ int main(int argc, char **argv)
     settings.solo = strstr(words, "solo") != NULL;
     settings.streams = strstr(words, "streams") != NULL;
     settings.pure = strstr(words, "pure") != NULL;
+    settings.scarce = strstr(words, "scarce") != NULL;
     settings.stop = strstr(words, "stop") != NULL;
     if (settings.workers < 1 || settings.workers > MAX_WORKERS || settings.devices < 1 ||
         settings.devices >= MAX_DEVICES)

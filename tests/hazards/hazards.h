@@ -40,6 +40,7 @@ struct settings {
     bool solo;  /* one stream has all the work for a while, whoever gives it; then another joins and takes over */
     bool streams; /* memory in the order of streams, from pools, beside captures */
     bool pure;    /* ... and no other, from the device's own pool */
+    bool scarce; /* that there is no memory is an answer */
     bool stop;  /* at the first thing that is wrong */
 };
 extern struct settings settings;
@@ -89,7 +90,7 @@ struct worker {
     struct graph graphs[GRAPHS];
 };
 
-extern atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks;
+extern atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks, refused;
 extern atomic_bool stopping;
 
 /* hazards.c */

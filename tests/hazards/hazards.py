@@ -96,7 +96,7 @@ def nothing_is_left():
 
 MAPPED = {"MEMSHIM_BACKING": "vmm"}
 ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
-plan(37)
+plan(41)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -122,6 +122,12 @@ clean("streams, pools and graphs, sixteen threads, of two devices and contexts",
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
 clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
       sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1536M"})  # 16 threads need more natively, too
+SCARCE = {"MEMSHIM_OOM_WAIT_MS": "5"}
+clean("streams, pools and graphs, where memory is scarce", SOME // 4, 1, "streams scarce", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
+nothing_is_left()
+clean("streams, pools and graphs, where memory is scarce, ordered", SOME // 8, 1, "streams scarce", shim=dict(SCARCE, **ORDERED), sim={"MEMSIM_MEMORY": "600M"})
+clean("streams, pools and graphs, where memory is scarce, mapped by handle", SOME // 8, 2, "streams scarce ends", shim=dict(SCARCE, **MAPPED),
+      sim={"MEMSIM_MEMORY": "600M", "MEMSIM_SEED": SEED})
 clean("streams, pools and graphs, mapped by handle", SOME // 4, 1, "streams", shim=MAPPED)
 clean("streams of one pool", SOME // 2, 1, "streams pure", shim={})
 nothing_is_left()

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks;
+atomic_ulong wrong_blocks, wrong_copies, wrong_statuses, late_checks, refused;
 atomic_bool stopping;
 
 /** xorshift: the same seed gives the same requests. */
@@ -33,11 +33,15 @@ static void found(atomic_ulong *count, const char *format, unsigned long a, unsi
         atomic_store(&stopping, true);
 }
 
-/** Every call here must succeed. */
+/** Every call here must succeed, but for want of memory where that is scarce. */
 bool worked(int status, const char *what)
 {
     if (status == 0)
         return true;
+    if (settings.scarce && status == cudaErrorMemoryAllocation) {
+        atomic_fetch_add(&refused, 1);
+        return false;
+    }
     if (atomic_fetch_add(&wrong_statuses, 1) < 5) {
         printf("# %s: status %d\n", what, status);
         fflush(stdout);
