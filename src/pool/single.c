@@ -9,9 +9,9 @@
 
 #include "pool/internal.h"
 
-/* A single may waste an eighth of what it serves, and a 64th of what the device has left: beyond that the
- * vendor is asked, and something vacant can be given back. */
-enum { WASTE_SHARE = 8, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
+/* A single may waste a quarter of what it serves, and a 64th of what the device has left and what else is vacant:
+ * beyond that the vendor is asked, and something vacant can be given back. */
+enum { WASTE_SHARE = 4, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
 /* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
  * left, and what may be split. A larger segment is waited for by its like. */
 #define CARVED_BYTES (32 * MS_MIB)
@@ -97,7 +97,8 @@ static struct ms_slot *take(struct ms_heap *heap, uint64_t bytes, uint64_t waste
 
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 {
-    return take(heap, bytes, least_of(bytes / WASTE_SHARE, ms_heap_left(heap) / WASTE_LEFT_SHARE));
+    uint64_t room = ms_heap_left(heap) + (heap->vacant_bytes > bytes ? heap->vacant_bytes - bytes : 0);
+    return take(heap, bytes, least_of(bytes / WASTE_SHARE, room / WASTE_LEFT_SHARE));
 }
 
 struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
