@@ -7,7 +7,8 @@
  * and numbers add up span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its
  * class's list if and only if one is slots:    neither free nor live nor pinned = items of all bags counters:
  * granted to live blocks = what leases count; each byte of a segment has one state budget:   small and
- * middling bytes = sums of used runs of chunks fence:    done <= covered < open
+ * middling bytes = sums of used runs of chunks fence:    done <= covered < open; epochs of
+ * bags <= freed <= open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
@@ -216,6 +217,21 @@ static uint64_t items_of_bags(const struct ms_heap *heap)
     return items;
 }
 
+/* The newest epoch of what waits. */
+static uint64_t newest_of_bags(const struct ms_heap *heap)
+{
+    uint64_t newest = 0;
+    for (int i = 0; i < MS_LEASES; i++) {
+        for (int k = 0; k < MS_MAGAZINES; k++) {
+            const struct ms_bag *bag = heap->leases[i].magazines[k].freed;
+            newest = bag && bag->count && bag->epoch > newest ? bag->epoch : newest;
+        }
+    }
+    for (const struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
+        newest = bag->epoch > newest ? bag->epoch : newest;
+    return newest;
+}
+
 static const char *check_counters(const struct ms_heap *heap, const struct sums *sums)
 {
     uint64_t granted = 0, requested = 0;
@@ -241,6 +257,7 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     MUST(heap->flow ||
              (fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open),
          "epochs are out of order");
+    MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(heap), "something waits for an epoch that tags nothing");
     return NULL;
 }
 

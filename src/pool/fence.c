@@ -22,7 +22,7 @@
 
 bool ms_fence_pending(struct ms_heap *heap)
 {
-    return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed) > ms_fence_done(heap);
+    return ms_fence_freed(heap) > ms_fence_done(heap);
 }
 
 /* Fence's lock held. */
@@ -151,8 +151,7 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed =
-        atomic_load_explicit(&fence->freed, memory_order_relaxed) <= fence->covered || close_epoch(heap);
+    bool closed = ms_fence_freed(heap) <= fence->covered || close_epoch(heap);
     ms_unlock(&fence->lock);
     return closed;
 }

@@ -184,6 +184,7 @@ struct ms_heap {
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
     CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */
     CUstream returns;                  /* see ms_segment_return_async */
+    _Atomic uint32_t returning;        /* threads that wait for what they put there */
     struct ms_backing *backing;        /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
     _Atomic uint32_t backing_state;    /* enum ms_backing_state */
 
@@ -437,6 +438,11 @@ static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
 uint64_t ms_lease_settle(struct ms_heap *heap);
 
 /* fence.c */
+/** The newest epoch that tags something. */
+static inline uint64_t ms_fence_freed(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed);
+}
 /** Whether something was freed that no event covers yet, or that events have not retired yet. */
 bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
@@ -453,8 +459,10 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
-    if (atomic_load_explicit(&fence->freed, memory_order_relaxed) < open)
-        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);
+    uint64_t freed = atomic_load_explicit(&fence->freed, memory_order_relaxed);
+    while (MS_UNLIKELY(freed < open) &&
+           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed, memory_order_relaxed)) {
+    }
     return open;
 }
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -44,21 +45,28 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
     return slot;
 }
 
-/* Whether limbo has become smaller. */
-static bool fence(struct ms_heap *heap)
+/* What was freed up to now comes out of limbo, if that takes no longer than an allocation of the vendor's. While a thread gives
+ * memory back, no longer than that takes: it may be all that the context is busy with, and to grow for it would be absurd. */
+static void fence(struct ms_heap *heap)
 {
-    if (!ms_fence_pending(heap) || !ms_fence_close(heap))
-        return ms_fence_poll(heap);
-    if (ms_fence_poll(heap) && !ms_fence_pending(heap))
-        return true;
+    uint64_t freed = ms_fence_freed(heap);
+    bool closed = freed > ms_fence_done(heap) && ms_fence_close(heap);
+    ms_fence_poll(heap);
+    if (!closed || ms_fence_done(heap) >= freed)
+        return;
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     uint64_t begin = ms_clock_ns();
     price = price < POLL_LEAST_NS ? POLL_LEAST_NS : price > POLL_MOST_NS ? POLL_MOST_NS : price;
     atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
-    bool moved = false;
-    while (ms_fence_pending(heap) && ms_clock_ns() - begin < price)
-        moved |= ms_fence_poll(heap);
-    return moved;
+    for (;;) {
+        bool in_time = ms_clock_ns() - begin < price;
+        bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;
+        ms_fence_poll(heap);
+        if (ms_fence_done(heap) >= freed || (!in_time && !returning))
+            return;
+        if (!in_time)
+            sched_yield();
+    }
 }
 
 static uint64_t least_segment(const struct ms_request *request)

@@ -265,11 +265,13 @@ static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segme
     uint32_t done = 0;
     if (!ms_ordered_guard(heap, heap->returns))
         return 0;
+    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
     while (done < count && heap->gpu->mem_free_async(segments[done]->address, heap->returns) == CUDA_SUCCESS)
         done++;
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
     if (done)
         wait_for_returns(heap, event);
+    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     return done;
 }
 
