@@ -19,8 +19,10 @@
  * any is at all. Between the two a request may have a segment of up to three times its size, if an eighth of what the
  * device has left is more than what it leaves over. */
 enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
-/* After each growth so many fences may come before something is split, then one for every so many times. */
-enum { FENCES_AFTER_GROWTH = 512, TIMES_PER_FENCE = 64 };
+/* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share of so many, and
+ * so many frees of large blocks earn one. Each fence spends one, also those that a request could not do without: of these some
+ * may be owed. So a heap that grows has plenty, and one that does not has few more than it needs. */
+enum { FENCES_MOST = 768, FREES_PER_FENCE = 32, FENCES_OWED = 64, FREES_PER_FLUSH = 8 };
 
 void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
 {
@@ -33,10 +35,20 @@ void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
         use->peak_bytes = use->bytes;
 }
 
+static void earn_fences(struct ms_budget *budget, uint64_t shares)
+{
+    int64_t fences = budget->fences + (int64_t)shares, most = FENCES_MOST * FREES_PER_FENCE;
+    budget->fences = (int32_t)(fences < most ? fences : most);
+}
+
 void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
 {
     struct ms_budget *budget = &heap->budget;
-    budget->fences = FENCES_AFTER_GROWTH * TIMES_PER_FENCE;
+    if (heap->reserved_bytes > budget->reserved_peak_bytes) {
+        uint64_t more = heap->reserved_bytes - budget->reserved_peak_bytes;
+        earn_fences(budget, FENCES_MOST * FREES_PER_FENCE * more / heap->reserved_bytes);
+        budget->reserved_peak_bytes = heap->reserved_bytes;
+    }
     if (granted < MS_BUDGET_LARGE_BYTES)
         return;
     if (budget->owed_bytes >= granted)
@@ -75,12 +87,22 @@ uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
     return times < over ? times : over;
 }
 
-bool ms_budget_fence(struct ms_heap *heap)
+void ms_budget_fenced(struct ms_heap *heap)
 {
     struct ms_budget *budget = &heap->budget;
-    budget->fences++;
-    if (budget->fences <= TIMES_PER_FENCE)
+    if (budget->fences > -FENCES_OWED * FREES_PER_FENCE)
+        budget->fences -= FREES_PER_FENCE;
+}
+
+bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p)
+{
+    struct ms_budget *budget = &heap->budget;
+    uint32_t frees = atomic_exchange_explicit(&heap->fence.freed_count, 0, memory_order_relaxed);
+    earn_fences(budget, frees);
+    budget->frees += frees;
+    *may_fence_p = budget->fences >= FREES_PER_FENCE;
+    if (!*may_fence_p && budget->frees < FREES_PER_FLUSH)
         return false;
-    budget->fences -= TIMES_PER_FENCE + 1;
+    budget->frees = 0;
     return true;
 }

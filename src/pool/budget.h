@@ -18,7 +18,9 @@ struct ms_budget_use {
 struct ms_budget {
     struct ms_budget_use small, middling;
     uint64_t large_calls, owed_bytes;
-    uint32_t fences; /* in shares of one */
+    int32_t fences;               /* in shares of one; less than none is owed */
+    uint64_t reserved_peak_bytes; /* the most that earned any */
+    uint32_t frees;               /* of large blocks, since leases gave up theirs */
 };
 
 /** A run is used, or is not any more. */
@@ -33,7 +35,10 @@ int64_t ms_budget_left(const struct ms_heap *heap);
 bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
 /** How large a vacant segment may be that a request of `bytes` splits; 0: by the rules for small ones alone. */
 uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
-/** Whether it is worth a fence and emptying leases to look for a closer fit before something is split. */
-bool ms_budget_fence(struct ms_heap *heap);
+/** Before something is split: whether leases should give up what they hold, so that a closer fit may come of it; and whether a fence
+ * may be spent on that. */
+bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p);
+/** A fence was, on whatever. */
+void ms_budget_fenced(struct ms_heap *heap);
 
 #endif

@@ -138,11 +138,14 @@ static bool close_epoch(struct ms_heap *heap)
     uint64_t epoch = atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst);
     bool pushed = ms_segment_enter(heap, &mode);
     bool closed = record(heap, epoch);
+    ms_segment_leave(heap, pushed, mode);
     if (closed) {
         fence->covered = epoch;
         atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
+        ms_lock(&heap->lock);
+        ms_budget_fenced(heap);
+        ms_unlock(&heap->lock);
     }
-    ms_segment_leave(heap, pushed, mode);
     return closed;
 }
 
@@ -163,6 +166,7 @@ void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_fence *fence = &heap->fence;
     uint64_t freed = atomic_fetch_add_explicit(&fence->freed_bytes, bytes, memory_order_relaxed) + bytes;
+    atomic_fetch_add_explicit(&fence->freed_count, 1, memory_order_relaxed);
     if (freed < ms_heap_left(heap) / PLENTY)
         return;
     atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
@@ -232,6 +236,8 @@ void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     set_done(fence, epoch);
+    if (ms_fence_freed(heap) <= epoch)
+        atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
     /* Without those that a stream left behind at its end: nothing else remembers its work. */
     for (uint64_t last = last_upto(fence); last && last <= epoch && fence->count;)
         drop_first(heap);

@@ -162,7 +162,8 @@ static void clear(struct ms_heap *heap)
                 ms_table_drop_bag(m->freed);
             *m = (struct ms_magazine){0};
         }
-        atomic_store_explicit(&lease->filled, false, memory_order_relaxed);
+        atomic_store_explicit(&lease->bags[0], 0, memory_order_relaxed);
+        atomic_store_explicit(&lease->bags[1], 0, memory_order_relaxed);
         atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);

@@ -134,7 +134,7 @@ struct ms_magazine {
  * below zero. */
 struct ms_lease {
     struct ms_bias lock;
-    _Atomic bool filled; /* some magazine holds something; looked at without the lock as well */
+    _Atomic uint64_t bags[2]; /* magazines that may have a bag, by bits: of classes, of exact sizes; looked at without the lock as well */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
@@ -152,6 +152,7 @@ enum { MS_MARKS = 512, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 struct ms_fence {
     struct ms_lock lock;
     _Atomic uint64_t freed_bytes;       /* large blocks, since the last event */
+    _Atomic uint32_t freed_count;       /* ... since the budget was told */
     _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
     struct ms_fence_mark marks[MS_MARKS];
     uint32_t first, count;
@@ -425,6 +426,8 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
 void ms_lease_flush(struct ms_heap *heap);
 /** ... of blocks of at least so many bytes each. */
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
+/** ... by leases other than the calling thread's. Returns whether any held something. */
+bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
@@ -450,6 +453,11 @@ bool ms_fence_close(struct ms_heap *heap);
 /** A block of `bytes` was freed: where memory is short, the epoch closes at once, so that work which is
  * issued later does not hold it. */
 void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes);
+/** Bytes of large blocks that were freed since the last event. */
+static inline uint64_t ms_fence_gathered(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed);
+}
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
 /** Whether nothing is going on in the context: a fresh event over it is done at once. */

@@ -1,8 +1,8 @@
 /* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it
  * fails.
  *
- * In this order: memory of the heap's that is free; what a fence sets free, waiting for no longer than an
- * allocation of the vendor's takes; what other leases hold; more memory from the vendor. When the vendor
+ * In this order: memory of the heap's that is free; large blocks that other leases hold; what a fence sets free, waiting for no
+ * longer than an allocation of the vendor's takes; all that leases hold; more memory from the vendor. When the vendor
  * refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is vacant, here and in other contexts
  * on the device; the vendor again; and then the vendor's own status. No lock is held where the vendor is
  * called. */
@@ -289,18 +289,26 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
  * again lies together again where it did, and a closer fit may be among it. Nothing is waited for. */
 static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
 {
-    if (request->single || request->granted <= MS_SLAB_MAX_BYTES || ms_backing_on(heap))
-        return;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
-    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE && ms_budget_fence(heap);
+    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE, may_fence;
+    bool flush = far && ms_budget_flush(heap, &may_fence);
     ms_unlock(&heap->lock);
-    if (!far)
+    if (!flush)
         return;
-    if (ms_fence_pending(heap) && ms_fence_close(heap))
+    if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
         ms_fence_poll(heap);
     ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
+}
+
+/* Whether more is free than was freed since the last event: then that is used before another one is recorded. */
+static bool has_spare(struct ms_heap *heap)
+{
+    ms_lock(&heap->lock);
+    uint64_t free_bytes = heap->run_free_bytes + heap->vacant_bytes;
+    ms_unlock(&heap->lock);
+    return free_bytes > ms_fence_gathered(heap);
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
@@ -309,12 +317,16 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
         return ms_flow_ladder(heap, request, status_p);
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
         preallocate(heap);
-    before_splitting(heap, request);
-    struct ms_slot *slot = ms_ladder_from_heap(heap, request, false);
+    bool large = request->granted > MS_MIB && !ms_backing_on(heap);
+    if (request->granted > MS_SLAB_MAX_BYTES && !request->single && !ms_backing_on(heap))
+        before_splitting(heap, request);
+    struct ms_slot *slot = ms_ladder_from_heap(heap, request, large && has_spare(heap));
     if (slot)
         return slot;
     uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
     if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
+        return slot;
+    if (large && ms_lease_flush_others(heap, MS_MIB) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     fence(heap);
     if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)

@@ -9,7 +9,9 @@
 
 #include "pool/internal.h"
 
-enum { SMALL_LIMIT = MS_BAG_ITEMS, LARGE_LIMIT = 16, RUN_LIMIT = 8, SINGLE_LIMIT = 4 };
+/* What a bag gathers: as many as it holds, of runs that count as small 8 MiB, of larger ones so many. */
+enum { RUN_LIMIT = 8, SINGLE_LIMIT = 4 };
+#define SMALL_RUNS_BYTES (8 * MS_MIB)
 
 MS_TLS uint32_t ms_last_lease;
 static _Atomic uint32_t next_lease;
@@ -30,17 +32,13 @@ struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
     return lease;
 }
 
-/* From now on the lease is worth a visit for whoever is short of memory. */
-static inline void fill(struct ms_lease *lease)
-{
-    atomic_store_explicit(&lease->filled, true, memory_order_release);
-}
-
-static uint32_t limit_of(uint64_t bytes)
+static bool is_full(const struct ms_bag *bag, uint64_t bytes)
 {
     if (bytes <= MS_SLAB_MAX_BYTES)
-        return SMALL_LIMIT;
-    return bytes <= MS_TIER_SLAB_BYTES ? LARGE_LIMIT : bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT;
+        return bag->count >= MS_BAG_ITEMS;
+    if (bytes <= MS_TIER_SLAB_BYTES)
+        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= SMALL_RUNS_BYTES;
+    return bag->count >= (bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT);
 }
 
 static bool retired(const struct ms_heap *heap, const struct ms_bag *bag)
@@ -76,7 +74,7 @@ struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)
 {
     const struct ms_magazine *m = &lease->magazines[request->magazine];
-    return m->bytes == request->granted && m->freed && m->freed->count >= limit_of(m->bytes);
+    return m->bytes == request->granted && m->freed && is_full(m->freed, m->bytes);
 }
 
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot)
@@ -136,6 +134,15 @@ static void empty(struct ms_heap *heap, struct ms_magazine *m)
     m->ready = m->freed = NULL;
 }
 
+/* From now on the magazine is worth a visit for whoever is short of memory. */
+static void has_bag(struct ms_lease *lease, const struct ms_magazine *m)
+{
+    uint32_t index = (uint32_t)(m - lease->magazines), part = index >= MS_CLASSES;
+    uint64_t bit = (uint64_t)1 << (index - part * MS_CLASSES);
+    atomic_store_explicit(&lease->bags[part], atomic_load_explicit(&lease->bags[part], memory_order_relaxed) | bit,
+                          memory_order_release);
+}
+
 /* The magazine of a size, for this size alone from now on. */
 static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *lease, uint32_t index,
                                         uint64_t bytes)
@@ -178,10 +185,10 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     if (!bag)
         return NULL;
     m->ready = bag;
-    fill(lease);
+    has_bag(lease, m);
     /* What goes round is no more than one bag holds, so that it fits when all of it is freed. */
-    uint32_t around = bag->count + (m->freed ? m->freed->count : 0), limit = limit_of(m->bytes);
-    uint32_t room = around < limit ? limit - around : 1;
+    uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
+    uint32_t room = around < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     bag->count += ms_slab_take(heap, request->magazine, bag->items + bag->count, room);
@@ -212,7 +219,7 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
     }
     struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
     struct ms_bag *bag = m->freed;
-    if (MS_UNLIKELY(bag && bag->count >= limit_of(bytes))) {
+    if (MS_UNLIKELY(bag && is_full(bag, bytes))) {
         if (retired(heap, bag) && (!m->ready || !m->ready->count)) {
             m->freed = m->ready;
             m->ready = bag;
@@ -228,8 +235,8 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
         bag = m->freed = ms_table_bag();
         if (!bag)
             return; /* no host memory: the block stays in limbo for ever */
+        has_bag(lease, m);
     }
-    fill(lease);
     ms_slot_set(slot, MS_SLOT_LIMBO);
     bag->epoch = ms_fence_tag(heap);
     bag->items[bag->count++] = slot;
@@ -245,10 +252,11 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_slot_set(slot, MS_SLOT_READY);
     if (MS_LIKELY(!heap->flow || bytes <= MS_TIER_SLAB_BYTES)) { /* a flow's larger ones lie together at once */
         struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
-        if (!m->ready)
+        if (MS_UNLIKELY(!m->ready)) {
             m->ready = ms_table_bag();
-        if (m->ready && m->ready->count < limit_of(bytes)) {
-            fill(lease);
+            has_bag(lease, m);
+        }
+        if (m->ready && !is_full(m->ready, bytes)) {
             m->ready->items[m->ready->count++] = slot;
             return;
         }
@@ -258,6 +266,31 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_unlock(&heap->lock);
 }
 
+/* Magazines of at least `bytes`; whether there were any. What another thread is only just putting there comes later. */
+static bool flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t bytes)
+{
+    bool any = false;
+    for (uint32_t part = bytes > MS_SLAB_MAX_BYTES; part < 2; part++) {
+        if (!atomic_load_explicit(&lease->bags[part], memory_order_acquire))
+            continue;
+        ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
+        ms_lock(&heap->lock);
+        uint64_t all = atomic_load_explicit(&lease->bags[part], memory_order_relaxed), left = all;
+        for (; all; all &= all - 1) {
+            struct ms_magazine *m = &lease->magazines[part * MS_CLASSES + (uint32_t)__builtin_ctzll(all)];
+            if (m->bytes < bytes)
+                continue;
+            empty(heap, m);
+            left &= ~(all & -all);
+            any = true;
+        }
+        atomic_store_explicit(&lease->bags[part], left, memory_order_relaxed);
+        ms_unlock(&heap->lock);
+        ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
+    }
+    return any;
+}
+
 void ms_lease_flush(struct ms_heap *heap)
 {
     ms_lease_flush_from(heap, 0);
@@ -265,23 +298,19 @@ void ms_lease_flush(struct ms_heap *heap)
 
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
 {
-    for (uint32_t i = 0; i < MS_LEASES; i++) {
-        struct ms_lease *lease = &heap->leases[i];
-        if (!atomic_load_explicit(&lease->filled, memory_order_acquire))
-            continue;
-        ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
-        ms_lock(&heap->lock);
-        for (uint32_t k = bytes > MS_SLAB_MAX_BYTES ? MS_CLASSES : 0; k < MS_MAGAZINES; k++) {
-            if (lease->magazines[k].bytes >= bytes)
-                empty(heap, &lease->magazines[k]);
-        }
-        ms_unlock(&heap->lock);
-        atomic_store_explicit(&lease->filled, bytes > 0, memory_order_relaxed);
-        ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
-    }
+    for (uint32_t i = 0; i < MS_LEASES; i++)
+        flush_one(heap, &heap->leases[i], bytes);
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     ms_unlock(&heap->lock);
+}
+
+bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < MS_LEASES; i++)
+        any |= i + 1 != ms_last_lease && flush_one(heap, &heap->leases[i], bytes);
+    return any;
 }
 
 /* Returns the bytes in limbo. */
@@ -297,7 +326,9 @@ uint64_t ms_lease_settle(struct ms_heap *heap)
 {
     uint64_t limbo = 0;
     for (uint32_t i = 0; i < MS_LEASES; i++) {
-        for (uint32_t k = 0; atomic_load_explicit(&heap->leases[i].filled, memory_order_relaxed) && k < MS_MAGAZINES; k++) {
+        bool any = atomic_load_explicit(&heap->leases[i].bags[0], memory_order_relaxed) ||
+                   atomic_load_explicit(&heap->leases[i].bags[1], memory_order_relaxed);
+        for (uint32_t k = 0; any && k < MS_MAGAZINES; k++) {
             struct ms_magazine *m = &heap->leases[i].magazines[k];
             if (m->ready)
                 settle_bag(heap, m->ready, true);

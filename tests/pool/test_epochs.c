@@ -1,5 +1,8 @@
-/* test_epochs.c - what an allocation waits for that finds only limbo: the epoch that it closed itself, and memory that is being
- * given back; it grows for neither. That nothing is used again too early is test_model's business. */
+/* test_epochs.c - how often an event is recorded, and what an allocation waits for.
+ *
+ * Few events for many frees, without more memory than what is live takes; an allocation waits for the epoch that it closed
+ * itself, and for memory that is being given back, but grows for neither. That nothing is used again too early is
+ * test_model's business. */
 #include "config.h"
 
 #include <pthread.h>
@@ -10,7 +13,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
-enum { SLOW = 1000 };
+enum { SIZES = 20, LIVE_MOST = 1000, WARM_PAIRS = 20000, PAIRS = 20000, SLOW = 1000 };
 
 static const struct ms_gpu *gpu;
 static struct fake_context *context;
@@ -49,6 +52,76 @@ static void sound(const char *what)
 {
     const char *wrong = ms_pool_check();
     ok(!wrong, "%s: every invariant holds%s%s", what, wrong ? ", but " : "", wrong ? wrong : "");
+}
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* From 512 bytes to 64 MiB, in steps of nearly equal ratio. */
+static uint64_t some_size(uint64_t *seed)
+{
+    uint64_t step = next(seed) % SIZES, doublings = step * 17 / (SIZES - 1), rest = step * 17 % (SIZES - 1);
+    return (((uint64_t)512 << doublings) * (SIZES - 1 + rest) / (SIZES - 1) + 511) / 512 * 512;
+}
+
+struct mix {
+    uint64_t blocks[LIVE_MOST], bytes[LIVE_MOST], live, peak;
+    uint32_t count;
+    uint64_t seed;
+};
+
+static void put(struct mix *mix, uint32_t i)
+{
+    mix->bytes[i] = some_size(&mix->seed);
+    mix->blocks[i] = take(mix->bytes[i]);
+    mix->live += mix->bytes[i];
+    mix->peak = mix->live > mix->peak ? mix->live : mix->peak;
+}
+
+static void exchange(struct mix *mix)
+{
+    uint32_t i = (uint32_t)(next(&mix->seed) % mix->count);
+    give(mix->blocks[i]);
+    mix->live -= mix->bytes[i];
+    put(mix, i);
+}
+
+/* So many blocks are alive, and one after the other is replaced by one of any size. */
+static void test_steady(uint32_t count, uint64_t seed)
+{
+    struct mix mix = {.count = count, .seed = 0x2545f4914f6cdd1du * seed};
+    fresh(512 * GIB);
+    for (uint32_t i = 0; i < count; i++)
+        put(&mix, i);
+    for (uint32_t i = 0; i < WARM_PAIRS; i++)
+        exchange(&mix);
+    uint64_t events = fake.calls[FAKE_CTX_RECORD];
+    for (uint32_t i = 0; i < PAIRS; i++)
+        exchange(&mix);
+    events = fake.calls[FAKE_CTX_RECORD] - events;
+    ok(events * 1000 < 20 * (uint64_t)PAIRS, "%u blocks, seed %" PRIu64 ": %" PRIu64 " events for %d frees", count, seed, events,
+       PAIRS);
+    ok(events > 0 && figures().parts.requested == mix.live, "seed %" PRIu64 ": what is live is counted, and some epochs closed", seed);
+    ok(figures().peak_reserved_bytes < mix.peak * 8 / 5, "seed %" PRIu64 ": %" PRIu64 " MiB were reserved for %" PRIu64, seed,
+       figures().peak_reserved_bytes / MIB, mix.peak / MIB);
+    is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
+    sound("steady");
+}
+
+/* The smallest program, with one block of a size: an epoch for each magazine full. */
+static void test_one_block(void)
+{
+    fresh(GIB);
+    for (int i = 0; i < 61000; i++)
+        give(take(4096));
+    ok(fake.calls[FAKE_CTX_RECORD] <= 1002, "one small block again and again: %" PRIu64 " events for 61000 frees",
+       fake.calls[FAKE_CTX_RECORD]);
+    is_u64(figures().reserved_bytes, 2 * MIB, "in the memory of the first chunk");
 }
 
 /* --- with other threads */
@@ -124,6 +197,11 @@ static void test_returning(void)
 int main(void)
 {
     plan(0);
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        test_steady(100, seed);
+        test_steady(1000, seed);
+    }
+    test_one_block();
     test_own_epoch();
     test_returning();
     return done();
