@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "pool/budget.h"
+#include "pool/fence.h"
 #include "pool/ordered.h"
 #include "pool/pagemap.h"
 #include "pool/pool.h"
@@ -140,30 +141,6 @@ struct ms_lease {
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
     struct ms_magazine magazines[MS_MAGAZINES];
 } MS_CACHELINE;
-
-struct ms_fence_mark {
-    CUevent event;
-    uint64_t upto; /* 0: one of several, the last one says */
-};
-
-enum { MS_MARKS = 512, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
-
-/** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
-struct ms_fence {
-    struct ms_lock lock;
-    _Atomic uint64_t freed_bytes;       /* large blocks, since the last event */
-    _Atomic uint32_t freed_count;       /* ... since the budget was told */
-    _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
-    struct ms_fence_mark marks[MS_MARKS];
-    uint32_t first, count;
-    uint64_t covered; /* up to this, an event or more is known */
-    CUevent spare[MS_SPARE_EVENTS];
-    uint32_t spare_count;
-    _Atomic int captures, graphs;
-    uint64_t streams[MS_STREAMS];
-    uint32_t stream_count;
-    _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
-};
 
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
 enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN, MS_HEAP_FLOW };
@@ -440,28 +417,17 @@ static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
 /** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
 uint64_t ms_lease_settle(struct ms_heap *heap);
 
-/* fence.c */
+/* fence.c: the rest is in fence.h */
 /** The newest epoch that tags something. */
 static inline uint64_t ms_fence_freed(const struct ms_heap *heap)
 {
     return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed);
 }
-/** Whether something was freed that no event covers yet, or that events have not retired yet. */
-bool ms_fence_pending(struct ms_heap *heap);
-/** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
-bool ms_fence_close(struct ms_heap *heap);
-/** A block of `bytes` was freed: where memory is short, the epoch closes at once, so that work which is
- * issued later does not hold it. */
-void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes);
 /** Bytes of large blocks that were freed since the last event. */
 static inline uint64_t ms_fence_gathered(const struct ms_heap *heap)
 {
     return atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed);
 }
-/** Looks at the events. Returns whether `done` has moved. */
-bool ms_fence_poll(struct ms_heap *heap);
-/** Whether nothing is going on in the context: a fresh event over it is done at once. */
-bool ms_fence_quiet(struct ms_heap *heap);
 /** The epoch for a block that is freed now. */
 static inline uint64_t ms_fence_tag(struct ms_heap *heap)
 {
@@ -473,18 +439,6 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
     }
     return open;
 }
-void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
-/** For memory that is no heap's (foreign.c): the epoch of the context in which something is freed now, 0 without a fence;
- * and whether one has passed, which is looked at once, after closing it if wanted. No lock held. */
-uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device);
-bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close);
-void ms_fence_forget(struct ms_heap *heap);
-/** What is in use now is known to the graph of a capture; or there are no graphs any more. */
-void ms_fence_mark_captured(struct ms_heap *heap);
-void ms_fence_forget_captured(struct ms_heap *heap);
-/** Fence's lock held: an event of the context, and back again. May call the vendor. */
-CUevent ms_fence_take_event(struct ms_heap *heap);
-void ms_fence_drop_event(struct ms_heap *heap, CUevent event);
 static inline bool ms_fence_captured(const struct ms_heap *heap)
 {
     return atomic_load_explicit(&heap->fence.captures, memory_order_relaxed) > 0;
