@@ -29,12 +29,11 @@ struct fake_sizes fake_sizes;
 uint64_t fake_segments, fake_notes;
 bool fake_vmm;
 char fake_last_note[256];
-void (*fake_on_query)(void);
+void (*fake_on_query)(void), (*fake_on_return)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks;
 static uint64_t block_count, block_room, next_address;
-static uint64_t queries_left; /* until what was given back in a stream is */
 static uint64_t *by_page; /* block index + 1 of the page that it begins in */
 #define PAGES (1u << 20)
 static __thread struct fake_context *current;
@@ -191,11 +190,9 @@ static CUresult mem_free_async(CUdeviceptr address, CUstream stream)
     CUresult status = mem_free(address);
     pthread_mutex_lock(&lock);
     fake.blocking_frees = blocking;
-    if (fake.slow_return) {
-        current->issued++;
-        queries_left = fake.slow_return;
-    }
     pthread_mutex_unlock(&lock);
+    if (fake_on_return)
+        fake_on_return();
     return status;
 }
 
@@ -268,8 +265,6 @@ static CUresult query(CUevent event)
     if (fake_on_query)
         fake_on_query();
     pthread_mutex_lock(&lock);
-    if (queries_left && --queries_left == 0)
-        e->context->done = e->context->issued;
     CUresult status = fake_count(FAKE_QUERY)               ? (CUresult)fake.fail_status
                       : e->context->done >= e->target ? CUDA_SUCCESS
                                                       : CUDA_ERROR_NOT_READY;
@@ -330,7 +325,7 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
     by_page = calloc(PAGES, sizeof(*by_page));
     free(blocks);
     blocks = NULL;
-    block_count = block_room = queries_left = 0;
+    block_count = block_room = 0;
     next_address = (uint64_t)1 << 40;
     return context_events ? &with : &without;
 }

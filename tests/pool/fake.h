@@ -53,7 +53,6 @@ struct fake {
     uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
     bool small_align;     /* allocations lie on 512 bytes only */
     bool other_range;     /* it says that they are shorter than they are */
-    uint64_t slow_return; /* what a free in a stream begins is over when it, or anything, was asked for so often */
     uint64_t granularity; /* of handles */
     uint64_t ranges, handles, unmaps, vmm_errors; /* reserved and held now; all; calls that are never right */
 };
@@ -79,6 +78,8 @@ bool fake_is_busy(void);
 void fake_vmm_start(struct ms_gpu *gpu);
 /** What happens whenever an event is asked for, if anything; outside the fake's lock. */
 extern void (*fake_on_query)(void);
+/** ... and in a free in a stream. */
+extern void (*fake_on_return)(void);
 /** Allocations that the vendor believes are live, in all contexts. */
 uint64_t fake_live(void);
 
