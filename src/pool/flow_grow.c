@@ -56,16 +56,22 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
     return known && reserved > used ? reserved - used : 0;
 }
 
-/* Before the first growth of a pool: what the driver takes for a page, which goes back at once. Returns how much of a
- * first unit there is: where the stream has work, that page is not put together with the rest. */
+/* Before the first growth of a pool: what the driver takes for a page. Where the stream has nothing to do the page goes
+ * back at once, and is a part of the unit again; else it stays, vacant. Returns what there is of a first unit beside it. */
 static uint64_t try_a_page(struct ms_heap *heap)
 {
     struct ms_mempool *pool = heap->flow->pool;
-    uint64_t before, address, base, base_bytes;
-    if (!figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before) ||
-        ms_flow_vendor_alloc(heap, MS_PAGE_BYTES, &address, &base, &base_bytes) != CUDA_SUCCESS)
+    uint64_t before;
+    int status;
+    struct ms_segment *page = figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before)
+                                  ? ms_segment_new(heap, MS_PAGE_BYTES, &status)
+                                  : NULL;
+    if (!page)
         return 0;
-    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : 0;
+    ms_vacant_remove(heap, page); /* nobody else takes it meanwhile */
+    ms_unlock(&heap->lock);
+    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : 0,
+             rest = unit > page->base_bytes ? unit - page->base_bytes : 0;
     bool known = unit >= 2 * MS_PAGE_BYTES && unit <= UNIT_MOST_BYTES, idle = false;
     if (known) {
         atomic_store_explicit(&pool->unit, unit, memory_order_release);
@@ -73,8 +79,15 @@ static uint64_t try_a_page(struct ms_heap *heap)
         idle = ms_flow_is_idle(heap->flow);
         ms_unlock(&ms_streams_lock);
     }
-    ms_flow_vendor_free(heap, base, base_bytes);
-    return !known ? 0 : idle ? unit : unit - base_bytes;
+    ms_lock(&heap->lock);
+    if (idle)
+        ms_segment_unlink(heap, page);
+    else
+        ms_vacant_put(heap, page);
+    ms_unlock(&heap->lock);
+    if (idle)
+        ms_segment_return(heap, &page, 1);
+    return !known ? 0 : idle ? unit : rest;
 }
 
 /* Whether the driver rounds what is longer than a unit up to whole ones is seen once. A growth of somebody else's meanwhile
@@ -209,8 +222,12 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
 {
     struct ms_mempool *pool = heap->flow->pool;
     uint64_t least = least_of(request), first = 0;
-    if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) && !request->single)
+    if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) && !request->single) {
+        struct ms_slot *slot = NULL;
         first = try_a_page(heap);
+        if (!first && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+            return slot;
+    }
     ms_lock(&heap->lock);
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);

@@ -341,7 +341,8 @@ static void test_units(void)
     take(1000, s);
     is_u64(model_reserved(1), UNIT, "a stream that has work begins with one unit too");
     take(29 * MIB, s);
-    is_u64(model_reserved(1), UNIT, "all but a page of it");
+    is_u64(model_reserved(1), UNIT, "all of it");
+    is_u64(model.frees, 0, "of which nothing is on its way back");
     sound("units of a busy stream");
 
     fresh_with_units(true);
