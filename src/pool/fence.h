@@ -18,7 +18,8 @@ struct ms_fence_mark {
     uint64_t upto; /* 0: one of several, the last one says */
 };
 
-enum { MS_MARKS = 512, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
+/* As many events as a host that is far ahead may have under way: without a free one an epoch waits for a later one. */
+enum { MS_MARKS = 4096, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 
 /** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
 struct ms_fence {

@@ -125,6 +125,27 @@ static void test_one_block(void)
     is_u64(figures().reserved_bytes, 2 * MIB, "in the memory of the first chunk");
 }
 
+/* The host is ahead by many frees, each with work behind it. What the device has got to comes back, and no later. */
+static void test_far_ahead(void)
+{
+    enum { AHEAD = 1500, DONE = 1000 };
+    fresh((uint64_t)1 << 44);
+    fake_policy.large_whole = true;
+    for (int i = 0; i < AHEAD; i++) {
+        give(take(16 * MIB));
+        fake_issue(context);
+    }
+    uint64_t allocs = figures().vendor_allocs;
+    context->done = DONE;
+    for (int i = 0; i < DONE - 1; i++)
+        take(16 * MIB);
+    is_u64(figures().vendor_allocs, allocs, "%d frees are under way: of these, the %d that are over are used again", AHEAD, DONE);
+    take(16 * MIB);
+    take(16 * MIB);
+    ok(figures().vendor_allocs > allocs, "and no more");
+    sound("far ahead");
+}
+
 /* --- with other threads */
 
 /* Whenever an event is asked for, another thread frees something. */
@@ -210,6 +231,7 @@ int main(void)
         test_steady(1000, seed);
     }
     test_one_block();
+    test_far_ahead();
     test_own_epoch();
     test_returning();
     return done();
