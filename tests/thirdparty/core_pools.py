@@ -177,11 +177,11 @@ def main():
     device = Device(0)
     device.set_current()
     streams = [device.create_stream() for _ in range(4)] + [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM]
-    say("own", walk(device.memory_resource, streams, 1, 1500))
+    say("own", walk(device.memory_resource, streams, 1, 600))
     synchronize()
     figures("own", device.memory_resource)
     made = DeviceMemoryResource(device)
-    say("made", walk(made, streams, 2, 1500))
+    say("made", walk(made, streams, 2, 600))
     synchronize()
     figures("made", made)
     kept = made.allocate(12345, stream=streams[0])
@@ -198,7 +198,7 @@ def main():
 
     def work(i):
         Device(0).set_current()
-        wrong[i] = walk(made, [streams[i], PER_THREAD_DEFAULT_STREAM], 10 + i, 500)
+        wrong[i] = walk(made, [streams[i], PER_THREAD_DEFAULT_STREAM], 10 + i, 250)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
