@@ -28,6 +28,8 @@ void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args)
 
     if (pool_p && *pool_p && props && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
         ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props->location.id), is_plain(props));
+    if (pool_p && *pool_p && props && props->maxSize)
+        ms_mempool_bounded((uintptr_t)*pool_p);
 }
 
 void ms_serve_mempool_set(const struct ms_args *args)
@@ -37,6 +39,9 @@ void ms_serve_mempool_set(const struct ms_args *args)
     switch ((int)args->flags) {
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
         ms_mempool_set(args->key, MS_MEMPOOL_OPPORTUNISTIC, (uint64_t)*(const int *)args->out);
+        break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        ms_mempool_set(args->key, MS_MEMPOOL_INTERNAL, (uint64_t)*(const int *)args->out);
         break;
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         ms_mempool_set(args->key, MS_MEMPOOL_THRESHOLD, *(const cuuint64_t *)args->out);

@@ -198,6 +198,8 @@ static void note(struct ms_watch *watch, int status)
         capture_ended(watch, status);
         break;
     case MS_CLASS_STREAM_CREATE:
+        if (status == 0)
+            ms_stream_born();
         if (status == 0 && watch->context)
             ms_pool_stream_born(watch->context, handle_out(args), true);
         break;

@@ -4,7 +4,10 @@
  * Frees on one stream gather in a batch, which is closed with one event in that stream when it is full, when
  * it is large, or when somebody looks for memory. Of one stream's batches none is looked at behind one that
  * is not done. Without an event (a capture is open, a thread is gone) a batch waits until there can be one:
- * then an event over the whole context does. Lock: the streams'. Nothing here waits for the device. */
+ * then an event over the whole context does. Lock: the streams'. Nothing here waits for the device.
+ *
+ * Where frees are marked (flow_wait.c) each larger one has an event of its own, and a stream that may be made to
+ * wait for it on the device has the block before it is over. */
 #include "config.h"
 
 #include <string.h>
@@ -39,6 +42,7 @@ static struct ms_batch *take_record(void)
     spare = batch->next;
     batch->event = NULL;
     batch->flow = NULL;
+    batch->exact = false;
     batch->count = 0;
     batch->bytes = 0;
     return batch;
@@ -157,6 +161,7 @@ static bool is_over(struct ms_batch *batch)
     switch (status) {
     case CUDA_SUCCESS:
         ms_cross_drop_event(batch->stream, batch->stream_id, batch->gpu, batch->event);
+        batch->event = NULL;
         return true;
     case CUDA_ERROR_INVALID_CONTEXT: /* its context has died, unseen */
     case CUDA_ERROR_INVALID_HANDLE:
@@ -179,14 +184,19 @@ static void close_batch(struct ms_stream *stream)
         stream->open = NULL;
 }
 
+static void leave_limbo(const struct ms_slot *slot)
+{
+    struct ms_heap *heap = slot->run->segment->heap;
+    atomic_fetch_sub_explicit(&heap->away_bytes, slot->run->slot_bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
+}
+
 /* A slot whose free is over goes to its flow. */
 static void bring_home(struct ms_slot *slot)
 {
     struct ms_heap *heap = slot->run->segment->heap;
-    uint64_t bytes = slot->run->slot_bytes;
     struct ms_lease *lease = ms_lease_lock(heap);
-    atomic_fetch_sub_explicit(&heap->away_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
+    leave_limbo(slot);
     ms_lease_put_ready(heap, lease, slot);
     ms_lease_unlock(lease);
 }
@@ -214,11 +224,31 @@ static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
     ms_lease_unlock(lease);
 }
 
+/* Others may be made to wait for this free: they wait for nothing that comes after it. */
+static bool alone(struct ms_stream *stream, struct ms_slot *slot)
+{
+    close_batch(stream); /* what was freed before has its event first */
+    struct ms_batch *batch = batch_for(stream);
+    if (!batch)
+        return false;
+    batch->items[batch->count++] = slot;
+    batch->bytes += slot->run->slot_bytes;
+    batch->event = ms_cross_record(stream);
+    batch->exact = batch->event != NULL;
+    return true;
+}
+
 void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    const struct ms_mempool *pool = slot->run->segment->heap->flow->pool;
     depart(block, slot);
     ms_lock(&ms_streams_lock);
+    if (MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) && block->granted > MS_SLAB_MAX_BYTES &&
+        alone(stream, slot)) {
+        ms_unlock(&ms_streams_lock);
+        return;
+    }
     struct ms_batch *batch = stream->open;
     if (!batch)
         batch = stream->open = batch_for(stream);
@@ -310,6 +340,72 @@ bool ms_cross_collect(void)
     }
     ms_unlock(&ms_streams_lock);
     return any;
+}
+
+/* --- before it is over ----------------------------------------------------------------------------------- */
+
+/* Nothing of it waits any more. */
+static void unlink_if_empty(struct ms_batch *batch)
+{
+    if (batch->count || batch->flow)
+        return;
+    if (batch->event)
+        ms_cross_drop_event(batch->stream, batch->stream_id, batch->gpu, batch->event);
+    unlink_batch(batch);
+}
+
+static struct ms_slot *remove_item(struct ms_batch *batch, uint32_t i)
+{
+    struct ms_slot *slot = batch->items[i];
+    batch->items[i] = batch->items[--batch->count];
+    batch->bytes -= slot->run->slot_bytes < batch->bytes ? slot->run->slot_bytes : batch->bytes;
+    return slot;
+}
+
+static bool is_of(const struct ms_batch *batch, const struct ms_stream *stream)
+{
+    return batch->stream == stream && batch->stream_id == atomic_load_explicit(&stream->id, memory_order_relaxed);
+}
+
+static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request)
+{
+    const struct ms_segment *segment = slot->run->segment;
+    const struct ms_flow *home = segment->heap->flow;
+    if (home->pool != flow->pool || segment->release || slot->run->slot_bytes < request->granted)
+        return false;
+    return !request->single || atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE;
+}
+
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, bool of_others)
+{
+    struct ms_batch *best = NULL;
+    struct ms_slot *slot = NULL;
+    uint32_t at = 0;
+    if (MS_LIKELY(!ms_cross_pending()))
+        return NULL;
+    ms_lock(&ms_streams_lock);
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    for (struct ms_batch *batch = stream ? first : NULL; batch; batch = batch->next) {
+        if (of_others ? is_of(batch, stream) || !batch->exact : !is_of(batch, stream))
+            continue;
+        for (uint32_t i = 0; i < batch->count; i++) {
+            if (!fits(batch->items[i], flow, request) ||
+                (best && batch->items[i]->run->slot_bytes >= best->items[at]->run->slot_bytes))
+                continue;
+            best = batch;
+            at = i;
+        }
+    }
+    if (best && (!of_others || ms_wait_order(stream, best->event))) {
+        slot = remove_item(best, at);
+        leave_limbo(slot);
+        ms_slot_set(slot, MS_SLOT_READY);
+        unlink_if_empty(best);
+    }
+    ms_unlock(&ms_streams_lock);
+    if (slot && of_others)
+        atomic_fetch_add_explicit(&flow->waits_put, 1, memory_order_relaxed);
+    return slot;
 }
 
 void ms_cross_context_died(uint64_t context)

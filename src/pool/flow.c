@@ -119,9 +119,12 @@ static struct ms_flow *bind(struct ms_stream *stream, struct ms_mempool *pool)
         flow->next_of_stream = atomic_load_explicit(&stream->flows, memory_order_relaxed);
         flow->latest = atomic_load_explicit(&stream->id, memory_order_relaxed);
         atomic_store_explicit(&flow->stream, stream, memory_order_release);
+        ms_wait_bound(flow);
         atomic_store_explicit(&stream->flows, flow, memory_order_release);
     }
     ms_unlock(&ms_streams_lock);
+    if (flow)
+        ms_wait_weigh(flow);
     return flow;
 }
 
@@ -140,7 +143,9 @@ void ms_flow_orphan_all(struct ms_stream *stream, bool over)
         next = flow->next_of_stream;
         flow->over = over;
         atomic_store_explicit(&flow->stream, NULL, memory_order_release);
-        if (!over)
+        if (over)
+            ms_wait_events_gone(flow);
+        else
             ms_cross_stream_ends(stream, flow);
     }
 }
@@ -209,6 +214,8 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     note_held(pool, *base_bytes_p);
     *base_p = p;
     *address_p = ms_round_up(p, MS_PAGE_BYTES);
+    ms_wait_note_growth(flow, *address_p, bytes);
+    ms_wait_weigh(flow);
     return CUDA_SUCCESS;
 }
 
@@ -319,7 +326,9 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
                                           .ended = !stream,
                                           .stream = flow->latest,
                                           .crossed = atomic_load_explicit(&flow->crossed, memory_order_relaxed),
-                                          .borrowed = atomic_load_explicit(&flow->borrowed, memory_order_relaxed)};
+                                          .borrowed = atomic_load_explicit(&flow->borrowed, memory_order_relaxed),
+                                          .waited = atomic_load_explicit(&flow->waited, memory_order_relaxed),
+                                          .waits = atomic_load_explicit(&flow->waits_put, memory_order_relaxed)};
             f.away_bytes = atomic_load_explicit(&flow->heap->away_bytes, memory_order_relaxed);
             ms_figures_of_heap(flow->heap, &f.figures);
             tell(count++, &f);
@@ -386,6 +395,8 @@ void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *str
         ms_poison_ordered(stream->gpu, stream->handle, block->address, block->granted, true);
     bool own = atomic_load_explicit(&flow->stream, memory_order_acquire) == stream;
     if (MS_LIKELY(own) || ms_policy->free_rule == MS_POOL_IMMEDIATE) {
+        if (MS_UNLIKELY(own && atomic_load_explicit(&flow->waits, memory_order_relaxed)))
+            ms_wait_note_free(flow, block);
         ms_pool_free_end(block);
         return;
     }

@@ -1,4 +1,4 @@
-/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, cross.c, flow_ladder.c.
+/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, cross.c, flow_wait.c, flow_ladder.c.
  *
  * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
  * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
@@ -37,7 +37,9 @@ struct ms_mempool {
     const struct ms_gpu *_Atomic gpu;
     _Atomic int device;
     _Atomic bool served, by_program;
-    _Atomic bool opportunistic;
+    _Atomic bool opportunistic, internal; /* the pool's own rules of reuse */
+    _Atomic bool bounded; /* it has a maxSize */
+    _Atomic bool marked;  /* see flow_wait.c; never taken back */
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
     _Atomic uint64_t freed; /* given back to it, and perhaps not by it */
@@ -59,6 +61,8 @@ struct ms_flow {
     struct ms_stream *_Atomic stream;
     _Atomic uint64_t latest; /* the identity of the stream that had it last */
     _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
+    _Atomic uint64_t waited, waits_put; /* blocks that its stream waits for on the device; such waits */
+    struct ms_waits *_Atomic waits;     /* NULL: its frees are not marked */
     bool over; /* nothing is under way in its memory */
     _Atomic bool idle; /* ... in what is being given back just now */
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
@@ -72,6 +76,7 @@ struct ms_batch {
     uint64_t stream_id, context;
     const struct ms_gpu *gpu;
     struct ms_flow *flow; /* of a stream that ended */
+    bool exact;           /* the event was recorded right behind the free of all that is in it */
     uint64_t bytes;
     uint32_t count;
     struct ms_slot *items[MS_BATCH_ITEMS];
@@ -146,6 +151,31 @@ void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const str
 struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** What the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
+
+/** A block for the request that waits for an event: what the flow's own stream freed; or what others did, and the
+ * stream is made to wait. NULL if there is none. Without the lock. */
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, bool of_others);
+
+/** run.c: a block out of what is free of a chunk's addresses from `begin` to `end`. Heap's lock held. */
+struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin, uint64_t end,
+                                  uint64_t bytes);
+
+/* flow_wait.c: lock held, but where it says otherwise. */
+/** The device may be getting short: from now on others may wait for frees. Without the lock. */
+void ms_wait_weigh(struct ms_flow *flow);
+/** The flow has a stream, the work of the one before being over; or its stream's events are gone with their context. */
+void ms_wait_bound(struct ms_flow *flow);
+void ms_wait_events_gone(struct ms_flow *flow);
+/** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment. Without the lock. */
+void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block);
+void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes);
+/** Whether what the slot lies in is known to be free for everybody. */
+bool ms_wait_is_over(const struct ms_flow *flow, const struct ms_slot *slot);
+/** The stream waits on the device for the event. */
+bool ms_wait_order(struct ms_stream *stream, CUevent event);
+/** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow. Without the lock. */
+struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);
+void ms_wait_reset(void);
 
 /* flow_ladder.c */
 /** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams' lock held. */

@@ -2,7 +2,8 @@
  *
  * In this order: memory of the flow that is free; what came home from other streams; all of it put together;
  * a block of another flow of the pool, if nothing is under way there; more from the driver's pool. When
- * the driver has none: for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
+ * the driver has none: what the stream can be made to wait for on the device, if the pool's rules allow it
+ * (flow_wait.c); for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
 #include "config.h"
 
@@ -47,7 +48,7 @@ static bool has_free(struct ms_heap *heap, uint64_t bytes)
 
 /* A block of another flow's, which stays its home: taken first and looked at then, so that the event comes
  * after everything that was done to it. No lock held. */
-static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request *request, bool flush)
+static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request *request, bool flush, bool *busy_p)
 {
     if (flush)
         ms_lease_flush(other->heap);
@@ -55,24 +56,26 @@ static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request
     if (!slot)
         return NULL;
     ms_lock(&ms_streams_lock);
-    bool idle = ms_flow_is_idle(other);
+    bool idle = ms_wait_is_over(other, slot) || ms_flow_is_idle(other);
     ms_unlock(&ms_streams_lock);
     if (idle)
         return slot;
+    *busy_p = true;
     struct ms_lease *lease = ms_lease_lock(other->heap);
     ms_lease_put_ready(other->heap, lease, slot);
     ms_lease_unlock(lease);
     return NULL;
 }
 
-static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush)
+/* `busy`: there would be some, where something is under way. */
+static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush, bool *busy_p)
 {
     struct ms_mempool *pool = flow->pool;
     struct ms_slot *slot = NULL;
     for (struct ms_flow *other = atomic_load_explicit(&pool->flows, memory_order_acquire); other && !slot;
          other = other->next_of_pool) {
         if (other != flow && (flush || has_free(other->heap, request->granted)))
-            slot = of_another(other, request, flush);
+            slot = of_another(other, request, flush, busy_p);
     }
     if (slot)
         atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);
@@ -126,17 +129,21 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
 {
     uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
     struct ms_slot *slot = NULL;
+    ms_wait_weigh(heap->flow);
     for (;;) {
-        bool pending = ms_cross_pending();
+        bool pending = ms_cross_pending(), busy = false;
         ms_cross_collect();
         ms_lease_flush(heap);
         if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
             return slot;
-        if ((slot = borrow(heap->flow, request, true)) != NULL)
+        if ((slot = borrow(heap->flow, request, true, &busy)) != NULL)
             return slot;
         give_back_others(heap->flow);
         if ((slot = ms_flow_grow(heap, request, status_p)) != NULL || *status_p != CUDA_ERROR_OUT_OF_MEMORY)
             return slot;
+        if ((slot = ms_wait_take(heap->flow, request)) != NULL)
+            return slot;
+        pending |= busy && atomic_load_explicit(&heap->flow->pool->internal, memory_order_relaxed);
         if (!pending || ms_clock_ns() >= deadline)
             return NULL;
         nap(pause);
@@ -148,6 +155,7 @@ struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *re
 {
     struct ms_flow *flow = heap->flow;
     struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
+    bool busy = false;
     if (slot)
         return slot;
     bool home = ms_cross_collect();
@@ -156,7 +164,7 @@ struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *re
     ms_lease_flush(heap);
     if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
-    if (may_borrow(flow, request->granted) && (slot = borrow(flow, request, request->granted >= MS_MIB)) != NULL)
+    if (may_borrow(flow, request->granted) && (slot = borrow(flow, request, request->granted >= MS_MIB, &busy)) != NULL)
         return slot;
     *status_p = CUDA_SUCCESS;
     slot = ms_flow_grow(heap, request, status_p);

@@ -67,9 +67,10 @@ static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute 
 
 static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int device, bool served, bool by_program)
 {
-    uint64_t opportunistic = 0, threshold = 0;
+    uint64_t opportunistic = 0, internal = 0, threshold = 0;
     served = served && gpu->mem_alloc_from_pool_async && gpu->mem_free_async &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &opportunistic) &&
+             asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
     ms_lock(&ms_streams_lock);
     struct ms_mempool *pool = ms_mempool_find(handle);
@@ -82,7 +83,9 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
         pool->padded = pool->tried = false;
         pool->unit = pool->held_peak = pool->churned = 0;
         pool->rounding = MS_ROUNDS_UNKNOWN;
+        pool->bounded = pool->marked = false;
         atomic_store_explicit(&pool->opportunistic, opportunistic != 0, memory_order_relaxed);
+        atomic_store_explicit(&pool->internal, internal != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->threshold, threshold, memory_order_relaxed);
         atomic_store_explicit(&pool->used, 0, memory_order_relaxed);
         atomic_store_explicit(&pool->used_high, 0, memory_order_relaxed);
@@ -191,8 +194,17 @@ void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)
     struct ms_mempool *pool = ms_mempool_find(handle);
     if (pool && rule == MS_MEMPOOL_OPPORTUNISTIC)
         atomic_store_explicit(&pool->opportunistic, value != 0, memory_order_relaxed);
+    else if (pool && rule == MS_MEMPOOL_INTERNAL)
+        atomic_store_explicit(&pool->internal, value != 0, memory_order_relaxed);
     else if (pool && rule == MS_MEMPOOL_THRESHOLD)
         atomic_store_explicit(&pool->threshold, value, memory_order_relaxed);
+}
+
+void ms_mempool_bounded(uint64_t handle)
+{
+    struct ms_mempool *pool = ms_mempool_find(handle);
+    if (pool)
+        atomic_store_explicit(&pool->bounded, true, memory_order_relaxed);
 }
 
 bool ms_mempool_use(uint64_t handle, struct ms_mempool_use *use_p)

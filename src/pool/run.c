@@ -8,7 +8,7 @@
 #include "config.h"
 
 #include "pool/backing.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64, UNITS_NEAR = 32, UNITS_FAR = 1024 };
 
@@ -260,6 +260,20 @@ uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     return vacant ? vacant->bytes : run ? ms_run_bytes(run) : 0;
 }
 
+/* A block out of a free run. */
+static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+{
+    run = ms_run_hold(heap, run, begin, bytes);
+    if (!run)
+        return NULL;
+    ms_run_make_block(run);
+    units_set(run);
+    ms_budget_use(heap, bytes, true);
+    if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
+        ms_backing_capture_run(run);
+    return run;
+}
+
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     struct ms_run *run = search(heap, bytes, align);
@@ -272,15 +286,19 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     }
     if (!run)
         return NULL;
-    run = ms_run_hold(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes);
-    if (!run)
-        return NULL;
-    ms_run_make_block(run);
-    units_set(run);
-    ms_budget_use(heap, bytes, true);
-    if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
-        ms_backing_capture_run(run);
-    return run;
+    return take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes);
+}
+
+struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin, uint64_t end, uint64_t bytes)
+{
+    for (struct ms_run *run = segment->first; run && ms_run_address(run) < end; run = run->after) {
+        uint64_t from = ms_run_address(run), to = from + ms_run_bytes(run);
+        from = from > begin ? from : begin;
+        to = to < end ? to : end;
+        if (run->free && from < to && to - from >= bytes)
+            return take_of(heap, run, from, bytes);
+    }
+    return NULL;
 }
 
 static void swallow(struct ms_run *run, struct ms_run *after)

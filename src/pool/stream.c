@@ -192,6 +192,8 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
     struct ms_stream *_Atomic *bucket = bucket_of(handle, its, id);
     ms_lock(&ms_streams_lock);
     struct ms_stream *stream = find(bucket, handle, its, id);
+    if (!stream && handle <= MS_STREAM_PER_THREAD)
+        ms_stream_born();
     if (!stream && handle == MS_STREAM_PER_THREAD) {
         any_threads = true;
         end_lost_threads();
@@ -276,4 +278,5 @@ void ms_stream_reset(void)
     latest = own = (struct latest){0};
     atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
     ms_cross_reset();
+    ms_wait_reset();
 }

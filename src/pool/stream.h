@@ -41,6 +41,8 @@ void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *str
  * there; then the block stays as it is, for ever. */
 bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_block *block, uint64_t handle);
 
+/** The program made one. */
+void ms_stream_born(void);
 /** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is done.
  */
 void ms_stream_ending(uint64_t handle);
@@ -64,6 +66,8 @@ void ms_mempool_made(const struct ms_gpu *gpu, uint64_t pool, int device, bool s
 struct ms_mempool;
 struct ms_mempool *ms_mempool_ending(uint64_t pool);
 void ms_mempool_ended(struct ms_mempool *ending, uint64_t pool, bool gone);
+/** ... with a most that it may hold. */
+void ms_mempool_bounded(uint64_t pool);
 void ms_mempool_set(uint64_t pool, enum ms_mempool_rule rule, uint64_t value);
 /** Another pool became the current one of its device, or may have. */
 void ms_mempool_current_changed(void);
@@ -86,6 +90,7 @@ struct ms_stream_figures {
     bool by_program, ended;
     struct ms_pool_figures figures;
     uint64_t away_bytes, crossed, borrowed;
+    uint64_t waited, waits; /* blocks that the stream was made to wait for on the device; such waits */
 };
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 

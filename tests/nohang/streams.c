@@ -145,11 +145,61 @@ static void full_while_held(void)
     say("free: %d", cudaFreeAsync(q, other));
 }
 
+/* What was freed is waited for; what the stream was given after that is not, and ends only when the one that waits goes on. */
+static void held_behind_the_free(void)
+{
+    struct hold first, second;
+    cudaStream_t held = new_stream(), other = new_stream();
+    void *p = NULL, *q = NULL;
+
+    hold_prepare(&first);
+    hold_prepare(&second);
+    say("block: %d", cudaMallocAsync(&p, 70 * MIB, held));
+    hold_begin(&first, held, 60); /* ends by itself */
+    say("free: %d", cudaFreeAsync(p, held));
+    hold_begin(&second, held, 0);
+    say("block: %d", cudaMallocAsync(&q, 70 * MIB, other));
+    say("fill: %d", cudaMemsetAsync(q, 1, 70 * MIB, other));
+    say("the other stream gets there: %d", cudaStreamSynchronize(other));
+    say("free: %d", cudaFreeAsync(q, other));
+    hold_end(&second);
+    hold_end(&first);
+    say("released: %d", cudaDeviceSynchronize());
+}
+
+/* The same of what a third stream freed. */
+static void held_behind_a_free_elsewhere(void)
+{
+    struct hold first, second;
+    cudaStream_t owner = new_stream(), held = new_stream(), other = new_stream();
+    void *p = NULL, *q = NULL;
+
+    hold_prepare(&first);
+    hold_prepare(&second);
+    say("block: %d", cudaMallocAsync(&p, 70 * MIB, owner));
+    cudaStreamSynchronize(owner);
+    hold_begin(&first, held, 60);
+    say("free: %d", cudaFreeAsync(p, held));
+    hold_begin(&second, held, 0);
+    say("block: %d", cudaMallocAsync(&q, 70 * MIB, other));
+    say("fill: %d", cudaMemsetAsync(q, 1, 70 * MIB, other));
+    say("the other stream gets there: %d", cudaStreamSynchronize(other));
+    say("free: %d", cudaFreeAsync(q, owner));
+    say("block: %d", cudaMallocAsync(&p, 70 * MIB, owner));
+    say("the owner gets there: %d", cudaStreamSynchronize(owner));
+    say("free: %d", cudaFreeAsync(p, owner));
+    hold_end(&second);
+    hold_end(&first);
+    say("released: %d", cudaDeviceSynchronize());
+}
+
 const struct program programs_streams[] = {
     {"streams-freed-while-held", freed_while_held, NULL},
     {"streams-pool-ends-while-held", pool_ends_while_held, NULL},
     {"streams-end-while-held", stream_ends_while_held, NULL},
     {"streams-capture-while-held", capture_while_held, NULL},
     {"streams-full-while-held", full_while_held, "MEMSIM_MEMORY=128M"},
+    {"streams-held-behind-the-free", held_behind_the_free, "MEMSIM_MEMORY=128M"},
+    {"streams-held-behind-a-free-elsewhere", held_behind_a_free_elsewhere, "MEMSIM_MEMORY=128M"},
     {NULL, NULL, NULL},
 };

@@ -11,8 +11,13 @@
 #define UNITS  ((uint64_t)4 << 20) /* of 512 bytes: 2 GiB of addresses */
 #define BLOCKS 65536
 
+/* How far other streams have to be before this one goes on. */
+struct sight {
+    uint64_t id, seq;
+};
 struct stream {
     uint64_t id, issued, done;
+    struct sight sees[MODEL_STREAMS];
     uintptr_t context;
     bool live, capturing;
 };
@@ -20,6 +25,7 @@ static struct event {
     struct event *next, **link; /* of all that were not destroyed: the pool forgets some when it is reset */
     unsigned stream; /* index; MODEL_STREAMS: over the context */
     uint64_t id, seq, all[MODEL_STREAMS], ids[MODEL_STREAMS];
+    struct sight sees[MODEL_STREAMS]; /* what its stream had waited for then */
     uintptr_t context;
 } *events;
 struct last {
@@ -40,7 +46,7 @@ static uint32_t block_count;
 static uint64_t next_address, next_id, next_context, open_captures;
 static struct {
     bool live;
-    int opportunistic;
+    int opportunistic, internal;
     cuuint64_t threshold, reserved, used;
 } pools[MODEL_POOLS]; /* 0 is the default one */
 static unsigned current_pool;
@@ -74,6 +80,19 @@ static struct stream *find(uint64_t handle)
 static bool over(const struct last *last)
 {
     return !last->id || streams[last->stream].id != last->id || streams[last->stream].done >= last->seq;
+}
+
+/* Whether what was done last comes before whatever the stream does next. */
+static bool before(const struct last *last, const struct stream *s)
+{
+    const struct sight *sight = &s->sees[last->stream];
+    return over(last) || last->id == s->id || (sight->id == last->id && sight->seq >= last->seq);
+}
+
+static void see(struct stream *s, unsigned i, struct sight sight)
+{
+    if (streams[i].id == sight.id && (s->sees[i].id != sight.id || s->sees[i].seq < sight.seq))
+        s->sees[i] = sight;
 }
 
 /* --- the driver's functions ------------------------------------------------------------------------------ */
@@ -201,7 +220,7 @@ static CUresult give(CUdeviceptr p, const struct stream *s)
         model.frees++;
         for (uint64_t at = p; at < p + blocks[i].bytes; at += 512) {
             const struct last *last = &units[(at - BEGIN) / 512];
-            model.hazards += !over(last) && !(s && last->id == s->id);
+            model.hazards += s ? !before(last, s) : !over(last);
         }
         return CUDA_SUCCESS;
     }
@@ -225,14 +244,15 @@ static CUresult attribute(CUmemoryPool pool, CUmemPool_attribute which, void *p)
     MAY_FAIL();
     if (which == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         *(cuuint64_t *)p = pools[index].threshold;
-    else if (which != CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC && !model.unit)
+    else if (which > CU_MEMPOOL_ATTR_RELEASE_THRESHOLD && !model.unit)
         return CUDA_ERROR_NOT_SUPPORTED;
     else if (which == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
         *(cuuint64_t *)p = pools[index].reserved;
     else if (which == CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
         *(cuuint64_t *)p = pools[index].used;
     else
-        *(int *)p = pools[index].opportunistic;
+        *(int *)p = which == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES ? pools[index].internal
+                                                                               : pools[index].opportunistic;
     return CUDA_SUCCESS;
 }
 static CUresult trim(CUmemoryPool pool, size_t keep)
@@ -294,6 +314,23 @@ static CUresult event_record(CUevent handle, CUstream stream)
     event->stream = (unsigned)(s - streams);
     event->id = s->id;
     event->seq = s->issued;
+    memcpy(event->sees, s->sees, sizeof event->sees);
+    return CUDA_SUCCESS;
+}
+static CUresult wait_event(CUstream stream, CUevent handle, unsigned flags)
+{
+    const struct event *event = (const struct event *)handle;
+    struct stream *s = find((uintptr_t)stream);
+    MAY_FAIL();
+    (void)flags;
+    if (!s || event->stream == MODEL_STREAMS)
+        return CUDA_ERROR_INVALID_HANDLE;
+    model.destroyed_captures += s->capturing || (s == streams && open_captures);
+    model.waits++;
+    s->issued++; /* it gets no further before that is done */
+    for (unsigned i = 0; i < MODEL_STREAMS; i++)
+        see(s, i, event->sees[i]);
+    see(s, event->stream, (struct sight){event->id, event->seq});
     return CUDA_SUCCESS;
 }
 static CUresult context_record(CUcontext context, CUevent handle)
@@ -344,6 +381,7 @@ static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
                             .event_destroy = event_destroy,
                             .event_record = event_record,
                             .event_query = event_query,
+                            .stream_wait_event = wait_event,
                             .ctx_record_event = context_record};
 
 /* --- what a test does ------------------------------------------------------------------------------------ */
@@ -354,6 +392,7 @@ uint64_t model_stream(void)
         if (streams[i].live || streams[i].done < streams[i].issued)
             continue;
         streams[i] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
+        ms_stream_born();
         return handle_of(i);
     }
     return 0;
@@ -378,7 +417,12 @@ void model_issue(uint64_t handle)
 void model_finish(uint64_t handle)
 {
     unsigned index = handle <= 1 ? 0 : (unsigned)(handle - 0x10000) / 0x100;
-    streams[index].done = streams[index].issued;
+    struct stream *s = &streams[index];
+    for (unsigned i = 0; i < MODEL_STREAMS; i++) {
+        if (i != index && streams[i].id == s->sees[i].id && streams[i].done < s->sees[i].seq)
+            streams[i].done = s->sees[i].seq;
+    }
+    s->done = s->issued;
 }
 
 bool model_is_done(uint64_t handle)
@@ -402,7 +446,7 @@ uint64_t model_pool(void)
         if (pools[i].live)
             continue;
         pools[i].live = true;
-        pools[i].opportunistic = 1;
+        pools[i].opportunistic = pools[i].internal = 1;
         pools[i].threshold = pools[i].reserved = pools[i].used = 0;
         ms_mempool_made(&gpu, i + 1, 0, true);
         return i + 1;
@@ -433,12 +477,22 @@ void model_used(uint64_t handle, uint64_t address, uint64_t bytes)
         units[(at - BEGIN) / 512] = (struct last){s->id, s->issued, (uint8_t)(s - streams)};
 }
 
+void model_freed(uint64_t handle, uint64_t address, uint64_t bytes, uint64_t requested)
+{
+    struct stream *s = find(handle);
+    for (uint64_t at = address; at < address + bytes; at += 512) {
+        const struct last *last = &units[(at - BEGIN) / 512];
+        see(s, last->stream, (struct sight){last->id, last->seq});
+    }
+    model_used(handle, address, requested);
+}
+
 void model_given(uint64_t handle, uint64_t address, uint64_t bytes)
 {
     const struct stream *s = find(handle);
     for (uint64_t at = address; at < address + bytes; at += 512) {
         const struct last *last = &units[(at - BEGIN) / 512];
-        model.hazards += !over(last) && last->id != s->id;
+        model.hazards += !before(last, s);
     }
 }
 
@@ -448,6 +502,18 @@ bool model_has(uint64_t address, uint64_t bytes)
         if (blocks[i].live && blocks[i].address <= address && address + bytes <= blocks[i].address + blocks[i].bytes)
             return true;
     return false;
+}
+
+uint64_t model_waits_for(uint64_t handle, uint64_t other)
+{
+    const struct stream *o = find(other);
+    const struct sight *sight = &find(handle)->sees[o - streams];
+    return sight->id == o->id ? sight->seq : 0;
+}
+
+uint64_t model_issued(uint64_t handle)
+{
+    return find(handle)->issued;
 }
 
 void model_kill_context(void)
@@ -510,7 +576,7 @@ const struct ms_gpu *model_fresh(uint64_t capacity)
     next_context += 0x100000;
     model_keep = (uint64_t)256 << 20;
     pools[0].live = true;
-    pools[0].opportunistic = 1;
+    pools[0].opportunistic = pools[0].internal = 1;
     streams[0] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
     model_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 20, .size_of = size_of};
     ms_pool_reset();

@@ -48,6 +48,11 @@ void model_set_current(uint64_t pool);
 /** The stream is given this memory, or has used it just now. */
 void model_given(uint64_t handle, uint64_t address, uint64_t bytes);
 void model_used(uint64_t handle, uint64_t address, uint64_t bytes);
+/** A block is freed on the stream, which the program has put behind whatever was done to it. */
+void model_freed(uint64_t handle, uint64_t address, uint64_t bytes, uint64_t requested);
+/** How many things of `other`'s the stream waits for, of those that were issued. */
+uint64_t model_waits_for(uint64_t handle, uint64_t other);
+uint64_t model_issued(uint64_t handle);
 /** The context dies; another is current then. */
 void model_kill_context(void);
 /** What the pool holds of the device, by the driver's own account. */

@@ -36,7 +36,7 @@ static int give(uint64_t address, uint64_t stream)
     enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
     if (verdict != MS_POOL_SERVED)
         return verdict == MS_POOL_PASSED ? -1 : status;
-    model_used(stream, address, block.requested);
+    model_freed(stream, address, block.granted, block.requested);
     ms_stream_free_end(&block, s);
     return 0;
 }
@@ -97,8 +97,10 @@ static void test_idle(void)
 {
     gpu = model_fresh(64 * MIB);
     uint64_t a = model_stream(), b = model_stream(), p = take(40 * MIB, a);
+    ms_mempool_set(1, MS_MEMPOOL_INTERNAL, 0);
     give(p, a);
-    is_u64(take(40 * MIB, b), 0, "no memory, and a stream is busy: the driver answers");
+    is_u64(take(40 * MIB, b), 0, "no memory, a stream is busy and nobody may be made to wait: the driver answers");
+    is_u64(model.waits, 0, "and nobody waits");
     model_finish(a);
     ok(take(40 * MIB, b) == p, "what an idle stream has free is another's");
     sound("idle");
@@ -476,6 +478,7 @@ static void walk(uint64_t steps, uint64_t capacity, uint64_t fail_at, bool units
     struct held held[HELD] = {{0}};
     uint64_t streams[STREAMS] = {0}, pools[2] = {MS_MEMPOOL_CURRENT, 0};
     gpu = model_fresh(capacity);
+    model.total = capacity;
     model.fail_at = fail_at;
     model.unit = units ? UNIT : 0;
     model.rounds = units && seed % 2;

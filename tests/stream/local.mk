@@ -22,3 +22,11 @@ tests_stream_binding_LDADD = -ldl
 
 dist_check_SCRIPTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py tests/stream/limit.py
 TESTS += tests/stream/same.py tests/stream/graph_memory.py tests/stream/capture_ends.py tests/stream/limit.py
+
+# Memory that one stream asks for while another is still at it, natively and under memshim.
+check_PROGRAMS += tests/stream/waits
+tests_stream_waits_SOURCES = tests/stream/waits.c
+tests_stream_waits_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_stream_waits_LDADD = libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/stream/waits.py
+TESTS += tests/stream/waits.py

@@ -1,0 +1,414 @@
+/* flow_wait.c - who else may have what a stream has freed, and what that stream has to wait for first.
+ *
+ * A flow's memory is its own stream's at once; for others it is free behind the work that its own stream had when
+ * it was freed. Where the device is short, and there are several streams, an event is recorded right behind each
+ * free of a larger block, and a list says which addresses were freed when. Memory whose event is done may be
+ * given to any stream; and where the pool's rule allows it, memory whose event is not done is given to a stream
+ * that waits for it on the device. Nobody is made to wait for an event that was recorded later than the
+ * free: the stream may have been given something since that ends only when the one that waits goes on.
+ * Lock: the streams'. */
+#include "config.h"
+
+#include "base/arena.h"
+#include "pool/flow.h"
+
+enum { MARKS = 128, PIECES = 512, RETIRE_FROM = 24, TRIES = 8, PLACES = 64, SHORT_SHARE = 2 };
+
+/** An event of the flow's stream: all that was freed up to `upto` is over when it is done. */
+struct mark {
+    CUevent event;
+    uint64_t upto;
+};
+
+/** What lies here was freed as the `number`th; `exact`: the mark of that number was recorded at that free. */
+struct piece {
+    uint64_t begin, end, number;
+    bool exact;
+};
+
+struct ms_waits {
+    uint64_t freed;   /* the number of the latest free */
+    uint64_t over;    /* whatever has no higher number is anybody's */
+    uint64_t horizon; /* what is not listed has no higher number */
+    uint32_t first, count, next;
+    struct mark marks[MARKS];
+    struct piece pieces[PIECES];
+    struct ms_stream *stream; /* whose events these are */
+    uint64_t stream_id;
+};
+
+static _Atomic uint32_t streams;
+
+void ms_stream_born(void)
+{
+    atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed);
+}
+
+void ms_wait_reset(void)
+{
+    atomic_store_explicit(&streams, 0, memory_order_relaxed);
+}
+
+/* --- marks: lock held ---------------------------------------------------------------------------------- */
+
+static struct mark *mark_at(struct ms_waits *waits, uint32_t i)
+{
+    return &waits->marks[(waits->first + i) % MARKS];
+}
+
+static void drop_first(const struct ms_flow *flow, struct ms_waits *waits)
+{
+    ms_cross_drop_event(waits->stream, waits->stream_id, flow->heap->gpu, mark_at(waits, 0)->event);
+    waits->first = (waits->first + 1) % MARKS;
+    waits->count--;
+}
+
+static bool is_done(const struct ms_flow *flow, CUevent event)
+{
+    const struct ms_gpu *gpu = flow->heap->gpu;
+    struct ms_visit visit;
+    ms_visit_begin(&visit, gpu, 0);
+    bool done = gpu->event_query(event) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
+    return done;
+}
+
+/* A stream does things in their order, so a mark that is done says so of all before it. */
+static bool is_over(const struct ms_flow *flow, struct ms_waits *waits, uint64_t number)
+{
+    uint32_t i = 0;
+    if (number <= waits->over)
+        return true;
+    while (i < waits->count && mark_at(waits, i)->upto < number)
+        i++;
+    if (i == waits->count || !is_done(flow, mark_at(waits, i)->event))
+        return false;
+    waits->over = mark_at(waits, i)->upto;
+    for (uint32_t k = 0; k <= i; k++)
+        drop_first(flow, waits);
+    return true;
+}
+
+static void retire(const struct ms_flow *flow, struct ms_waits *waits)
+{
+    while (waits->count && is_done(flow, mark_at(waits, 0)->event)) {
+        waits->over = mark_at(waits, 0)->upto;
+        drop_first(flow, waits);
+    }
+}
+
+/* Behind all that was freed so far. False without an event. */
+static bool put_mark(const struct ms_flow *flow, struct ms_waits *waits)
+{
+    if (atomic_load_explicit(&flow->stream, memory_order_relaxed) != waits->stream)
+        return false;
+    if (waits->count >= RETIRE_FROM)
+        retire(flow, waits);
+    CUevent event = ms_cross_record(waits->stream);
+    if (!event)
+        return false;
+    if (waits->count == MARKS)
+        drop_first(flow, waits); /* the second says as much of what came before it, later */
+    *mark_at(waits, waits->count++) = (struct mark){event, waits->freed};
+    return true;
+}
+
+static void put_piece(struct ms_waits *waits, uint64_t begin, uint64_t end, bool exact)
+{
+    struct piece *piece = &waits->pieces[waits->next];
+    /* Slots of one span come one after another. */
+    const uint32_t latest = (waits->next + PIECES - 1) % PIECES;
+    if (!exact && waits->pieces[latest].begin == begin && waits->pieces[latest].end == end)
+        piece = &waits->pieces[latest];
+    else
+        waits->next = (waits->next + 1) % PIECES;
+    if (piece->number > waits->horizon && (piece->begin != begin || piece->end != end))
+        waits->horizon = piece->number;
+    *piece = (struct piece){begin, end, waits->freed, exact};
+}
+
+/* The latest that was freed of what lies there. */
+static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint64_t end)
+{
+    struct piece latest = {.number = waits->horizon};
+    for (uint32_t i = 0; i < PIECES; i++) {
+        const struct piece *piece = &waits->pieces[i];
+        if (piece->begin < end && begin < piece->end && piece->number > latest.number)
+            latest = *piece;
+    }
+    return latest;
+}
+
+static struct piece latest_of(const struct ms_waits *waits, const struct ms_slot *slot)
+{
+    uint64_t begin = ms_slot_address(slot);
+    return latest_in(waits, begin, begin + slot->run->slot_bytes);
+}
+
+/* --- what is freed --------------------------------------------------------------------------------------- */
+
+/* Lock held. Everything in the flow was freed by now, or before: it has no mark yet. */
+static void begin(struct ms_flow *flow)
+{
+    struct ms_waits *waits = flow->waits;
+    waits->horizon = ++waits->freed;
+    waits->next = 0;
+    for (uint32_t i = 0; i < PIECES; i++)
+        waits->pieces[i] = (struct piece){0};
+    waits->stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    waits->stream_id = atomic_load_explicit(&waits->stream->id, memory_order_relaxed);
+}
+
+void ms_wait_bound(struct ms_flow *flow)
+{
+    const struct ms_mempool *pool = flow->pool;
+    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
+    if (!waits && !atomic_load_explicit(&pool->marked, memory_order_relaxed))
+        return;
+    if (!waits && (waits = ms_arena_alloc(sizeof(*waits))) == NULL)
+        return;
+    while (waits->count)
+        drop_first(flow, waits);
+    atomic_store_explicit(&flow->waits, waits, memory_order_release);
+    begin(flow);
+    waits->over = waits->freed; /* what another stream left in it was over before */
+}
+
+void ms_wait_events_gone(struct ms_flow *flow)
+{
+    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
+    if (waits) {
+        waits->count = 0;
+        waits->over = waits->freed;
+    }
+}
+
+/* Lock held. From here on frees are listed. Who is in the middle of one that is not has issued all that used the
+ * block before this, so that a mark from now on is behind it. */
+static void start(struct ms_flow *flow)
+{
+    struct ms_waits *waits;
+    if (atomic_load_explicit(&flow->waits, memory_order_relaxed) ||
+        !atomic_load_explicit(&flow->stream, memory_order_relaxed) || !(waits = ms_arena_alloc(sizeof(*waits))))
+        return;
+    atomic_store(&flow->waits, waits);
+    begin(flow);
+    put_mark(flow, waits);
+}
+
+static bool is_short(const struct ms_mempool *pool, const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&pool->bounded, memory_order_relaxed) ||
+           ms_heap_left(heap) < heap->total_bytes / SHORT_SHARE;
+}
+
+void ms_wait_weigh(struct ms_flow *flow)
+{
+    struct ms_mempool *pool = flow->pool;
+    if (atomic_load_explicit(&pool->marked, memory_order_relaxed) ||
+        atomic_load_explicit(&streams, memory_order_relaxed) < 2 || !is_short(pool, flow->heap))
+        return;
+    ms_lock(&ms_streams_lock);
+    atomic_store_explicit(&pool->marked, true, memory_order_relaxed);
+    for (struct ms_flow *each = atomic_load_explicit(&pool->flows, memory_order_relaxed); each; each = each->next_of_pool)
+        start(each);
+    ms_unlock(&ms_streams_lock);
+}
+
+/* Lock held. */
+static void note(struct ms_flow *flow, uint64_t begin, uint64_t bytes, bool exact)
+{
+    struct ms_waits *waits = flow->waits;
+    waits->freed++;
+    bool marked = exact && put_mark(flow, waits);
+    put_piece(waits, begin, begin + bytes, marked);
+}
+
+void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block)
+{
+    const struct ms_slot *slot = (const struct ms_slot *)(uintptr_t)block->own_item;
+    const struct ms_run *run = slot->run;
+    bool small = run->class_index != MS_NO_CLASS;
+    ms_lock(&ms_streams_lock);
+    if (atomic_load_explicit(&flow->stream, memory_order_relaxed))
+        note(flow, small ? ms_run_address(run) : block->address, small ? ms_run_bytes(run) : block->granted, !small);
+    ms_unlock(&ms_streams_lock);
+}
+
+void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes)
+{
+    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_acquire);
+    if (!waits)
+        return;
+    ms_lock(&ms_streams_lock);
+    note(flow, address, bytes, false);
+    put_mark(flow, waits);
+    ms_unlock(&ms_streams_lock);
+}
+
+/* --- who may have it ------------------------------------------------------------------------------------- */
+
+bool ms_wait_is_over(const struct ms_flow *flow, const struct ms_slot *slot)
+{
+    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
+    return waits && is_over(flow, waits, latest_of(waits, slot).number);
+}
+
+bool ms_wait_order(struct ms_stream *stream, CUevent event)
+{
+    const struct ms_gpu *gpu = stream->gpu;
+    struct ms_visit visit;
+    if (!gpu->stream_wait_event || !ms_stream_reachable(stream))
+        return false;
+    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    bool ordered = gpu->stream_wait_event(ms_stream_handle(stream), event, 0) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
+    return ordered;
+}
+
+static struct ms_flow *first_of(const struct ms_flow *flow)
+{
+    return atomic_load_explicit(&flow->pool->flows, memory_order_acquire);
+}
+
+static bool has_marks(const struct ms_flow *home, const struct ms_flow *flow)
+{
+    return home != flow && atomic_load_explicit(&home->waits, memory_order_acquire);
+}
+
+static void put_back(struct ms_flow *home, struct ms_slot *const *slots, uint32_t count)
+{
+    struct ms_lease *lease = ms_lease_lock(home->heap);
+    for (uint32_t i = 0; i < count; i++)
+        ms_lease_put_ready(home->heap, lease, slots[i]);
+    ms_lease_unlock(lease);
+}
+
+/* Of what another flow has free, where it is over; a few places are looked at, since that may lie behind what is not. */
+static struct ms_slot *over_elsewhere(struct ms_flow *home, const struct ms_request *request)
+{
+    struct ms_slot *aside[TRIES], *slot = NULL;
+    uint32_t count = 0;
+    while (count < TRIES && (slot = ms_ladder_from_heap(home->heap, request, true)) != NULL) {
+        ms_lock(&ms_streams_lock);
+        bool over = ms_wait_is_over(home, slot);
+        ms_unlock(&ms_streams_lock);
+        if (over)
+            break;
+        aside[count++] = slot;
+        slot = NULL;
+    }
+    if (count)
+        put_back(home, aside, count);
+    return slot;
+}
+
+/* The mark right behind the free of all that lies there, which was one block; NULL if there is none. */
+static struct mark *mark_of(struct ms_waits *waits, uint64_t begin, uint64_t end)
+{
+    struct piece latest = latest_in(waits, begin, end);
+    uint32_t i = 0;
+    if (!latest.exact || begin < latest.begin || end > latest.end)
+        return NULL;
+    while (i < waits->count && mark_at(waits, i)->upto < latest.number)
+        i++;
+    return i < waits->count && mark_at(waits, i)->upto == latest.number ? mark_at(waits, i) : NULL;
+}
+
+static uint64_t length_of(const struct piece *piece)
+{
+    return piece->end - piece->begin;
+}
+
+/* Of the blocks that were freed, and would do, the next larger one. */
+static const struct piece *next_larger(const struct ms_waits *waits, uint64_t bytes, const struct piece *than)
+{
+    const struct piece *best = NULL;
+    for (uint32_t i = 0; i < PIECES; i++) {
+        const struct piece *piece = &waits->pieces[i];
+        bool later = !than || length_of(piece) > length_of(than) || (length_of(piece) == length_of(than) && piece > than);
+        if (piece->exact && length_of(piece) >= bytes && later && (!best || length_of(piece) < length_of(best)))
+            best = piece;
+    }
+    return best;
+}
+
+/* Of what was freed there, what is still free. */
+static struct ms_slot *take_of(struct ms_heap *heap, const struct piece *piece, uint64_t bytes, bool single)
+{
+    struct ms_slot *slot = NULL;
+    ms_lock(&heap->lock);
+    struct ms_segment *segment = ms_page_segment(piece->begin);
+    uint32_t use = segment ? atomic_load_explicit(&segment->use, memory_order_relaxed) : MS_SEGMENT_NONE;
+    if (segment && segment->heap == heap && use == MS_SEGMENT_FREE && single) {
+        slot = segment->bytes >= bytes ? ms_single_open(heap, segment) : NULL;
+    } else if (segment && segment->heap == heap && !single) {
+        bool chunk = use == MS_SEGMENT_CHUNK;
+        if (use == MS_SEGMENT_FREE) {
+            ms_vacant_remove(heap, segment);
+            chunk = ms_run_open(heap, segment);
+            if (!chunk)
+                ms_vacant_put(heap, segment);
+        }
+        struct ms_run *run = chunk ? ms_run_take_within(heap, segment, piece->begin, piece->end, bytes) : NULL;
+        slot = run ? &run->only : NULL;
+    }
+    ms_unlock(&heap->lock);
+    return slot;
+}
+
+/* Lock held. Out of a block that another stream freed, behind that free. The driver would wait for one block's free as well, but not
+ * for several that lie side by side. */
+static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const struct ms_request *request)
+{
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_waits *waits = atomic_load_explicit(&home->waits, memory_order_relaxed);
+    uint64_t bytes = request->granted < MS_UNIT_BYTES ? MS_UNIT_BYTES : request->granted;
+    const struct piece *piece = stream ? next_larger(waits, bytes, NULL) : NULL;
+    for (int i = 0; i < PLACES && piece; i++, piece = next_larger(waits, bytes, piece)) {
+        struct ms_slot *slot = take_of(home->heap, piece, bytes, request->single);
+        struct mark *mark = slot ? mark_of(waits, ms_slot_address(slot), ms_slot_address(slot) + slot->run->slot_bytes) : NULL;
+        if (mark && ms_wait_order(stream, mark->event)) {
+            atomic_fetch_add_explicit(&flow->waits_put, 1, memory_order_relaxed);
+            return slot;
+        }
+        if (slot)
+            put_back(home, &slot, 1);
+    }
+    return NULL;
+}
+
+static struct ms_slot *behind_others(struct ms_flow *flow, const struct ms_request *request)
+{
+    struct ms_slot *slot = NULL;
+    for (struct ms_flow *home = first_of(flow); home && !slot; home = home->next_of_pool) {
+        if (!has_marks(home, flow))
+            continue;
+        ms_lease_flush(home->heap);
+        ms_lock(&ms_streams_lock);
+        slot = behind(flow, home, request);
+        ms_unlock(&ms_streams_lock);
+    }
+    return slot ? slot : ms_cross_take(flow, request, true);
+}
+
+/* Where memshim itself takes no more (MEMSHIM_LIMIT), the driver has memory for which nobody waits. */
+struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request)
+{
+    const struct ms_mempool *pool = flow->pool;
+    bool refused = atomic_load_explicit(&flow->heap->ceiling_bytes, memory_order_relaxed) != 0;
+    struct ms_slot *slot = ms_cross_take(flow, request, false);
+    if (slot)
+        return slot;
+    for (struct ms_flow *home = first_of(flow); home && !slot; home = home->next_of_pool)
+        slot = has_marks(home, flow) ? over_elsewhere(home, request) : NULL;
+    if (slot) {
+        atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);
+        return slot;
+    }
+    if (!refused || !atomic_load_explicit(&pool->internal, memory_order_relaxed))
+        return NULL;
+    if ((slot = behind_others(flow, request)) != NULL)
+        atomic_fetch_add_explicit(&flow->waited, 1, memory_order_relaxed);
+    return slot;
+}
