@@ -86,7 +86,7 @@ bool ms_serve_make_room(const struct ms_call *call)
                                                                                          : ms_gpu_current(call->gpu, &context);
     if (!could_hold(call->gpu, device, call->args.bytes))
         device = MS_DEVICE_NONE;
-    given = device >= 0 ? ms_pool_trim(device, 0) + ms_stream_trim(device) + ms_whole_give_back(device) : 0;
+    given = device >= 0 ? ms_pool_trim_short(device) + ms_stream_trim(device) + ms_whole_give_back(device) : 0;
     ms_section_leave(&section);
     return given > 0;
 }

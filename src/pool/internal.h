@@ -464,6 +464,8 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
+/** Memory is short: what graphs may know, and nobody has, is no more than the driver would have unmapped at its free. */
+void ms_keep_forget_captured(struct ms_heap *heap);
 /** The same where the context is not quiet, one segment at a time and asynchronously. */
 uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */

@@ -252,6 +252,31 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_unlock(&heap->lock);
 }
 
+void ms_keep_forget_captured(struct ms_heap *heap)
+{
+    if (!ms_fence_captured(heap))
+        ms_fence_forget_captured(heap);
+}
+
+uint64_t ms_pool_trim_short(int device)
+{
+    uint64_t given = 0;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        ms_keep_forget_captured(heap);
+        ms_fence_close(heap);
+        ms_fence_poll(heap);
+        ms_lease_flush(heap);
+        given += ms_keep_give_back(heap, UINT64_MAX, false);
+        given += ms_keep_give_back_async(heap, UINT64_MAX);
+        ms_heap_leave(heap);
+    }
+    return given + ms_foreign_trim(device, 0);
+}
+
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
 {
     uint64_t given = 0;

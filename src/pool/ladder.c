@@ -176,6 +176,7 @@ static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
             fence(other);
             ms_lease_flush(other);
         }
+        ms_keep_forget_captured(other);
         given += ms_keep_give_back(other, bytes - given, false);
         if (given < bytes)
             given += ms_keep_give_back_async(other, bytes - given);

@@ -236,6 +236,8 @@ uint64_t ms_pool_room(int device);
 /** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given
  * back. */
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
+/** All that is idle, for memory of another kind: also what graphs may know, and without waiting for a quiet moment. */
+uint64_t ms_pool_trim_short(int device);
 
 /** Figures; consistent where no call is going on. */
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);

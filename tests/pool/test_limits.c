@@ -283,6 +283,27 @@ static void test_capture(void)
     is_u64(figures().reserved_bytes, 0, "and goes back after it");
     sound("capture");
 
+    fresh(100 * MIB);
+    a = take(40 * MIB);
+    b = take(40 * MIB);
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 1;
+    ms_pool_capture_leave((uintptr_t)context, 1);
+    ms_pool_graph_alive((uintptr_t)context, 1);
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 0;
+    ms_pool_capture_leave((uintptr_t)context, -1);
+    give(a);
+    give(b);
+    sync_context();
+    a = take(90 * MIB);
+    ok(a != 0, "where memory is short, what is free makes room for another size, whatever graphs there are");
+    give(a);
+    sync_context();
+    is_u64(ms_pool_trim_short(0) >= 90 * MIB, 1, "and for memory of another kind");
+    ms_pool_graph_alive((uintptr_t)context, -1);
+    sound("short beside a graph");
+
     fresh(GIB);
     ms_pool_capture_enter((uintptr_t)context);
     context->captures = 1;
