@@ -68,8 +68,9 @@ static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
         .pool = f->pool, .stream = f->stream, .reserved_bytes = f->figures.reserved_bytes, .live_bytes = f->figures.parts.requested,
         .limbo_bytes = f->away_bytes, .largest_free_bytes = f->figures.largest_free_bytes,
         .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN], f->figures.hits[MS_TIER_SINGLE]},
-        .misses = f->figures.misses, .trims = f->figures.trims, .crossed = f->crossed, .borrowed = f->borrowed,
-        .device = (int16_t)f->device, .by_program = f->by_program, .ended = f->ended};
+        .misses = f->figures.misses, .limbo_waits = f->figures.limbo_waits, .trims = f->figures.trims, .crossed = f->crossed,
+        .borrowed = f->borrowed, .waited = f->waited, .device = (int16_t)f->device, .by_program = f->by_program, .ended = f->ended,
+        .former = f->former};
 
     ms_ledger_flow(i, &record);
 }

@@ -106,17 +106,18 @@ static void print_streams(FILE *out, const struct ms_report *report)
             continue;
         if (!headed) {
             ms_text_heading(out, "In the order of streams");
-            fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s\n", "pool", "streams", "reserved", "limbo", "used again",
-                    "new", "freed across", "borrowed");
+            fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s %8s %11s\n", "pool", "streams", "reserved", "limbo", "used again",
+                    "new", "freed across", "borrowed", "behind", "limbo waits");
         }
         headed = true;
         fprintf(out,
                 "  %-9s %7zu %10s %10s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT
-                " %9" JSON_INTEGER_FORMAT "\n",
+                " %9" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %11" JSON_INTEGER_FORMAT "\n",
                 ms_report_text(pool, "kind"), json_array_size(streams),
                 ms_text_size(ms_report_int(pool, "reserved_bytes")).text, ms_text_size(ms_report_int(pool, "limbo_bytes")).text,
                 ms_report_int(hits, "slab") + ms_report_int(hits, "run") + ms_report_int(hits, "single"),
-                ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"), ms_report_int(pool, "borrowed"));
+                ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"), ms_report_int(pool, "borrowed"),
+                ms_report_int(pool, "waited"), ms_report_int(pool, "limbo_waits"));
     }
 }
 

@@ -60,10 +60,12 @@ struct ms_oom_view {
 struct ms_flow_record {
     uint64_t pool, stream;
     uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;
-    uint64_t hits[MS_TIERS], misses, trims;
+    uint64_t hits[MS_TIERS], misses, limbo_waits, trims;
     uint64_t crossed, borrowed; /* frees on other streams, blocks of other streams' memory */
+    uint64_t waited;            /* blocks that the stream has to wait for on the device */
     int16_t device;
     bool by_program, ended; /* the pool is no device's default one; the stream is gone */
+    bool former;            /* a sum over streams of pools that were destroyed */
 };
 /** The i-th of them. */
 void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record);

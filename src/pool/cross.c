@@ -403,8 +403,6 @@ struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *req
         unlink_if_empty(best);
     }
     ms_unlock(&ms_streams_lock);
-    if (slot && of_others)
-        atomic_fetch_add_explicit(&flow->waits_put, 1, memory_order_relaxed);
     return slot;
 }
 

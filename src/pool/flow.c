@@ -85,6 +85,8 @@ static struct ms_flow *recycled(const struct ms_mempool *pool)
 static struct ms_flow *make(struct ms_mempool *pool)
 {
     struct ms_flow *flow = recycled(pool);
+    if (flow)
+        ms_flow_bury_figures(flow);
     if (!flow && (flow = ms_arena_alloc(sizeof(*flow))) != NULL) {
         flow->heap = ms_heap_for_flow(pool->gpu, pool->device, flow);
         if (!flow->heap)
@@ -310,30 +312,6 @@ void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)
     atomic_fetch_sub_explicit(&pool->used, stepped(requested), memory_order_relaxed);
     if (MS_UNLIKELY(!atomic_load_explicit(&pool->handle, memory_order_relaxed)))
         ms_flow_give_back(pool, UINT64_MAX);
-}
-
-void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures))
-{
-    struct ms_mempool *pool;
-    uint32_t count = 0;
-    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
-        for (; flow; flow = flow->next_of_pool) {
-            const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_acquire);
-            struct ms_stream_figures f = {.pool = pool->number,
-                                          .device = pool->device,
-                                          .by_program = pool->by_program,
-                                          .ended = !stream,
-                                          .stream = flow->latest,
-                                          .crossed = atomic_load_explicit(&flow->crossed, memory_order_relaxed),
-                                          .borrowed = atomic_load_explicit(&flow->borrowed, memory_order_relaxed),
-                                          .waited = atomic_load_explicit(&flow->waited, memory_order_relaxed),
-                                          .waits = atomic_load_explicit(&flow->waits_put, memory_order_relaxed)};
-            f.away_bytes = atomic_load_explicit(&flow->heap->away_bytes, memory_order_relaxed);
-            ms_figures_of_heap(flow->heap, &f.figures);
-            tell(count++, &f);
-        }
-    }
 }
 
 /* --- requests and frees -------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, cross.c, flow_wait.c, flow_ladder.c.
+/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, flow_figures.c, cross.c, flow_wait.c, flow_ladder.c.
  *
  * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
  * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
@@ -16,6 +16,18 @@ enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_
 
 struct ms_flow;
 struct ms_batch;
+
+/** What is counted of a flow. */
+enum ms_flow_count {
+    MS_FLOW_HITS,
+    MS_FLOW_MISSES = MS_FLOW_HITS + MS_TIER_COUNT,
+    MS_FLOW_LIMBO_WAITS,
+    MS_FLOW_TRIMS,
+    MS_FLOW_CROSSED,
+    MS_FLOW_BORROWED,
+    MS_FLOW_WAITED,
+    MS_FLOW_COUNTS
+};
 
 struct ms_stream {
     _Atomic uint64_t handle; /* 0: it has ended */
@@ -61,7 +73,8 @@ struct ms_flow {
     struct ms_stream *_Atomic stream;
     _Atomic uint64_t latest; /* the identity of the stream that had it last */
     _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
-    _Atomic uint64_t waited, waits_put; /* blocks that its stream waits for on the device; such waits */
+    _Atomic uint64_t waited;            /* blocks that its stream waits for on the device */
+    _Atomic uint64_t before[MS_FLOW_COUNTS]; /* what all that was when it became this pool's */
     struct ms_waits *_Atomic waits;     /* NULL: its frees are not marked */
     bool over; /* nothing is under way in its memory */
     _Atomic bool idle; /* ... in what is being given back just now */
@@ -127,6 +140,11 @@ void ms_flow_captures(int change);
 void ms_flow_graphs(int change);
 /** A block went, by whatever way; without a lock. */
 void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
+
+/* flow_figures.c */
+/** The flow, of a pool that was destroyed, is to be another's, which begins with nothing. Lock held. */
+void ms_flow_bury_figures(struct ms_flow *flow);
+void ms_flow_figures_reset(void);
 
 /* cross.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */

@@ -146,6 +146,8 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         pending |= busy && atomic_load_explicit(&heap->flow->pool->internal, memory_order_relaxed);
         if (!pending || ms_clock_ns() >= deadline)
             return NULL;
+        if (pause == NAP_LEAST_NS)
+            atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
         nap(pause);
         pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
     }

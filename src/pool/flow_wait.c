@@ -368,10 +368,8 @@ static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const 
     for (int i = 0; i < PLACES && piece; i++, piece = next_larger(waits, bytes, piece)) {
         struct ms_slot *slot = take_of(home->heap, piece, bytes, request->single);
         struct mark *mark = slot ? mark_of(waits, ms_slot_address(slot), ms_slot_address(slot) + slot->run->slot_bytes) : NULL;
-        if (mark && ms_wait_order(stream, mark->event)) {
-            atomic_fetch_add_explicit(&flow->waits_put, 1, memory_order_relaxed);
+        if (mark && ms_wait_order(stream, mark->event))
             return slot;
-        }
         if (slot)
             put_back(home, &slot, 1);
     }

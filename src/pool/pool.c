@@ -152,10 +152,17 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
         return serving ? MS_POOL_REFUSED : MS_POOL_PASSED;
     }
     bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
-    struct ms_lease *lease = ms_lease_lock(slot->run->segment->heap); /* a flow may have it of another */
-    bear(lease, slot, request->requested, hit);
+    struct ms_heap *home = slot->run->segment->heap; /* a flow may have it of another */
+    struct ms_lease *lease = ms_lease_lock(home);
+    enum ms_pool_tier tier = tier_of(slot->run);
+    bear(lease, slot, request->requested, hit && home == heap);
     describe(slot, block_p);
     ms_lease_unlock(lease);
+    if (MS_UNLIKELY(hit && home != heap)) { /* whose request it was */
+        lease = ms_lease_lock(heap);
+        ms_count(&lease->hits[tier], 1);
+        ms_lease_unlock(lease);
+    }
     return MS_POOL_SERVED;
 }
 

@@ -279,4 +279,5 @@ void ms_stream_reset(void)
     atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
     ms_cross_reset();
     ms_wait_reset();
+    ms_flow_figures_reset();
 }

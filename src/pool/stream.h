@@ -83,14 +83,18 @@ bool ms_mempool_use(uint64_t pool, struct ms_mempool_use *use_p);
 /** The high mark is what is in use now. */
 void ms_mempool_reset_high(uint64_t pool);
 
+/** Numbers from here on stand for pools of a device that are no more. */
+#define MS_FORMER_POOLS ((uint64_t)1 << 48)
+
 /** Figures of memory of one pool for one stream; both are numbers, the stream's is the driver's. */
 struct ms_stream_figures {
     uint64_t pool, stream;
     int device;
     bool by_program, ended;
+    bool former; /* a sum over flows of pools that were destroyed, whose memory is another pool's now */
     struct ms_pool_figures figures;
     uint64_t away_bytes, crossed, borrowed;
-    uint64_t waited, waits; /* blocks that the stream was made to wait for on the device; such waits */
+    uint64_t waited; /* blocks that the stream was made to wait for on the device */
 };
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 

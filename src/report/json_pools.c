@@ -30,6 +30,7 @@ static struct ms_pool_record without_flows(int device, const struct ms_pool_reco
         for (unsigned tier = 0; tier < MS_TIERS; tier++)
             less(&rest.tier_hits[tier], flow.hits[tier]);
         less(&rest.misses, flow.misses);
+        less(&rest.limbo_waits, flow.limbo_waits);
         less(&rest.trims, flow.trims);
     }
     return rest;
@@ -45,11 +46,12 @@ static json_t *hits_json(const uint64_t *tier_hits)
 
 static json_t *stream_json(const struct ms_flow_record *flow)
 {
-    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream, "ended", (int)flow->ended,
-                     "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes,
-                     "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits",
-                     (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]), "misses", (json_int_t)flow->misses,
-                     "crossed_frees", (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed);
+    const json_int_t hits = (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]);
+    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream,
+                     "ended", (int)flow->ended, "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes",
+                     (json_int_t)flow->live_bytes, "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
+                     (json_int_t)flow->misses, "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees",
+                     (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed, "waited", (json_int_t)flow->waited);
 }
 
 static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
@@ -63,11 +65,18 @@ static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
     sum->trims += flow->trims;
     sum->crossed += flow->crossed;
     sum->borrowed += flow->borrowed;
+    sum->limbo_waits += flow->limbo_waits;
+    sum->waited += flow->waited;
     if (sum->largest_free_bytes < flow->largest_free_bytes)
         sum->largest_free_bytes = flow->largest_free_bytes;
 }
 
-/* One of the program's own pools, with all its streams. */
+static const char *kind_of(const struct ms_flow_record *flow)
+{
+    return flow->former ? "ended" : flow->by_program ? "program" : "default";
+}
+
+/* One of the program's own pools, with all its streams; or what is left of those that it destroyed. */
 static json_t *mempool_json(int id, uint64_t number)
 {
     struct ms_flow_record sum, flow;
@@ -79,17 +88,19 @@ static json_t *mempool_json(int id, uint64_t number)
         add(&sum, &flow);
         sum.device = flow.device;
         sum.by_program = flow.by_program;
-        if (json_array_size(streams) < STREAMS_OF_POOL_MAX)
+        sum.former = flow.former;
+        if (!flow.former && json_array_size(streams) < STREAMS_OF_POOL_MAX)
             json_array_append_new(streams, stream_json(&flow));
     }
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, sum.device);
-    json_t *rest = json_pack("{s:s, s:o, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind",
-                     sum.by_program ? "program" : "default", "tier_hits", hits_json(sum.hits), "misses",
-                     (json_int_t)sum.misses, "limbo_waits", 0, "trims", (json_int_t)sum.trims, "largest_free_bytes",
+    json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", kind_of(&sum),
+                     "tier_hits", hits_json(sum.hits), "misses", (json_int_t)sum.misses, "limbo_waits",
+                     (json_int_t)sum.limbo_waits, "trims", (json_int_t)sum.trims, "largest_free_bytes",
                      (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes, "live_bytes",
                      (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes, "crossed_frees",
-                     (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "streams", streams);
+                     (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "waited", (json_int_t)sum.waited,
+                     "streams", streams);
     json_object_update(json, rest);
     json_decref(rest);
     return json;

@@ -163,6 +163,17 @@ static void record_stacks(void)
     ms_table_publish(MS_TABLE_NODES, NODES + 1);
 }
 
+/* A stream of a pool, and what is left of other pools. */
+static void record_flows(void)
+{
+    struct ms_flow_record flow = {.pool = 1, .stream = 2, .hits = {3, 4, 5}, .misses = 6, .limbo_waits = 7, .waited = 8};
+
+    ms_ledger_flow(0, &flow);
+    flow.pool = (uint64_t)1 << 48;
+    flow.former = true;
+    ms_ledger_flow(1, &flow);
+}
+
 /* Some of everything, in a process of its own, which is not there any more when its ledger is read. */
 static void record(void)
 {
@@ -173,6 +184,7 @@ static void record(void)
     ms_ledger_touch();
     ms_ledger_device(0, &device);
     record_stacks();
+    record_flows();
     for (uint64_t i = 1; i <= 60; i++) {
         struct ms_block block = {.key = i << 12,
                                  .bytes = i * 10,
@@ -217,6 +229,9 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, peaks), 12345},
         {MS_TABLE_BLOCKS, offsetof(struct ms_slot, bytes), INT64_MAX / 2},
         {MS_TABLE_BLOCKS, offsetof(struct ms_slot, requested), 1 << 20},
+        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.waited), UINT64_MAX},
+        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.limbo_waits), UINT64_MAX},
+        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.pool), UINT64_MAX},
     };
     size_t size = 1 + CHANGE_BYTES + sizeof damages->value;
 

@@ -30,3 +30,10 @@ tests_stream_waits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_stream_waits_LDADD = libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/stream/waits.py
 TESTS += tests/stream/waits.py
+
+# What the report says of who answered a request, for programs whose numbers are known.
+check_PROGRAMS += tests/stream/reuse
+tests_stream_reuse_SOURCES = tests/stream/reuse.c
+tests_stream_reuse_LDADD = libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/stream/reuse.py
+TESTS += tests/stream/reuse.py

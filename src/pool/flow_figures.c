@@ -1,0 +1,108 @@
+/* flow_figures.c - what is told of flows: one set of figures for each, and one for those that are no more.
+ *
+ * A flow whose pool was destroyed may be another pool's later. Its heap counts on, and so that heaps add up to
+ * their device; the flow keeps what was counted before, and each device the sum of that. */
+#include "config.h"
+
+#include "pool/flow.h"
+
+static _Atomic uint64_t former[MS_DEVICES][MS_FLOW_COUNTS];
+
+static uint64_t read_of(const _Atomic uint64_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* Of the whole life of the flow. */
+static void count(const struct ms_flow *flow, const struct ms_pool_figures *figures, uint64_t *counts)
+{
+    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+        counts[MS_FLOW_HITS + tier] = figures->hits[tier];
+    counts[MS_FLOW_MISSES] = figures->misses;
+    counts[MS_FLOW_LIMBO_WAITS] = figures->limbo_waits;
+    counts[MS_FLOW_TRIMS] = figures->trims;
+    counts[MS_FLOW_CROSSED] = read_of(&flow->crossed);
+    counts[MS_FLOW_BORROWED] = read_of(&flow->borrowed);
+    counts[MS_FLOW_WAITED] = read_of(&flow->waited);
+}
+
+static void set(struct ms_stream_figures *f, const uint64_t *counts)
+{
+    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+        f->figures.hits[tier] = counts[MS_FLOW_HITS + tier];
+    f->figures.misses = counts[MS_FLOW_MISSES];
+    f->figures.limbo_waits = counts[MS_FLOW_LIMBO_WAITS];
+    f->figures.trims = counts[MS_FLOW_TRIMS];
+    f->crossed = counts[MS_FLOW_CROSSED];
+    f->borrowed = counts[MS_FLOW_BORROWED];
+    f->waited = counts[MS_FLOW_WAITED];
+}
+
+void ms_flow_bury_figures(struct ms_flow *flow)
+{
+    struct ms_pool_figures figures;
+    uint64_t counts[MS_FLOW_COUNTS];
+    const struct ms_mempool *pool = flow->pool;
+    ms_figures_of_heap(flow->heap, &figures);
+    count(flow, &figures, counts);
+    for (int i = 0; i < MS_FLOW_COUNTS; i++) {
+        uint64_t before = atomic_exchange_explicit(&flow->before[i], counts[i], memory_order_relaxed);
+        atomic_fetch_add_explicit(&former[pool->device][i], counts[i] - before, memory_order_relaxed);
+    }
+}
+
+static void figures_of(struct ms_flow *flow, const struct ms_mempool *pool, struct ms_stream_figures *f)
+{
+    uint64_t counts[MS_FLOW_COUNTS];
+    *f = (struct ms_stream_figures){.pool = pool->number,
+                                    .stream = flow->latest,
+                                    .device = pool->device,
+                                    .by_program = pool->by_program,
+                                    .ended = !atomic_load_explicit(&flow->stream, memory_order_acquire),
+                                    .away_bytes = read_of(&flow->heap->away_bytes)};
+    ms_figures_of_heap(flow->heap, &f->figures);
+    count(flow, &f->figures, counts);
+    for (int i = 0; i < MS_FLOW_COUNTS; i++) {
+        uint64_t before = read_of(&flow->before[i]);
+        counts[i] = counts[i] > before ? counts[i] - before : 0;
+    }
+    set(f, counts);
+}
+
+/* False if there are none. */
+static bool former_of(int device, struct ms_stream_figures *f)
+{
+    uint64_t counts[MS_FLOW_COUNTS], any = 0;
+    for (int i = 0; i < MS_FLOW_COUNTS; i++)
+        any |= counts[i] = read_of(&former[device][i]);
+    *f = (struct ms_stream_figures){
+        .pool = MS_FORMER_POOLS + (uint64_t)device, .device = device, .by_program = true, .ended = true, .former = true};
+    set(f, counts);
+    return any != 0;
+}
+
+void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures))
+{
+    struct ms_stream_figures f;
+    struct ms_mempool *pool;
+    uint32_t number = 0;
+    for (int device = 0; device < MS_DEVICES; device++) {
+        if (former_of(device, &f))
+            tell(number++, &f);
+    }
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        for (; flow; flow = flow->next_of_pool) {
+            figures_of(flow, pool, &f);
+            tell(number++, &f);
+        }
+    }
+}
+
+void ms_flow_figures_reset(void)
+{
+    for (int device = 0; device < MS_DEVICES; device++) {
+        for (int i = 0; i < MS_FLOW_COUNTS; i++)
+            atomic_store_explicit(&former[device][i], 0, memory_order_relaxed);
+    }
+}
