@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The manual pages and the completion, which are made from cmds.def
+# The manual pages and the completion, which are made from cmds.def, and what docs/ says of the format of the ledger
 load "$TEST_HELPERS/common.bash"
 load helpers
 
@@ -62,5 +62,16 @@ complete_words() {
 @test "the contract knows every verb" {
     for verb in $(verbs); do
         [ "$verb" = help ] || grep -q "\`$verb\b" "$top_srcdir/docs/contract.md"
+    done
+}
+
+@test "docs/ledger-format.md names the version and the tables that the code has" {
+    version=$(sed -n 's/^#define MS_STORE_VERSION  *\([0-9]*\)$/\1/p' "$top_srcdir/src/base/store.h")
+    [ -n "$version" ]
+    grep -qF "| \`version\`, \`byte_order\` | $version; " "$top_srcdir/docs/ledger-format.md"
+    tables=$(sed -n 's/^MS_TABLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/src/base/tables.def")
+    [ -n "$tables" ]
+    for table in $tables; do
+        grep -qE "^\| .*\`$table\`.* \|.* \|.* \|\$" "$top_srcdir/docs/ledger-format.md"
     done
 }
