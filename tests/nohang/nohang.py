@@ -29,7 +29,9 @@ FEW = {"MEMSHIM_POISON": ("other-waits", "freed-before-small", "capture-open", "
 def run(name, words, kind, more):
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **dict(word.split("=", 1) for word in words))
     if more is not None:
-        env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT="none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="300", **more)
+        # Memory that is being filled is waited for, which on a loaded machine takes longer than anything else here.
+        wait_ms = "3000" if "MEMSHIM_POISON" in more else "300"
+        env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT="none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS=wait_ms, **more)
     try:
         done = subprocess.run([PROGRAM, name, kind], env=env, text=True, capture_output=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired as late:
