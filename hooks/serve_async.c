@@ -29,7 +29,7 @@ static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
 
     ms_gpu_current(gpu, &current);
     if (stream <= PER_THREAD_STREAM)
-        return current;
+        return current ? current : UINT64_MAX; /* none, or the driver does not say: it says so to the event */
     if (gpu->stream_get_ctx)
         status = gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context);
     switch (status) {

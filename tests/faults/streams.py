@@ -15,6 +15,7 @@ from judge import Program, judge, pairs, untrue  # noqa: E402
 from hooklib import fact, plan  # noqa: E402
 
 PROGRAM = Program("streams")
+OTHER_KIND = Program("other_kind")
 SHARE = int(os.environ.get("TEST_FAULTS", "40"))
 MOST = SHARE // 4 or 40
 CHANCE = random.Random(int(os.environ.get("TEST_SEED", "1")))
@@ -26,7 +27,8 @@ MODES = {"the defaults": {}, "MEMSHIM_FREE=ordered": {"MEMSHIM_FREE": "ordered"}
 TOLD = ("cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemFree_v2", "cuMemAlloc_v2", "cuMemPoolCreate", "cuMemPoolDestroy",
         "cuMemPoolTrimTo", "cuMemPoolGetAttribute", "cuMemPoolSetAttribute", "cuDeviceSetMemPool", "cuStreamCreate", "cuStreamDestroy_v2", "cuEventRecord",
         "cuStreamWaitEvent", "cuStreamSynchronize", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
-        "cuGraphDestroy", "cuGraphExecDestroy", "cuEventCreate", "cuLaunchHostFunc", "cuMemsetD8Async", "cuMemcpyAsync")
+        "cuGraphDestroy", "cuGraphExecDestroy", "cuEventCreate", "cuLaunchHostFunc", "cuMemsetD8Async", "cuMemcpyAsync",
+        "cuCtxGetCurrent", "cuCtxGetDevice")
 UNTOLD = ("cuStreamGetId", "cuStreamGetCtx", "cuEventQuery", "cuEventDestroy_v2", "cuCtxRecordEvent", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode",
           "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool", "cuCtxGetId", "cuMemGetAddressRange_v2", "cuPointerGetAttribute")
 
@@ -56,7 +58,7 @@ def refuse(function, code, more, executor):
     return [(fail, executor.submit(PROGRAM.run, fail, more)) for fail in fails]
 
 
-plan(1 + len(MODES) * 2 + len(TOLD) + len(UNTOLD))
+plan(2 + len(MODES) * 2 + len(TOLD) + len(UNTOLD))
 native = PROGRAM.run("")
 plain = native[1]
 fact(native[0] == 0 and plain[-2:] == ["wrong 0", "live 0"], "natively nothing is wrong", plain)
@@ -89,3 +91,6 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for fail, job in refuse(function, 999, more, pool):
                 problems += judge(fail, lambda pair: False, job.result(), plain)
         fact(not problems, "%s is refused, and nobody notices" % function, problems)
+    runs = [pool.submit(OTHER_KIND.run, "cuCtxGetCurrent@%d=999" % n, more) for n in range(1, 60) for more in (MODES["MEMSHIM_FREE=ordered"], {})]
+    told = {line for job in runs for line in job.result()[1]}
+    fact(told <= {"cudaMalloc 999", "cudaFreeAsync 999"}, "cudaMalloc's memory is freed in a stream, and the driver does not say which context is current", told)
