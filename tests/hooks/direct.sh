@@ -12,7 +12,7 @@ report "every call is recorded under its name" 'apis["cudaMalloc"]["calls"] == 1
 both "errors are told, and remembered, by the runtime" "$here/direct" errors
 both "another thread" "$here/direct" threads
 both "a fork child" "$here/direct" children
-both "with stacks off" env MEMSHIM_STACKS=off "$here/direct" devices
+both "with stacks off" MEMSHIM_STACKS=off "$here/direct" devices
 both "and with the older runtime" "$here/direct12" devices
 both "two runtimes of different versions in one thread, one of which goes and comes" "$here/direct" runtimes libcudart.so.12
 both "... the other way round" "$here/direct12" runtimes libcudart.so.13
@@ -21,12 +21,12 @@ both "two copies of one version" "$here/direct" runtimes "$TEST_TMP/copy.so"
 both "beside a runtime that changes devices late, as before version 12" "$here/direct" runtimes "$here/libcudart.so.11.0"
 
 # A block of the pool's is given and taken without the runtime: one question for each request, none for a free.
-shimmed env MEMSIM_COUNT=1 "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
+shimmed MEMSIM_COUNT=1 "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "the driver is asked once in a pair" '^cuCtxGetCurrent 1[01][0-9]$'
 report "and each pair is counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
-shimmed env MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_TMP/shimmed" 2>&1
+shimmed MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_TMP/shimmed" 2>&1
 said "where CUPTI is loaded, whose listeners hear of each call, the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
-shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
+shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 
 # The same in the order of streams.
@@ -35,10 +35,10 @@ report "streams: every call is recorded under its name" 'apis["cudaMallocAsync"]
 both "streams: errors are told, and remembered, by the runtime" "$here/direct_stream" errors
 both "streams: what belongs into a graph" "$here/direct_stream" captures
 both "streams: other threads, and blocks of the other kind" "$here/direct_stream" threads
-shimmed env MEMSIM_COUNT=1 "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
+shimmed MEMSIM_COUNT=1 "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
 said "streams: the driver is asked nothing" '^cuCtxGetCurrent [0-9]$'
 report "streams: and each pair is counted once" 'apis["cudaMallocAsync"]["calls"] == 108 and apis["cudaMallocAsync"]["served"] == 108 and apis["cudaMallocFromPoolAsync"]["calls"] == 108 and apis["cudaFreeAsync"]["calls"] == 216 and live == 0'
-shimmed env MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
+shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
 said "streams: under strict the runtime is asked each time" '^cuCtxGetCurrent [1-9][0-9][0-9]$'
 
 # Whoever stands between hears of every call.
