@@ -31,10 +31,15 @@ struct ms_args {
     void *turned;         /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
 };
 
-#define MS_CALL_IS_OPEN 0x6d73ca11u
+/* What a frame is marked with between begin and end goes with what else it must still hold, so that one that was left on the stack, and
+ * overwritten since but for its mark, is not taken for open. */
+static inline uint64_t ms_call_mark(const void *frame, const void *caller)
+{
+    return 0x6d73ca116d73ca11u ^ (uintptr_t)frame ^ (uint64_t)(uintptr_t)caller << 1;
+}
 
 struct ms_call {
-    uint32_t open;        /* MS_CALL_IS_OPEN between begin and end */
+    uint64_t open;        /* ms_call_mark between begin and end */
     uint16_t row;
     bool passes;          /* not ours to look at: straight to the vendor */
     bool records;         /* the driver frame that speaks to the ledger */
@@ -69,7 +74,7 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
     call->stack = 0;
     call->bytes = 0;
     call->object = NULL;
-    call->open = MS_CALL_IS_OPEN;
+    call->open = ms_call_mark(frame, caller);
     call->left = NULL;
 }
 
@@ -91,7 +96,7 @@ static inline struct ms_call *ms_call_around(const void *frame)
 {
     struct ms_call *outer = ms_thread.outermost;
 
-    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != MS_CALL_IS_OPEN ||
+    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != ms_call_mark(outer->frame, outer->caller) ||
         !ms_call_stands(outer))
         return NULL;
     return outer;
