@@ -121,7 +121,7 @@ clean("streams, pools and graphs, of two devices, contexts and resets, ordered",
 clean("streams, pools and graphs, sixteen threads, of two devices and contexts", SOME // 4, 2, "streams ends", shim={}, workers="16")
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
 clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
-      sim={"MEMSIM_MEMORY": "2G" if WATCHED else "1536M"})  # 16 threads need more natively, too
+      sim={"MEMSIM_MEMORY": "3G" if WATCHED else "1536M"})  # 16 threads need more natively, too
 SCARCE = {"MEMSHIM_OOM_WAIT_MS": "5"}
 clean("streams, pools and graphs, where memory is scarce", SOME // 4, 1, "streams scarce", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
 nothing_is_left()

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,6 +163,7 @@ static void test_many(void)
 static void test_child(void)
 {
     int status = -1;
+    fflush(stdout); /* whose child would write it once more */
     pid_t child = fork();
     if (child == 0) {
         struct ms_bias fresh = MS_BIAS_INIT(MS_RANK_SITE);
