@@ -17,7 +17,7 @@ from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
 WATCHED = "thread" in os.environ["TEST_SANITIZE"]
-COUNT = int(os.environ.get("TEST_HAZARDS", "12000" if WATCHED else "40000"))
+COUNT = int(os.environ.get("TEST_HAZARDS", "8000" if WATCHED else "40000"))
 SOME = min(COUNT, 400000)
 SEED = os.environ.get("TEST_SEED", "1")
 WANTED = os.environ.get("TEST_RUNS", "")
