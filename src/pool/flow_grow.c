@@ -143,25 +143,6 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
     return small ? unit : even;
 }
 
-/* Heap's lock held. */
-static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
-{
-    struct ms_slot *slot = NULL;
-    if (request->single)
-        return ms_single_open(heap, segment);
-    ms_vacant_remove(heap, segment);
-    if (!ms_run_open(heap, segment)) {
-        ms_vacant_put(heap, segment);
-        return NULL;
-    }
-    if (request->magazine < MS_CLASSES) {
-        ms_slab_take(heap, request->magazine, &slot, 1);
-        return slot;
-    }
-    struct ms_run *run = ms_run_take(heap, request->granted, MS_STEP_BYTES);
-    return run ? &run->only : NULL;
-}
-
 /* The rest of what the driver has taken for a request stays vacant. */
 static void ask_for_rest(struct ms_heap *heap, uint64_t bytes)
 {
@@ -181,7 +162,7 @@ static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *reques
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
-    struct ms_slot *slot = carve(heap, request, segment);
+    struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
     ms_unlock(&heap->lock);
     if (look)
         rest = note_rounding(pool, before, bytes) / MS_PAGE_BYTES * MS_PAGE_BYTES;

@@ -457,6 +457,8 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
 /** What the heap has; more from the vendor. No lock held. */
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated);
 struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** Lock held. Makes a block of a vacant segment, whole or out of it; NULL without host memory. */
+struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment);
 
 /* keep.c */
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.

@@ -258,6 +258,14 @@ void ms_keep_forget_captured(struct ms_heap *heap)
         ms_fence_forget_captured(heap);
 }
 
+/* What is free by now lies in segments, as far as nobody has to be waited for. */
+static void gather(struct ms_heap *heap)
+{
+    ms_fence_close(heap);
+    ms_fence_poll(heap);
+    ms_lease_flush(heap);
+}
+
 uint64_t ms_pool_trim_short(int device)
 {
     uint64_t given = 0;
@@ -267,9 +275,7 @@ uint64_t ms_pool_trim_short(int device)
         if (!heap)
             continue;
         ms_keep_forget_captured(heap);
-        ms_fence_close(heap);
-        ms_fence_poll(heap);
-        ms_lease_flush(heap);
+        gather(heap);
         given += ms_keep_give_back(heap, UINT64_MAX, false);
         given += ms_keep_give_back_async(heap, UINT64_MAX);
         ms_heap_leave(heap);
@@ -285,9 +291,7 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
         struct ms_heap *heap = ms_heap_visit(i, device);
         if (!heap)
             continue;
-        ms_fence_close(heap);
-        ms_fence_poll(heap);
-        ms_lease_flush(heap);
+        gather(heap);
         uint64_t live = live_bytes(heap);
         ms_lock(&heap->lock);
         uint64_t reserved = heap->reserved_bytes;

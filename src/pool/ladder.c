@@ -102,9 +102,7 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
     return chunk > least ? ms_round_up(chunk, least) : least;
 }
 
-/* Heap's lock held. */
-static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request,
-                             struct ms_segment *segment)
+struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
 {
     struct ms_slot *slot = NULL;
     if (request->single || (request->large && segment->bytes == request->granted))
@@ -135,7 +133,7 @@ static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request
     if (!segment)
         return NULL;
     ms_budget_grew(heap, request->granted, segment->bytes);
-    struct ms_slot *slot = carve(heap, request, segment);
+    struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
     ms_unlock(&heap->lock);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
     ms_figures_changed(heap);
