@@ -200,6 +200,12 @@ bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_arg
     return end_question(&question);
 }
 
+static bool adjusts_meminfo(void)
+{
+    return may_answer() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
+           ms_option_int(MS_OPT_MEMINFO) != MS_MEMINFO_REAL;
+}
+
 typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
 
 /* Free is what the driver has, and what we could give back; no more than MEMSHIM_LIMIT leaves. */
@@ -210,8 +216,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     uint64_t context, own, room, idle;
     int device;
 
-    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
-        ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
+    if (!free_p || !total_p || !adjusts_meminfo())
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);
@@ -238,8 +243,7 @@ bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *
     uint64_t context, own, limit, live;
     int device;
 
-    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
-        ms_option_int(MS_OPT_MEMINFO) == MS_MEMINFO_REAL)
+    if (!free_p || !total_p || !adjusts_meminfo())
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);

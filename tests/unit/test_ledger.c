@@ -11,21 +11,7 @@
 #include "base/options.h"
 #include "ledger/check.h"
 #include "ledger/lanes.h"
-#include "ledger/snapshot.h"
-#include "tests/tap.h"
-
-static const struct ms_api_info apis[] = {{"alloc", "test"}, {"free", "test"}, {"pin", "test"}};
-static struct ms_snapshot snapshot;
-
-static struct ms_block make_block(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
-{
-    return (struct ms_block){.key = key,
-                             .bytes = bytes,
-                             .requested = bytes,
-                             .context = 1,
-                             .stack = stack,
-                             .device = (int16_t)device};
-}
+#include "tests/unit/ledger_fixture.h"
 
 static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
 {
@@ -37,36 +23,6 @@ static bool give(uint64_t key)
 {
     struct ms_block block;
     return ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block);
-}
-
-static const struct ms_site none = {.device = -2};
-
-static const struct ms_site *site_of(ms_stack_id stack)
-{
-    for (uint32_t i = 0; i < snapshot.site_count; i++) {
-        if (snapshot.sites[i].site.stack == stack)
-            return &snapshot.sites[i].site;
-    }
-    return &none;
-}
-
-static const struct ms_amount *device(int index)
-{
-    return &snapshot.devices[index].account.device;
-}
-
-static void look(void)
-{
-    ms_snapshot_release(&snapshot);
-    if (ms_snapshot_take(&snapshot, 1000) != 0)
-        bail("no memory for a snapshot");
-}
-
-static void start(void)
-{
-    ms_store_reset();
-    ms_ledger_reset();
-    ms_ledger_init(apis, 3);
 }
 
 static void test_history(void)
