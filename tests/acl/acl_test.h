@@ -11,6 +11,7 @@
 
 #include "gpu/abi/acl.h"
 #include "gpu/abi/acl_fn.h"
+#include "tests/clock.h"
 #include "tests/tap.h"
 
 #define MIB (1024UL * 1024UL)
@@ -48,14 +49,6 @@ __attribute__((unused)) static size_t taken(void)
 
     must(aclrtGetMemInfo(ACL_HBM_MEM, &left, &total));
     return total - left;
-}
-
-__attribute__((unused)) static void pause_ms(unsigned ms)
-{
-    struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000L};
-
-    while (nanosleep(&pause, &pause) != 0)
-        ;
 }
 
 /** A host function that holds its stream until the flag behind data is raised; 30 seconds at most. */

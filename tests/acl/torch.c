@@ -6,7 +6,6 @@
  * nothing of the vendor's. Prints what it sees; natively and under memshim it sees the same.
  */
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "gpu/abi/acl.h"
 #include "gpu/abi/acl_fn.h"
+#include "tests/program.h"
 
 #define MIB     (1024UL * 1024UL)
 #define PIECE   (20 * MIB)
@@ -37,16 +37,6 @@ static void *find(const char *name)
 }
 
 #define GET(name) ((__typeof__(&name))find(#name))
-
-static void say(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    vprintf(format, ap);
-    va_end(ap);
-    putchar('\n');
-}
 
 static void check(aclError status, const char *what)
 {

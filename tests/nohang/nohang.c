@@ -4,31 +4,9 @@
  */
 #include "nohang.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <time.h>
 
 enum hold_kind hold_kind;
-
-void say(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    vprintf(format, ap);
-    va_end(ap);
-    putchar('\n');
-    fflush(stdout);
-}
-
-void pause_ms(unsigned ms)
-{
-    struct timespec rest = {ms / 1000, (long)(ms % 1000) * 1000000L};
-
-    while (nanosleep(&rest, &rest) && errno == EINTR)
-        ;
-}
 
 /* The simulator knows this kernel by its name and its parameters; hardware runs the text. */
 static const char ptx[] =

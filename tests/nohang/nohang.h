@@ -19,6 +19,7 @@
 #include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/cuda_runtime_fn.h"
+#include "tests/program.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -47,8 +48,6 @@ void hold_prepare(struct hold *hold);
 void hold_begin(struct hold *hold, cudaStream_t stream, unsigned limit_ms);
 void hold_end(struct hold *hold);
 
-__attribute__((format(printf, 1, 2))) void say(const char *format, ...);
-void pause_ms(unsigned ms);
 cudaStream_t new_stream(void); /* one that waits for no other */
 void *take(size_t bytes);
 /** As many blocks as there is memory for, at most `most`. */

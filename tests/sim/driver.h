@@ -12,6 +12,7 @@
 
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_driver_fn.h"
+#include "tests/clock.h"
 #include "tests/tap.h"
 
 #define MIB (1024UL * 1024UL)
@@ -36,22 +37,6 @@ __attribute__((unused)) static CUcontext begin(void)
     must(cuDevicePrimaryCtxRetain(&ctx, 0));
     must(cuCtxSetCurrent(ctx));
     return ctx;
-}
-
-__attribute__((unused)) static void pause_ms(unsigned ms)
-{
-    struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000L};
-
-    while (nanosleep(&pause, &pause) && errno == EINTR)
-        ;
-}
-
-__attribute__((unused)) static double now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 /** A host function that holds its stream until the flag behind data is raised; 10 seconds at most. */

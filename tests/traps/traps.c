@@ -3,10 +3,7 @@
  */
 #include "traps.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <time.h>
 
 const size_t trap_sizes[3] = {3000, 3 * MIB + 100, 20 * MIB};
 const char *const trap_size_names[3] = {"small", "medium", "large"};
@@ -14,33 +11,6 @@ const char *const trap_size_names[3] = {"small", "medium", "large"};
 static const struct trap *const groups[] = {traps_order,   traps_free, traps_identity, traps_capture,
                                             traps_figures, traps_life, traps_misc, traps_share};
 #define GROUPS (sizeof groups / sizeof groups[0])
-
-void say(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    vprintf(format, ap);
-    va_end(ap);
-    putchar('\n');
-    fflush(stdout);
-}
-
-void pause_ms(unsigned ms)
-{
-    struct timespec rest = {ms / 1000, (long)(ms % 1000) * 1000000L};
-
-    while (nanosleep(&rest, &rest) && errno == EINTR)
-        ;
-}
-
-double now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static void wait_at_gate(void *argument)
 {

@@ -20,6 +20,7 @@
 #include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/cuda_runtime_fn.h"
+#include "tests/program.h"
 
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
@@ -34,9 +35,6 @@ struct trap {
 extern const struct trap traps_order[], traps_free[], traps_identity[], traps_capture[], traps_figures[],
     traps_life[], traps_misc[], traps_share[];
 
-/** One line of what is seen. */
-__attribute__((format(printf, 1, 2))) void say(const char *format, ...);
-
 /** A size of each tier: shared 2 MiB, a chunk's part, an allocation of its own. */
 extern const size_t trap_sizes[3];
 extern const char *const trap_size_names[3];
@@ -50,9 +48,6 @@ struct gate {
 void gate_close(struct gate *gate, unsigned ms, cudaStream_t stream);
 void gate_close_driver(struct gate *gate, unsigned ms, CUstream stream);
 void gate_open(struct gate *gate);
-
-void pause_ms(unsigned ms);
-double now_ms(void);
 
 /** Memory that must be there; ends the program otherwise. */
 void *take(size_t bytes);
