@@ -30,7 +30,7 @@ def run(count, devices, words="", sim=None, shim=None, workers=THREADS):
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], HAZARDS=words, MEMSIM_DEVICES=str(devices + 1), **(sim or {}))
     if shim is not None:
         env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT=os.path.join(TMP, "report.json"), **dict({"MEMSHIM_MODE": "pool"}, **shim))
-    timeout = max(60, count // 5000) + 60
+    timeout = (max(60, count // 5000) + 60) * (3 if os.environ["TEST_SANITIZE"] else 1)
     try:
         done = subprocess.run([PROGRAM, str(count), workers, SEED, str(devices)], env=env, text=True, capture_output=True,
                               timeout=timeout, check=False)
