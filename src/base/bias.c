@@ -11,10 +11,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bias.h"
+#include "base/clock.h"
 #include "base/guard.h"
 
 enum { THREADS = 256, STREAK = 16, TAKEN_MOST = 16, SPINS = 256, NAP_NS = 50000, SETTLE_NS = 2000000 };
@@ -62,12 +62,6 @@ void ms_bias_reset(void)
     ms_bias_me = &ms_bias_nobody;
 }
 
-static void nap(long ns)
-{
-    const struct timespec pause = {0, ns};
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL); /* no cancellation point */
-}
-
 /* Every running thread of the process is fenced. Where the kernel does not do it any more (a sandbox was entered since),
  * time does: a store is seen as soon as its processor has written it. */
 static void fence_all(void)
@@ -75,14 +69,7 @@ static void fence_all(void)
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return;
     atomic_store_explicit(&possible, false, memory_order_relaxed);
-    nap(SETTLE_NS);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    ms_clock_nap(SETTLE_NS);
 }
 
 /* False if the owner is still inside at the deadline (0: never). */
@@ -91,9 +78,9 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     for (unsigned i = 0; atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias; i++) {
         if (i < SPINS)
             continue;
-        if (deadline_ns && now_ns() >= deadline_ns)
+        if (deadline_ns && ms_clock_ns() >= deadline_ns)
             return false;
-        nap(NAP_NS);
+        ms_clock_nap(NAP_NS);
     }
     return true;
 }
@@ -179,7 +166,7 @@ void ms_bias_unlock_plainly(struct ms_bias *bias)
 
 bool ms_bias_lock_within(struct ms_bias *bias, enum ms_bias_kind kind, unsigned timeout_ms)
 {
-    uint64_t deadline_ns = now_ns() + (uint64_t)timeout_ms * 1000000u;
+    uint64_t deadline_ns = ms_clock_ns() + (uint64_t)timeout_ms * 1000000u;
     /* Below a signal handler that interrupted this thread inside it. */
     if (atomic_load_explicit(&ms_bias_me->inside[kind], memory_order_relaxed) == bias ||
         !ms_lock_within(&bias->lock, timeout_ms))

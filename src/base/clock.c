@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,14 @@ static uint64_t system_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void ms_clock_nap(uint64_t ns)
+{
+    const struct timespec rest = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    int saved_errno = errno;
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &rest, NULL);
+    errno = saved_errno;
 }
 
 #if defined(__x86_64__)

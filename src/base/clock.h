@@ -1,4 +1,4 @@
-/* clock.h - nanoseconds of CLOCK_MONOTONIC, cheaply.
+/* clock.h - nanoseconds of CLOCK_MONOTONIC, cheaply; and a rest.
  *
  * Floor 0. On x86-64 the time is extrapolated from the processor's counter, which takes a third of the
  * system's clock, where the kernel itself keeps time by that counter; it is set by the system's clock every
@@ -45,6 +45,10 @@ static inline uint64_t ms_clock_ns(void)
     return ms_clock_slowly();
 }
 #endif
+
+/** Rests for about `ns`, less if a signal comes. errno stays as it is, and pthread_cancel does not end the thread here, as it
+ * would in nanosleep: the caller may be in the middle of something. */
+void ms_clock_nap(uint64_t ns);
 
 /** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is asked.
  */

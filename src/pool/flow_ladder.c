@@ -7,8 +7,6 @@
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
 #include "config.h"
 
-#include <errno.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "pool/flow.h"
@@ -95,14 +93,6 @@ static bool may_borrow(struct ms_flow *flow, uint64_t granted)
     return held > used + used / IDLE_SHARE + granted;
 }
 
-static void nap(uint64_t ns)
-{
-    int saved_errno = errno;
-    const struct timespec time = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    nanosleep(&time, NULL);
-    errno = saved_errno;
-}
-
 /* What graphs may know stays as long as any graph, but not where memory is short, nor behind the end of the
  * program's pool: what is free there the driver would have unmapped as well. */
 static void forget_captured(struct ms_mempool *pool)
@@ -148,7 +138,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
             return NULL;
         if (pause == NAP_LEAST_NS)
             atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
-        nap(pause);
+        ms_clock_nap(pause);
         pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
     }
 }

@@ -5,13 +5,14 @@
  * under the one below, which is taken with none of a heap's locks held or to be taken inside. */
 #include "config.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/internal.h"
+
+#define VISIT_NAP_NS 50000u
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
@@ -228,11 +229,8 @@ void ms_pool_context_ending(uint64_t context)
     atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_ENDING);
     /* Somebody may be giving back memory of this context to make room for another's. That does not wait for
      * the device. */
-    int saved_errno = errno;
-    const struct timespec pause = {0, 50000};
     while (atomic_load(&heap->visitors))
-        nanosleep(&pause, NULL);
-    errno = saved_errno;
+        ms_clock_nap(VISIT_NAP_NS);
 }
 
 static void bury(struct ms_heap *heap)

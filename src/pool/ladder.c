@@ -8,9 +8,7 @@
  * called. */
 #include "config.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "pool/backing.h"
@@ -185,14 +183,6 @@ static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
     return given < bytes ? given + ms_foreign_trim(heap->device, 0) : given;
 }
 
-static void nap(uint64_t ns)
-{
-    int saved_errno = errno;
-    const struct timespec time = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    nanosleep(&time, NULL);
-    errno = saved_errno;
-}
-
 /* A block that should be an allocation of the vendor's comes out of a chunk before the program hears that
  * there is no memory, and out of what was preallocated. */
 static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *request)
@@ -231,7 +221,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         pending = pending && ms_fence_pending(heap);
         if ((!pending && !ms_keep_waits(heap)) || ms_clock_ns() >= deadline)
             return NULL;
-        nap(pause);
+        ms_clock_nap(pause);
         pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
     }
 }

@@ -25,9 +25,7 @@
  * record. */
 #include "config.h"
 
-#include <errno.h>
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/guard.h"
 #include "pool/internal.h"
 
@@ -507,8 +505,6 @@ static bool settled(struct ms_heap *heap, CUevent event, uint64_t upto)
 void ms_ordered_settle(struct ms_heap *heap)
 {
     struct ms_order *order = &heap->order;
-    int saved_errno = errno;
-    const struct timespec pause = {0, SETTLE_PAUSE_NS};
     if (!ms_pool_ordered() || !heap->gpu)
         return;
     ms_lock(&order->lock);
@@ -520,8 +516,7 @@ void ms_ordered_settle(struct ms_heap *heap)
     order->settlers += !over;
     ms_unlock(&order->lock);
     while (!over && !settled(heap, event, upto))
-        nanosleep(&pause, NULL);
-    errno = saved_errno;
+        ms_clock_nap(SETTLE_PAUSE_NS);
 }
 
 void ms_pool_ordered_settle(uint64_t address)

@@ -6,8 +6,6 @@
  * tables.c, and those not on a hit. */
 #include "config.h"
 
-#include <errno.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "pool/backing.h"
@@ -26,6 +24,7 @@ enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 #define CAPTURED_SHARE 16
 #define CAPTURED_MOST  (64 * MS_MIB)
 #define ENDING_NS      ((uint64_t)200000000u)
+#define ENDING_NAP_NS  50000u
 
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
 {
@@ -270,13 +269,10 @@ static MS_INLINE struct ms_segment *segment_of(uint64_t address)
 static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 {
     uint64_t deadline = ms_clock_ns() + ENDING_NS;
-    const struct timespec pause = {0, 50000};
     struct ms_segment *segment;
-    int saved_errno = errno;
     while ((segment = segment_of(address)) != NULL && ms_clock_ns() < deadline &&
            atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING)
-        nanosleep(&pause, NULL);
-    errno = saved_errno;
+        ms_clock_nap(ENDING_NAP_NS);
     return segment;
 }
 
