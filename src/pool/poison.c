@@ -1,8 +1,8 @@
 /* poison.c - fills that make the use of undefined or freed memory visible: MEMSHIM_POISON.
  *
  * Fills of either kind run in a stream of their own that no other waits for. A block that is handed out is
- * filled first, and the call waits for the fill, for a second at most: a kernel that holds the whole device
- * could keep it from running, and then the block stays with the pool. A block that is freed is filled after
+ * filled first, and the call waits for the fill, for a second, or MEMSHIM_OOM_WAIT_MS where that is longer: a kernel that
+ * holds the whole device could keep it from running, and then the block stays with the pool. A block that is freed is filled after
  * everything that was issued before the free, by one event and one wait on the device for each, and before
  * its epoch is retired; while a capture is open there is no such event and no fill. Memory
  * in the order of streams is filled in that order, but not where it is freed on a stream of another device,
@@ -15,6 +15,13 @@
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
 #define PATIENCE_NS ((uint64_t)1000000000u)
+#define NAP_NS      20000u
+
+static uint64_t patience_ns(void)
+{
+    uint64_t wait_ns = ms_policy->oom_wait_ms * 1000000u;
+    return wait_ns > PATIENCE_NS ? wait_ns : PATIENCE_NS;
+}
 
 static bool ready(struct ms_heap *heap, CUstream *stream_p)
 {
@@ -27,16 +34,17 @@ static bool ready(struct ms_heap *heap, CUstream *stream_p)
     return *stream_p != NULL;
 }
 
-/* Whether the fill is done; false after a second without. */
+/* Whether the fill is done; false if it was not in time. Who waits leaves the processor to what fills. */
 static bool fill_now(struct ms_heap *heap, CUevent event, uint64_t address, uint64_t bytes)
 {
-    uint64_t deadline = ms_clock_ns() + PATIENCE_NS;
+    uint64_t deadline = ms_clock_ns() + patience_ns();
     if (heap->gpu->memset_d8_async(address, ALLOC_BYTE, bytes, heap->alloc_fills) != CUDA_SUCCESS ||
         heap->gpu->event_record(event, heap->alloc_fills) != CUDA_SUCCESS)
         return true;
     while (heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY) {
         if (ms_clock_ns() > deadline)
             return false;
+        ms_clock_nap(NAP_NS);
     }
     return true;
 }
@@ -62,7 +70,7 @@ bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     }
     ms_segment_leave(heap, pushed, mode);
     if (!filled)
-        ms_pool_note("pool: a poison fill was not done after a second; the driver served the request");
+        ms_pool_note("pool: a poison fill was not done in time; the driver served the request");
     return filled;
 }
 
