@@ -231,6 +231,7 @@ void capture(const std::vector<cudaStream_t> &streams, cudaStreamCaptureMode mod
     }
     std::printf("%s.wrong %ld\n", name, wrong);
     allocator::raw_delete(kept);
+    C10_CUDA_CHECK(cudaStreamSynchronize(stream)); /* no order between it and the next launch otherwise, which takes it again */
     std::printf("%s.launch_again %d\n", name, cudaGraphLaunch(exec, streams[0]));
     C10_CUDA_CHECK(cudaDeviceSynchronize());
     C10_CUDA_CHECK(cudaDeviceSynchronize());
