@@ -1,8 +1,9 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] [-i] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
- * least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at once. */
+ * replay [-n] [-v] [-i] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
+ * least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at once. -c: how much the device
+ * has where it is not looked for what is enough. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -111,6 +112,7 @@ static uint64_t least_capacity(const struct trace *t)
 int main(int argc, char **argv)
 {
     bool capacity = true;
+    uint64_t room = (uint64_t)1 << 44;
     printf("%-36s %9s %9s %6s %6s %6s %7s %9s %6s %6s\n", "trace", "live MiB", "reserved", "ratio", "allocs",
            "frees", "fences/k", "least", "ratio", "tight");
     for (int i = 1; i < argc; i++) {
@@ -126,10 +128,14 @@ int main(int argc, char **argv)
             capacity = false;
             continue;
         }
+        if (!strcmp(argv[i], "-c") && i + 1 < argc) {
+            room = strtoull(argv[++i], NULL, 10) << 20;
+            continue;
+        }
         struct ms_pool_figures f, tight = {0};
         struct trace t = read_trace(argv[i]);
         const char *name = strrchr(argv[i], '/');
-        replay(&t, (uint64_t)1 << 44, &f);
+        replay(&t, room, &f);
         uint64_t least = capacity ? least_capacity(&t) : 0;
         bool fits = capacity && replay(&t, t.live_peak + t.live_peak / 20, &tight);
         printf("%-36.36s %9.1f %9.1f %6.3f %6" PRIu64 " %6" PRIu64 " %7.1f %9.1f %6.3f %6" PRIu64 "%s\n",
