@@ -19,6 +19,10 @@
  * any is at all. Between the two a request may have a segment of up to three times its size, if an eighth of what the
  * device has left is more than what it leaves over. */
 enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
+/* Kept whole, blocks of different sizes cannot stand in for each other. Once a half of what is reserved has gone back to make room for
+ * another size, any vacant segment is split, where the device has twice as much as was ever in use: its end is not near then,
+ * only what is reserved has got that far. */
+enum { HABIT_SHARE = 2, USED_TIMES = 2 };
 /* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share of so many, and
  * so many frees of large blocks earn one. Each fence spends one, also those that a request could not do without: of these some
  * may be owed. So a heap that grows has plenty, and one that does not has few more than it needs. */
@@ -44,6 +48,9 @@ static void earn_fences(struct ms_budget *budget, uint64_t shares)
 void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
 {
     struct ms_budget *budget = &heap->budget;
+    uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes + granted;
+    if (budget->used_peak_bytes < used)
+        budget->used_peak_bytes = used;
     if (heap->reserved_bytes > budget->reserved_peak_bytes) {
         uint64_t more = heap->reserved_bytes - budget->reserved_peak_bytes;
         earn_fences(budget, FENCES_MOST * FREES_PER_FENCE * more / heap->reserved_bytes);
@@ -77,12 +84,20 @@ bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters)
     return ms_heap_left(heap) < heap->reserved_bytes / 4 * quarters;
 }
 
+static bool goes_back_in_vain(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed) > heap->reserved_bytes / HABIT_SHARE &&
+           ms_heap_left(heap) + heap->reserved_bytes > USED_TIMES * heap->budget.used_peak_bytes;
+}
+
 uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 {
-    if (bytes < MS_PAGE_BYTES || ms_budget_short(heap, SPLIT_QUARTERS))
+    if (bytes < MS_PAGE_BYTES)
         return 0;
-    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS))
+    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS) || goes_back_in_vain(heap))
         return UINT64_MAX;
+    if (ms_budget_short(heap, SPLIT_QUARTERS))
+        return 0;
     uint64_t times = bytes * SPLIT_TIMES, over = bytes + ms_heap_left(heap) / SPLIT_LEFT_SHARE;
     return times < over ? times : over;
 }

@@ -1,5 +1,6 @@
 /* test_placement.c - where blocks go: what is vacant is split while the device has plenty, kept whole near its
- * end, put together where the budget has the calls; and every address in a large block leads to it. */
+ * end, put together where the budget has the calls; what goes back again and again is split instead; and every address in a large block
+ * leads to it. */
 #include "config.h"
 
 #include "fake.h"
@@ -94,6 +95,48 @@ static void test_in_between(void)
        "where the device has less than plenty, a large block is not split for what takes half of it");
     ok(take(100 * MIB) == a && !block.whole, "but for what takes most of it");
     sound("in between");
+}
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* At most 16 GiB of blocks of up to 4 GiB, in random order. Returns the driver's calls. */
+static uint64_t few_of_any_size(uint64_t capacity, uint64_t seed, int operations)
+{
+    uint64_t blocks[64], bytes[64], count = 0, live = 0;
+    fresh(capacity);
+    for (int i = 0; i < operations; i++) {
+        uint64_t size = 1 + next(&seed) % (4 * GIB);
+        if (count == 64 || live + size > 16 * GIB || (count && next(&seed) % 4 == 0)) {
+            uint64_t which = next(&seed) % count;
+            give(blocks[which]);
+            live -= bytes[which];
+            blocks[which] = blocks[--count];
+            bytes[which] = bytes[count];
+            continue;
+        }
+        blocks[count] = take(size);
+        if (!blocks[count])
+            return UINT64_MAX;
+        bytes[count++] = size;
+        live += size;
+    }
+    return fake.calls[FAKE_ALLOC] + fake.calls[FAKE_FREE];
+}
+
+/* Few blocks of any size reserve two thirds of the device before what is vacant fits: that is not its end. */
+static void test_in_vain(void)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        uint64_t calls = few_of_any_size(40 * GIB, 0x2545f4914f6cdd1du * seed, 10000);
+        ok(calls < 150, "few blocks of any size, seed %" PRIu64 ": %" PRIu64 " calls of the driver's in 10000 operations", seed, calls);
+        sound("what went back in vain is split");
+    }
 }
 
 /* Two holes: a page, and 2.5 MiB that hold none, since they begin and end in the middle of one. */
@@ -237,6 +280,7 @@ int main(void)
     test_splitting();
     test_near_the_end();
     test_in_between();
+    test_in_vain();
     test_scraps();
     test_chunks();
     test_whole_ones();
