@@ -86,12 +86,21 @@ static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t alig
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
+/* How closely free runs are told apart by size. Where large blocks begin on pages, what one leaves is of no
+ * size that another asks for, and less than a unit counts for nothing. */
+static uint32_t size_bits(const struct ms_heap *heap)
+{
+    return ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES ? UNIT_BITS : STEP_BITS;
+}
+
 /* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty;
  * then the lower. */
 static bool better(const struct ms_run *run, const struct ms_run *best)
 {
-    if (ms_run_bytes(run) != ms_run_bytes(best))
-        return ms_run_bytes(run) < ms_run_bytes(best);
+    uint32_t bits = size_bits(run->segment->heap);
+    uint64_t size = ms_run_bytes(run) >> bits, best_size = ms_run_bytes(best) >> bits;
+    if (size != best_size)
+        return size < best_size;
     if (run->segment->free_bytes != best->segment->free_bytes)
         return run->segment->free_bytes < best->segment->free_bytes;
     return ms_run_address(run) < ms_run_address(best);

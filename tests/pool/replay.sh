@@ -14,7 +14,7 @@ command -v xz >/dev/null 2>&1 || {
 
 # trace, most reserved over live, most capacity over live, most calls
 bounds='convnet 1.16 1.06 40
-dataframe 1.33 1.17 22
+dataframe 1.25 1.17 24
 decode 1.24 1.15 52
 pipeline 1.47 1.03 9
 training 1.08 1.05 8
