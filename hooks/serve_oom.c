@@ -57,17 +57,23 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
 }
 
 /* What is larger than the device is no reason to give anything back. */
-static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes)
+static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t live)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
 
     if (device >= 0)
         ms_gpu_describe(gpu, device, &about);
-    return !about.total_bytes || bytes <= about.total_bytes;
+    return !about.total_bytes || (bytes <= about.total_bytes && live <= about.total_bytes - bytes);
 }
 
-/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first. */
-bool ms_serve_make_room(const struct ms_call *call)
+bool ms_serve_worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    return could_hold(gpu, device, bytes, ms_ledger_live(device));
+}
+
+/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first, and what the vendor's own free
+ * would have waited for is waited for now. */
+bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
 {
     const struct ms_row_info *row = ms_rows[call->row];
     struct ms_section section;
@@ -84,9 +90,11 @@ bool ms_serve_make_room(const struct ms_call *call)
     ms_section_enter(&section);
     device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE ? call->args.device
                                                                                          : ms_gpu_current(call->gpu, &context);
-    if (!could_hold(call->gpu, device, call->args.bytes))
+    if (!could_hold(call->gpu, device, call->args.bytes, 0))
         device = MS_DEVICE_NONE;
-    given = device >= 0 ? ms_pool_trim_short(device) + ms_stream_trim(device) + ms_whole_give_back(device) : 0;
+    given = device >= 0 ? ms_whole_give_back(device) : 0;
+    if (device >= 0)
+        given += ms_room_make(device, !given && ms_serve_worth_waiting(call->gpu, device, call->args.bytes), until_p);
     ms_section_leave(&section);
     return given > 0;
 }

@@ -43,12 +43,15 @@ static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
     return MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, stream, &status);
 }
 
-/* Under MEMSHIM_LIMIT what is kept for cudaMalloc stands in the way of what a stream asks for. */
-static bool gave_room(const struct ms_stream *stream, uint64_t bytes)
+/* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way of what a stream asks for. */
+static bool gave_room(const struct ms_stream *stream, uint64_t bytes, uint64_t *until_p)
 {
     int device = ms_stream_device(stream);
+    struct ms_pool_figures figures;
+    uint64_t idle = ms_pool_reclaimable(device);
 
-    return bytes <= ms_pool_room(device) + ms_pool_reclaimable(device) && ms_pool_trim(device, 0) > 0;
+    ms_pool_figures(device, &figures);
+    return bytes <= ms_pool_room(device) + idle + figures.parts.limbo && ms_room_make(device, true, until_p) > 0;
 }
 
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -67,7 +70,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
         is_served(target->gpu, stream) && !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
         verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
-    if (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes))
+    for (uint64_t until = 0; MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &until);)
         verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);

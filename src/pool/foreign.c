@@ -217,7 +217,7 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     struct record *r = make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
     /* What the device could never hold is no reason to give anything back. */
-    if (!r && request->granted <= about.total_bytes && ms_pool_trim(request->device, 0))
+    for (uint64_t deadline = 0; !r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &deadline);)
         r = make(request, status_p);
     if (!r)
         return false;

@@ -3,7 +3,7 @@
  *
  * In this order: memory of the heap's that is free; large blocks that other leases hold; what a fence sets free, waiting for no
  * longer than an allocation of the vendor's takes; all that leases hold; more memory from the vendor. When the vendor
- * refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is vacant, here and in other contexts
+ * refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is vacant; both here and in other contexts
  * on the device; the vendor again; and then the vendor's own status. No lock is held where the vendor is
  * called. */
 #include "config.h"
@@ -195,6 +195,15 @@ static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *
     return run ? &run->only : NULL;
 }
 
+/* Behind a wait on the device it takes the vendor a while to have it. */
+static bool returned(const struct ms_heap *heap, uint64_t bytes, uint64_t deadline)
+{
+    bool given = give_back(heap, bytes) > 0;
+    if (given)
+        ms_room_await_returns(heap->device, deadline);
+    return given;
+}
+
 /* The vendor has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
@@ -202,7 +211,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
     if (heap->total_bytes && request->granted > heap->total_bytes)
         return NULL; /* nothing that could be given back would make room for it */
     for (;;) {
-        bool pending = ms_fence_pending(heap);
+        bool pending = ms_room_may_come(heap->device);
         fence(heap);
         ms_lease_flush(heap);
         struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
@@ -212,14 +221,13 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         int refused;
         if (ms_backing_on(heap) && (slot = ms_backing_alloc(heap, request, &refused)) != NULL)
             return slot;
-        if (give_back(heap, least_segment(request)) &&
+        if (returned(heap, least_segment(request), deadline) &&
             ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
              *status_p != CUDA_ERROR_OUT_OF_MEMORY))
             return slot;
         if ((request->single || request->large) && (slot = not_whole(heap, request)) != NULL)
             return slot;
-        pending = pending && ms_fence_pending(heap);
-        if ((!pending && !ms_keep_waits(heap)) || ms_clock_ns() >= deadline)
+        if ((!pending && !ms_room_may_come(heap->device)) || ms_clock_ns() >= deadline)
             return NULL;
         ms_clock_nap(pause);
         pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;

@@ -15,6 +15,7 @@ enum { PRICE_SHARE = 8 };
 /* How long one asynchronous free is looked at before the vendor is asked for memory again: it waits for
  * nothing of the program's, but somebody has to get round to it. */
 #define RETURN_NS ((uint64_t)100000000u)
+#define NAP_NS    200000u
 
 void ms_segment_judge(struct ms_heap *heap, int status)
 {
@@ -249,14 +250,34 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
 }
 
 /* What went into the stream of ours is over, or was waited for long enough. */
-static void wait_for_returns(struct ms_heap *heap, CUevent event)
+static void wait_for_returns(struct ms_heap *heap, CUevent event, uint64_t deadline)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    uint64_t deadline = ms_clock_ns() + RETURN_NS;
+    uint64_t begin = ms_clock_ns(), now = begin;
     if (gpu->event_record(event, heap->returns) != CUDA_SUCCESS)
         return;
-    while (gpu->event_query(event) == CUDA_ERROR_NOT_READY && ms_clock_ns() < deadline)
-        sched_yield();
+    for (; gpu->event_query(event) == CUDA_ERROR_NOT_READY && now < deadline; now = ms_clock_ns()) {
+        if (now < begin + RETURN_NS)
+            sched_yield();
+        else
+            ms_clock_nap(NAP_NS);
+    }
+}
+
+void ms_segment_await_returns(struct ms_heap *heap, uint64_t deadline)
+{
+    CUstreamCaptureMode mode;
+    bool pushed = ms_segment_enter(heap, &mode);
+    ms_lock(&heap->fence.lock);
+    CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
+    ms_unlock(&heap->fence.lock);
+    if (event) {
+        wait_for_returns(heap, event, deadline);
+        ms_lock(&heap->fence.lock);
+        ms_fence_drop_event(heap, event);
+        ms_unlock(&heap->fence.lock);
+    }
+    ms_segment_leave(heap, pushed, mode);
 }
 
 /* How many of them, from the first on, the vendor took back, or will. */
@@ -270,7 +291,7 @@ static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segme
         done++;
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
     if (done)
-        wait_for_returns(heap, event);
+        wait_for_returns(heap, event, ms_clock_ns() + RETURN_NS);
     atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     return done;
 }

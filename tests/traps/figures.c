@@ -152,6 +152,50 @@ static void room_for_others(void)
     }
 }
 
+/* ... and what was freed behind work is theirs as soon as that is over: natively the free has waited. */
+static void most_freed_behind_work(struct gate *gate, cudaStream_t stream)
+{
+    void *most = take(48 * MIB);
+
+    fill(most, 48 * MIB, 1, stream);
+    gate_close(gate, 150, stream);
+    say("most of it freed %d", cudaFree(most));
+}
+
+static void room_behind_work(void)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    CUmemGenericAllocationHandle handle = 0;
+    cudaStream_t busy = NULL, other = NULL;
+    CUcontext own = NULL, second = NULL;
+    cudaArray_t array = NULL;
+    CUdeviceptr there = 0;
+    struct gate gate;
+    void *p = NULL;
+
+    cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    most_freed_behind_work(&gate, busy);
+    say("stream-ordered %d", cudaMallocAsync(&p, 48 * MIB, other));
+    say("free %d", cudaFreeAsync(p, other));
+    cudaDeviceSynchronize();
+    most_freed_behind_work(&gate, busy);
+    say("by handle %d", cuMemCreate(&handle, 48 * MIB, &prop, 0));
+    say("release %d", cuMemRelease(handle));
+    most_freed_behind_work(&gate, busy);
+    say("array %d", cudaMallocArray(&array, &desc, 2048, 5000, 0));
+    say("free %d", cudaFreeArray(array));
+    most_freed_behind_work(&gate, busy);
+    say("current %d", cuCtxGetCurrent(&own));
+    say("another %d", cuCtxCreate_v2(&second, 0, 0));
+    say("in another context %d", cuMemAlloc_v2(&there, 48 * MIB));
+    say("free %d", cuMemFree_v2(there));
+    say("destroy %d", cuCtxDestroy_v2(second));
+    say("back %d", cuCtxSetCurrent(own));
+    say("last %d", cudaGetLastError());
+}
+
 /* Small sizes until nothing is left, twice: as many the second time, but for a few. */
 static void same_again(void)
 {
@@ -190,6 +234,7 @@ const struct trap traps_figures[] = {
     {"oom-of-another-size", oom_of_another_size, "MEMSIM_MEMORY=64M"},
     {"oom-of-odd-sizes", oom_of_odd_sizes, "MEMSIM_MEMORY=64M"},
     {"room-for-others", room_for_others, "MEMSIM_MEMORY=64M"},
+    {"room-behind-work", room_behind_work, "MEMSIM_MEMORY=64M"},
     {"same-again", same_again, "MEMSIM_MEMORY=64M"},
     {NULL, NULL, NULL},
 };

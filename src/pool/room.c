@@ -1,0 +1,57 @@
+/* room.c - room on a device for what no heap here makes: other kinds of memory, other libraries' buffers, the driver's pools.
+ *
+ * What is idle goes back. Where that is nothing, what was freed and may still be in use is waited for, as the vendor's own free
+ * would have waited for it, for no longer than MEMSHIM_OOM_WAIT_MS in all. No lock is held where the vendor is called. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/flow.h"
+
+#define NAP_LEAST_NS 20000u
+#define NAP_MOST_NS  2000000u
+
+bool ms_room_may_come(int device)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    bool may = false;
+    for (uint32_t i = 0; i < count && !may; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        may = ms_fence_pending(heap) || ms_keep_waits(heap);
+        ms_heap_leave(heap);
+    }
+    return may;
+}
+
+void ms_room_await_returns(int device, uint64_t deadline)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        ms_segment_await_returns(heap, deadline);
+        ms_heap_leave(heap);
+    }
+}
+
+uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
+{
+    uint64_t pause = NAP_LEAST_NS;
+    if (!*deadline_p)
+        *deadline_p = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
+    else if (ms_clock_ns() >= *deadline_p)
+        return 0;
+    for (;;) {
+        bool pending = ms_room_may_come(device);
+        uint64_t given = ms_pool_trim_short(device) + ms_stream_trim(device);
+        pending = wait && (pending || ms_room_may_come(device));
+        if (given && wait)
+            ms_room_await_returns(device, *deadline_p);
+        if (given || !pending || ms_clock_ns() >= *deadline_p)
+            return given;
+        ms_clock_nap(pause);
+        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+    }
+}
