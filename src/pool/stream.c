@@ -68,10 +68,22 @@ static bool captures(const struct ms_gpu *gpu, CUstream handle)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* What has no handle of its own means another stream in each context, and another context may be current. */
+static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
+{
+    CUstream handle = ms_stream_handle(stream);
+    struct ms_visit visit;
+    if ((uintptr_t)handle > MS_STREAM_PER_THREAD)
+        return captures(stream->gpu, handle);
+    ms_visit_begin(&visit, stream->gpu, ms_stream_context(stream));
+    bool open = captures(stream->gpu, handle);
+    ms_visit_end(&visit);
+    return open;
+}
+
 bool ms_stream_captures(const struct ms_stream *stream)
 {
-    return MS_UNLIKELY(atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0) &&
-           captures(stream->gpu, ms_stream_handle(stream));
+    return MS_UNLIKELY(atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0) && captures_at_home(stream);
 }
 
 bool ms_stream_reachable(const struct ms_stream *stream)

@@ -132,6 +132,30 @@ static void beside_legacy(enum cudaStreamCaptureMode mode, const char *name)
     cudaStreamDestroy(blocking);
 }
 
+/* ... and so would whoever looks at what lies in it, from another device: an idle legacy stream has what another one asks for. */
+static void beside_legacy_elsewhere(void)
+{
+    cudaStream_t blocking = NULL;
+    cudaGraph_t graph = NULL;
+    void *p = NULL;
+
+    cudaStreamCreate(&blocking);
+    SAY("elsewhere.alloc", cudaMallocAsync(&p, 64 * MIB, NULL));
+    SAY("elsewhere.free", cudaFreeAsync(p, NULL));
+    cudaDeviceSynchronize();
+    SAY("elsewhere.begin", cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed));
+    cudaSetDevice(1);
+    SAY("elsewhere.of_another_stream", cudaMallocAsync(&p, 4 * MIB, stream));
+    SAY("elsewhere.free_again", cudaFreeAsync(p, stream));
+    cudaSetDevice(0);
+    SAY("elsewhere.end", cudaStreamEndCapture(blocking, &graph));
+    if (graph)
+        cudaGraphDestroy(graph);
+    cudaGetLastError();
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(blocking);
+}
+
 /* A context of the program's own, which ends while a block from one of its streams lives. */
 static void contexts(void)
 {
@@ -189,6 +213,7 @@ int main(void)
     beside_legacy(cudaStreamCaptureModeGlobal, "legacy_global");
     beside_legacy(cudaStreamCaptureModeThreadLocal, "legacy_thread_local");
     beside_legacy(cudaStreamCaptureModeRelaxed, "legacy_relaxed");
+    beside_legacy_elsewhere();
     contexts();
     threads();
     return 0;
