@@ -28,7 +28,8 @@ extern _Atomic uint64_t ms_direct_frees;
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
 /** The same in the order of a stream (direct_stream.c). */
-bool ms_direct_alloc_async(unsigned row, const void *frame, const void *caller, const struct ms_args *args);
+bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
+                           uint64_t pool, uint64_t handle);
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 /** A call to `target` was answered by the hook of a driver. */
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
@@ -46,16 +47,19 @@ static inline bool ms_direct_may(void)
     return MS_LIKELY(ms_thread.depth == 0 && !ms_thread.outermost) && ms_init_owner();
 }
 
-/** Both are what is asked first in the rows of a runtime's that say `.direct`. */
+/** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values, so that the arguments need
+ * never lie in memory: to clear that takes a twentieth of a call. */
 static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                                        const struct ms_args *args, int *status_p)
 {
+    uint64_t *out = (uint64_t *)(uintptr_t)args->out;
+
     *status_p = 0;
     if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu || !ms_direct_may())
         return false;
     return args->direct == MS_DIRECTLY
-               ? ms_direct_alloc(row, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes)
-               : ms_direct_alloc_async(row, frame, caller, args);
+               ? ms_direct_alloc(row, frame, caller, out, args->bytes)
+               : ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key, args->stream);
 }
 
 static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame, const void *caller,

@@ -16,24 +16,25 @@ static MS_INLINE struct ms_stream *stream_of(const struct ms_gpu *gpu, uint64_t 
     return stream && !ms_stream_captures(stream) && ms_serve_context_is_served(ms_stream_context(stream)) ? stream : NULL;
 }
 
-bool ms_direct_alloc_async(unsigned row, const void *frame, const void *caller, const struct ms_args *args)
+bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
+                           uint64_t pool, uint64_t handle)
 {
-    const struct ms_gpu *gpu = ms_direct_mine[args->direct].gpu;
-    const struct request request = {row, gpu, frame, caller, args->bytes, args->bytes, args->stream};
+    const struct ms_gpu *gpu = ms_direct_mine[which].gpu;
+    const struct request request = {row, gpu, frame, caller, bytes, bytes, handle};
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
     struct ms_stream *stream;
     bool served;
 
-    if (!args->out || !args->bytes || !ms_direct_is_ordinary())
+    if (!out || !bytes || !ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
-    stream = stream_of(gpu, args->stream);
-    served = stream && ms_stream_hit(stream, args->key, args->bytes, &given);
+    stream = stream_of(gpu, handle);
+    served = stream && ms_stream_hit(stream, pool, bytes, &given);
     if (MS_LIKELY(served)) {
         record(&request, NULL, &given);
-        ms_ledger_call((uint16_t)row, true, true, args->bytes);
-        *(uint64_t *)(uintptr_t)args->out = given.address;
+        ms_ledger_call((uint16_t)row, true, true, bytes);
+        *out = given.address;
     }
     leave(&section, NULL);
     return served;
