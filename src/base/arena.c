@@ -1,7 +1,8 @@
 /* arena.c - bump allocation from anonymous mappings.
  *
  * Floor 0. The fast path is one compare-and-swap; a lock is held only while a chunk is mapped. Chunks are
- * never unmapped: readers of append-only tables hold no reference. */
+ * never unmapped: readers of append-only tables hold no reference. Small at first, since most programs need
+ * little, and of huge pages where there is much. */
 #include "config.h"
 
 #include <errno.h>
@@ -14,7 +15,10 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-enum { ALIGNMENT = 64, PAGE = 4096, CHUNK_BYTES = 256 * 1024, LARGE_BYTES = CHUNK_BYTES / 4 };
+enum { ALIGNMENT = 64, PAGE = 4096, CHUNK_BYTES = 256 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_SHARE = 4 };
+/* From so much on it is taken in huge pages: tables that do not fit into caches any more are read at random, and a good
+ * part of what that takes is finding the page. */
+enum { MUCH_BYTES = 4 * HUGE_BYTES };
 
 /* Kernel headers older than 5.17 lack these. */
 #ifndef PR_SET_VMA
@@ -33,14 +37,34 @@ static struct ms_lock grow_lock = MS_LOCK_INIT(MS_RANK_ARENA);
 static struct chunk *_Atomic current;
 static _Atomic size_t mapped_bytes;
 
+/* NULL if the system refuses. */
+static char *map_anonymous(size_t bytes)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Huge pages, where the system has any to give. */
+static char *map_huge(size_t bytes)
+{
+    char *memory = map_anonymous(bytes + HUGE_BYTES);
+    if (!memory)
+        return NULL;
+    size_t before = -(uintptr_t)memory % HUGE_BYTES;
+    if (before)
+        munmap(memory, before);
+    munmap(memory + before + bytes, HUGE_BYTES - before);
+    madvise(memory + before, bytes, MADV_HUGEPAGE);
+    return memory + before;
+}
+
 static void *map(size_t bytes)
 {
     int saved_errno = errno;
-    void *memory =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        memory = NULL;
-    } else {
+    char *memory = bytes % HUGE_BYTES ? NULL : map_huge(bytes);
+    if (!memory)
+        memory = map_anonymous(bytes);
+    if (memory) {
         prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, memory, bytes, "memshim");
         atomic_fetch_add_explicit(&mapped_bytes, bytes, memory_order_relaxed);
     }
@@ -60,11 +84,17 @@ static void *take(struct chunk *chunk, size_t bytes)
     return (char *)chunk + used;
 }
 
+static size_t chunk_bytes(void)
+{
+    return atomic_load_explicit(&mapped_bytes, memory_order_relaxed) < MUCH_BYTES ? CHUNK_BYTES : HUGE_BYTES;
+}
+
 static struct chunk *new_chunk(void)
 {
-    struct chunk *chunk = map(CHUNK_BYTES);
+    size_t bytes = chunk_bytes();
+    struct chunk *chunk = map(bytes);
     if (chunk) {
-        chunk->bytes = CHUNK_BYTES;
+        chunk->bytes = bytes;
         atomic_store_explicit(&chunk->used, ALIGNMENT, memory_order_relaxed);
     }
     return chunk;
@@ -87,10 +117,12 @@ static void *take_from_new_chunk(size_t bytes)
 
 void *ms_arena_alloc(size_t bytes)
 {
-    if (bytes > SIZE_MAX - PAGE)
+    if (bytes > SIZE_MAX - MUCH_BYTES)
         return NULL;
-    if (bytes > LARGE_BYTES)
-        return map((bytes + PAGE - 1) / PAGE * PAGE);
+    if (bytes > chunk_bytes() / LARGE_SHARE) {
+        size_t step = bytes < MUCH_BYTES ? PAGE : HUGE_BYTES;
+        return map((bytes + step - 1) / step * step);
+    }
     bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
     struct chunk *chunk = atomic_load_explicit(&current, memory_order_acquire);
     void *memory = chunk ? take(chunk, bytes) : NULL;

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "tests/tap.h"
 
-enum { THREADS = 8, PIECES = 4000 };
+enum { THREADS = 8, PIECES = 4000, HUGE_PAGE = 2 << 20, MUCH = 8 << 20 };
 
 struct piece {
     unsigned char *memory;
@@ -51,7 +51,7 @@ static int count_overlaps(void)
 int main(void)
 {
     pthread_t threads[THREADS];
-    plan(7);
+    plan(12);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, take_pieces, pieces[i]);
     for (int i = 0; i < THREADS; i++)
@@ -62,6 +62,13 @@ int main(void)
     size_t before = ms_arena_bytes();
     ok(before > 0, "what was taken from the system is counted");
     ok(ms_arena_alloc(SIZE_MAX - 10) == NULL, "an impossible size is refused");
+    ok(ms_arena_alloc(SIZE_MAX - MUCH) == NULL, "... and one that could not be rounded up");
+    unsigned char *large = ms_arena_alloc(MUCH + 1);
+    ok(large && large[0] == 0 && large[MUCH] == 0, "a large piece is there to its end");
+    is_u64((uintptr_t)large % HUGE_PAGE, 0, "... in huge pages, where the system has any");
+    take_pieces(pieces[0]);
+    ok(bad_content == 0 && bad_alignment == 0, "small pieces of what is large are as they were");
+    is_int(count_overlaps(), 0, "... also that no two overlap");
     ok(ms_arena_alloc(0) != NULL, "nothing is still something");
     ms_arena_reset();
     is_u64(ms_arena_bytes(), 0, "a reset arena has taken nothing");
