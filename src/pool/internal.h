@@ -220,7 +220,7 @@ extern _Atomic uint32_t ms_heap_count;
 /* pool.c */
 /** A request of this heap, which serves or is a flow's. */
 enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p);
-/** ... from a magazine. */
+/** ... if a magazine has it, or what is free in the heap, as long as nothing is waited for. */
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** One line for the report. */
 void ms_pool_note(const char *line);
@@ -455,6 +455,9 @@ static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 /* ladder.c */
 /** A slot for the request, by whatever it takes; NULL with the program's status. */
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+
+/** ... by the first step alone, which neither waits nor asks the vendor for memory; NULL if that is not enough. */
+struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
 /** What the heap has; more from the vendor. No lock held. */
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated);

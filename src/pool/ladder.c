@@ -308,22 +308,39 @@ static bool has_spare(struct ms_heap *heap)
     return free_bytes > ms_fence_gathered(heap);
 }
 
+static bool is_large(const struct ms_heap *heap, const struct ms_request *request)
+{
+    return request->granted > MS_MIB && !ms_backing_on(heap);
+}
+
+/* The first step: what is free, and fits or may be split. */
+static struct ms_slot *free_already(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (request->granted > MS_SLAB_MAX_BYTES && !request->single && !ms_backing_on(heap))
+        before_splitting(heap, request);
+    return ms_ladder_from_heap(heap, request, is_large(heap, request) && has_spare(heap));
+}
+
+struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request)
+{
+    if (heap->flow || !atomic_load_explicit(&heap->preallocated, memory_order_relaxed))
+        return NULL;
+    return free_already(heap, request);
+}
+
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     if (heap->flow)
         return ms_flow_ladder(heap, request, status_p);
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
         preallocate(heap);
-    bool large = request->granted > MS_MIB && !ms_backing_on(heap);
-    if (request->granted > MS_SLAB_MAX_BYTES && !request->single && !ms_backing_on(heap))
-        before_splitting(heap, request);
-    struct ms_slot *slot = ms_ladder_from_heap(heap, request, large && has_spare(heap));
+    struct ms_slot *slot = free_already(heap, request);
     if (slot)
         return slot;
     uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
     if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
         return slot;
-    if (large && ms_lease_flush_others(heap, MS_MIB) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+    if (is_large(heap, request) && ms_lease_flush_others(heap, MS_MIB) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     fence(heap);
     if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)

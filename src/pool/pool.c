@@ -215,6 +215,21 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     return verdict;
 }
 
+/* No magazine has one: a magazine is filled, or a block carved. */
+static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request, struct ms_pool_block *block_p)
+{
+    struct ms_slot *slot = ms_ladder_at_hand(heap, request);
+    tell_of_sickness(heap);
+    if (!slot)
+        return false;
+    struct ms_lease *lease = ms_lease_lock(heap);
+    bear(lease, slot, request->requested, true);
+    describe_briefly(slot, block_p);
+    ms_lease_unlock(lease);
+    ms_pool_latest_address = block_p->address;
+    return true;
+}
+
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
 {
     struct ms_request request;
@@ -227,9 +242,10 @@ bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *blo
         describe_briefly(slot, block_p);
     }
     ms_lease_unlock(lease);
-    if (MS_LIKELY(slot != NULL))
-        ms_pool_latest_address = block_p->address;
-    return slot != NULL;
+    if (MS_UNLIKELY(!slot))
+        return hit_at_hand(heap, &request, block_p);
+    ms_pool_latest_address = block_p->address;
+    return true;
 }
 
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)

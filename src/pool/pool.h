@@ -120,8 +120,9 @@ enum ms_pool_verdict {
  * relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** The same where a block is at hand: true if it was given; else nothing has happened. Calls nobody. Of `block_p` what a recorder wants is
- * filled in, and what the pool wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
+/** The same where the pool has memory for it at hand: true if it was given; else nothing has happened. Of the vendor
+ * it wants an event at most, and waits for nothing. Of `block_p` what a recorder wants is filled in, and what the pool
+ * wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
 /** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
  * program knows the address. */

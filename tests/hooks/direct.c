@@ -3,7 +3,8 @@
  *
  * usage: direct SCENARIO [LIBRARY]. Every scenario makes a few pairs first, so that what comes then would be answered in
  * the runtime's hook.
- * `count` prints what the driver was asked in a hundred pairs, which differs; the library is opened before them.
+ * `count` prints what the driver was asked in a hundred pairs, which differs; the library is opened before them. `carve` does so for
+ * blocks of as many sizes, each of which is cut from what is free.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -194,22 +195,47 @@ static void runtimes(const char *library)
     }
 }
 
-static void count(const char *library)
+static void pairs(void)
+{
+    for (int i = 0; i < PAIRS; i++)
+        cudaFree(allocate(4096));
+}
+
+static void sizes(void)
+{
+    static void *blocks[PAIRS];
+
+    for (size_t i = 0; i < PAIRS; i++)
+        blocks[i] = allocate(((size_t)80 << 10) + 512 * i);
+    for (size_t i = 0; i < PAIRS; i++)
+        cudaFree(blocks[i]);
+}
+
+static void count_in(void (*run)(void))
 {
     static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemAlloc_v2", "cuMemFree_v2"};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     long long (*made)(const char *) = driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
     long long before[4];
 
-    if (library && !dlopen(library, RTLD_NOW))
-        printf("%s\n", dlerror());
-
     for (int i = 0; made && i < 4; i++)
         before[i] = made(names[i]);
-    for (int i = 0; i < PAIRS; i++)
-        cudaFree(allocate(4096));
+    run();
     for (int i = 0; made && i < 4; i++)
         printf("%s %lld\n", names[i], made(names[i]) - before[i]);
+}
+
+static void count(const char *library)
+{
+    if (library && !dlopen(library, RTLD_NOW))
+        printf("%s\n", dlerror());
+    count_in(pairs);
+}
+
+static void carve(const char *unused)
+{
+    (void)unused;
+    count_in(sizes);
 }
 
 int main(int argc, char **argv)
@@ -218,7 +244,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(const char *library);
     } scenarios[] = {{"devices", devices},   {"errors", errors},     {"threads", threads},
-                     {"children", children}, {"runtimes", runtimes}, {"count", count}};
+                     {"children", children}, {"runtimes", runtimes}, {"count", count},
+                     {"carve", carve}};
 
     cudaSetDevice(0);
     warm();

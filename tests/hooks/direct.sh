@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 26
+plan 28
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
@@ -20,10 +20,14 @@ cp "$TEST_SIM/libcudart.so.13" "$TEST_TMP/copy.so"
 both "two copies of one version" "$here/direct" runtimes "$TEST_TMP/copy.so"
 both "beside a runtime that changes devices late, as before version 12" "$here/direct" runtimes "$here/libcudart.so.11.0"
 
-# A block of the pool's is given and taken without the runtime: one question for each request, none for a free.
+# A block of the pool's is given and taken without the runtime: one question for each request, none for a free. Where the pool needs
+# more memory, or has to wait, the runtime is called.
 shimmed MEMSIM_COUNT=1 "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "the driver is asked once in a pair" '^cuCtxGetCurrent 1[01][0-9]$'
 report "and each pair is counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
+shimmed MEMSIM_COUNT=1 "$here/direct" carve >"$TEST_TMP/shimmed" 2>&1
+said "so is a block that is cut from what is free" '^cuCtxGetCurrent 1[0-9][0-9]$'
+report "... and counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
 shimmed MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_TMP/shimmed" 2>&1
 said "where CUPTI is loaded, whose listeners hear of each call, the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
