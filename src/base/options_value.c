@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/options_value.h"
 
-enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40 };
+enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40, REGEX_ANCHORED_MAX = 128 };
 
 /* Index of `text` in the list "a|b|c", or -1. */
 static int word_index(const char *words, const char *text)
@@ -138,9 +138,14 @@ static struct piece add_pieces(const struct piece *a, const struct piece *b)
     return (struct piece){a->size + b->size, a->options + b->options, a->may_be_empty && b->may_be_empty};
 }
 
+/* Of what may be empty: whether it is repeated, and whether without an end. */
+struct empties {
+    bool repeated, in_loop;
+};
+
 /* "+" and braces write out what stands before them, "*" and what has no upper end make a loop of it. *text_p
- * is moved to the last byte of the operator. Returns whether that is a loop over what may be empty. */
-static bool repeat(const char **text_p, struct piece *piece)
+ * is moved to the last byte of the operator. */
+static void repeat(const char **text_p, struct piece *piece, struct empties *empties)
 {
     const char *text = *text_p;
     bool was_empty = piece->may_be_empty, is_open = *text == '*' || *text == '+';
@@ -163,7 +168,8 @@ static bool repeat(const char **text_p, struct piece *piece)
     piece->size = (piece->size + 1) * copies;
     piece->options = (piece->options + 1) * copies;
     piece->may_be_empty |= low == 0;
-    return is_open && was_empty;
+    empties->repeated |= high && was_empty;
+    empties->in_loop |= is_open && was_empty;
 }
 
 static void begin_branch(struct group *group)
@@ -182,15 +188,23 @@ static void end_group(struct group *outer, const struct group *inner)
         (struct piece){branch.size + 1, branch.options, branch.may_be_empty || inner->has_empty_branch};
 }
 
+/* "^" and its like match a place, so nothing of the text. */
+static bool is_anchor(const char *text)
+{
+    return *text == '^' || *text == '$' || (*text == '\\' && text[1] && strchr("bB<>`'", text[1]));
+}
+
 /* A line of text could take all memory of the host, or all its time: repetitions of repetitions multiply when
  * they are compiled, and each optional part doubles the ways through an expression in which a loop may go
- * round without matching anything. What cannot be compiled at all is not noticed here. */
+ * round without matching anything. Behind an anchor all that can be skipped is written out once more for each
+ * place where it may be entered. What cannot be compiled at all is not noticed here. */
 static bool regex_is_small(const char *text)
 {
     const struct group empty = {.before = {0, 0, true}, .last = {0, 0, true}};
     struct group groups[REGEX_DEPTH_MAX + 1] = {empty};
     uint64_t size = 0, options = 0; /* of the groups that are open */
-    bool has_empty_loop = false;
+    struct empties empties = {false, false};
+    bool is_anchored = false;
     unsigned depth = 0;
     for (; *text && size <= REGEX_SIZE_MAX; text++) {
         struct group *group = &groups[depth];
@@ -203,10 +217,11 @@ static bool regex_is_small(const char *text)
         } else if (*text == '|') {
             begin_branch(group);
         } else if (strchr("+{*?", *text)) {
-            has_empty_loop |= repeat(&text, &group->last);
+            repeat(&text, &group->last, &empties);
         } else {
             group->before = add_pieces(&group->before, &group->last);
-            group->last = (struct piece){1, 0, *text == '^' || *text == '$'};
+            group->last = (struct piece){1, 0, is_anchor(text)};
+            is_anchored |= is_anchor(text);
             text = *text == '[' ? skip_bracket(text) : text + (*text == '\\' && text[1]);
         }
         size = options = 0;
@@ -216,7 +231,8 @@ static bool regex_is_small(const char *text)
             options += all.options;
         }
     }
-    return size <= REGEX_SIZE_MAX && (!has_empty_loop || options <= REGEX_OPTIONS_MAX);
+    return size <= REGEX_SIZE_MAX && (!empties.in_loop || options <= REGEX_OPTIONS_MAX) &&
+           (!empties.repeated || !is_anchored || options <= REGEX_ANCHORED_MAX);
 }
 
 static bool regex_compiles(const char *text)

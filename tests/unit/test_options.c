@@ -89,6 +89,8 @@ static void test_bad_values(void)
     bad("MEMSHIM_EXCLUDE=((a?b?)*c?)?{1,20}", MS_OPT_EXCLUDE, "too large");
     bad("MEMSHIM_EXCLUDE=(((x?|y|)+)?){1,20}", MS_OPT_EXCLUDE, "too large");
     bad("MEMSHIM_EXCLUDE=(((x{0,1}){1,}){,1}){1,20}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=^^x?????{0,255}", MS_OPT_EXCLUDE, "too large");
+    bad("MEMSHIM_EXCLUDE=(a|\\<)(x?y?){1,99}", MS_OPT_EXCLUDE, "too large");
 }
 
 /* Repetitions beside each other do not multiply, and in a bracket nothing repeats. */
@@ -103,7 +105,10 @@ static void test_regexes(void)
                                               "^(/usr)?/bin/(python3?|bash)$",
                                               "(a?b?)*(c?d?)+",
                                               "(.*/)?x{0,99}",
-                                              "(a?b|c){1,99}"};
+                                              "(a?b|c){1,99}",
+                                              "^/home/[^/]{1,200}/(a?b){0,9}$",
+                                              "^(x?){0,60}",
+                                              "x?????{0,255}"};
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         char variable[128];
         snprintf(variable, sizeof variable, "MEMSHIM_INCLUDE=%s", expressions[i]);
