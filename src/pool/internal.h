@@ -478,7 +478,8 @@ uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** room.c: whether more may become free, or go back, in some context on the device: to be asked before one looks for it, and after,
- * when what other threads held has been gathered. And: what has gone back in streams of ours is there for the vendor, or it is `deadline`. */
+ * when what other threads held has been gathered. And: what has gone back in streams of ours is there for the vendor,
+ * or it is `deadline`. */
 bool ms_room_may_come(int device);
 void ms_room_await_returns(int device, uint64_t deadline);
 /** How much should go back for that; heap's lock held. */
