@@ -353,7 +353,7 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
     if (MS_UNLIKELY(!flow || !bytes || ms_heap_serve(flow->heap, bytes, block_p, &status) != MS_POOL_SERVED))
         return without(flow, bytes, status);
     count_alloc(pool, bytes);
-    if (MS_UNLIKELY(ms_policy->poison_alloc))
+    if (MS_UNLIKELY(ms_policy->poison_alloc && stream->device == pool->device))
         ms_poison_ordered(stream->gpu, stream->handle, block_p->address, block_p->granted, false);
     return MS_POOL_SERVED;
 }

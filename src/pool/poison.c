@@ -5,7 +5,7 @@
  * holds the whole device could keep it from running, and then the block stays with the pool. A block that is freed is filled after
  * everything that was issued before the free, by one event and one wait on the device for each, and before
  * its epoch is retired; while a capture is open there is no such event and no fill. Memory
- * in the order of streams is filled in that order, but not where it is freed on a stream of another device,
+ * in the order of streams is filled in that order, but not where it is had or freed on a stream of another device,
  * which may have no access to it. It is a mode for
  * debugging: each allocation waits for the device and each free costs two calls of the vendor's. */
 #include "config.h"

@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(20)
+plan(21)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -55,6 +55,7 @@ compare("the pool API, keeping nothing", "pools", MEMSHIM_KEEP="0", permitted=RO
 compare("pools by where they come from", "origins")
 calls = served()
 fact(calls.get("cudaMallocFromPoolAsync", 0) == 10 + 1 + 100 + 10000, "all are served but what can be shared", ["%s" % calls])
+compare("pools by where they come from, poisoned", "origins", MEMSHIM_POISON="both")
 for policy in ({}, {"MEMSHIM_FREE": "strict"}, {"MEMSHIM_FREE": "ordered"}):
     compare("corners%s" % "".join(", %s=%s" % pair for pair in policy.items()), "corners", least=110, permitted=("attribute.memory_block.differs",), **policy)
 compare("captures", "captures", [LAUNCHES], least=200)
