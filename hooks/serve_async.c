@@ -99,16 +99,31 @@ static int wait_in(const struct ms_gpu *gpu, uint64_t context, CUevent event)
     return status;
 }
 
-static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
+/* An event belongs to the context in which it was made, and so must the stream. */
+static int event_in(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, CUevent *event_p)
 {
-    CUevent event = NULL;
-    int status = (int)gpu->event_create(&event, CU_EVENT_DISABLE_TIMING);
+    CUcontext before;
+    bool visits = of != UINT64_MAX && stream > PER_THREAD_STREAM;
+    int status = visits ? (int)gpu->ctx_push((CUcontext)(uintptr_t)of) : CUDA_SUCCESS;
 
     if (status != CUDA_SUCCESS)
         return status;
-    status = (int)gpu->event_record(event, (CUstream)(uintptr_t)stream);
-    if (status == CUDA_SUCCESS)
-        status = wait_in(gpu, context, event);
+    status = (int)gpu->event_create(event_p, CU_EVENT_DISABLE_TIMING);
+    if (status == CUDA_SUCCESS && (status = (int)gpu->event_record(*event_p, (CUstream)(uintptr_t)stream)) != CUDA_SUCCESS)
+        gpu->event_destroy(*event_p);
+    if (visits)
+        gpu->ctx_pop(&before);
+    return status;
+}
+
+static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, uint64_t context)
+{
+    CUevent event = NULL;
+    int status = event_in(gpu, stream, of, &event);
+
+    if (status != CUDA_SUCCESS)
+        return status;
+    status = wait_in(gpu, context, event);
     gpu->event_destroy(event);
     return status;
 }
@@ -125,7 +140,7 @@ int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t con
         return CUDA_SUCCESS;
     if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop || !gpu->stream_wait_event)
         return CUDA_ERROR_INVALID_VALUE;
-    return join(gpu, stream, context);
+    return join(gpu, stream, other, context);
 }
 
 void ms_serve_async_context_ended(uint64_t context)

@@ -55,6 +55,10 @@ static void devices(void)
     SAY("devices.synchronize", cudaDeviceSynchronize());
     cudaSetDevice(0);
     SAY("devices.synchronize_other", cudaDeviceSynchronize());
+    SAY("devices.block", cudaMalloc(&p, 5000)); /* behind a stream of the other device, which is not current */
+    SAY("devices.block_free_on_the_other", cudaFreeAsync(p, there));
+    SAY("devices.block_is_free", cudaFree(p) != cudaSuccess);
+    cudaGetLastError();
     cudaStreamDestroy(there);
 }
 
