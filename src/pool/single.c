@@ -150,5 +150,9 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
         most = splits; /* of a flow's nothing has to be whole */
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);
-    return at < heap->vacant_count && heap->vacant[at]->bytes <= most ? heap->vacant[at] : NULL;
+    if (at < heap->vacant_count && heap->vacant[at]->bytes <= most)
+        return heap->vacant[at];
+    while (at < heap->vacant_count && !heap->vacant[at]->permanent) /* what never goes back is there to be carved */
+        at++;
+    return at < heap->vacant_count ? heap->vacant[at] : NULL;
 }

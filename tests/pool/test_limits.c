@@ -224,6 +224,14 @@ static void test_preallocation(void)
     sync_context();
     ms_pool_trim(0, 0);
     is_u64(figures().reserved_bytes, 256 * MIB, "it is never given back");
+    a = take(KIB);
+    b = take(10 * MIB);
+    ok(a != 0 && b != 0, "and it is there again when all of it was free");
+    give(a);
+    give(b);
+    sync_context();
+    ok((c = take(100 * MIB)) != 0, "for large ones too");
+    give(c);
     sound("preallocation");
 }
 
