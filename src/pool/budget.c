@@ -20,9 +20,11 @@
  * device has left is more than what it leaves over. */
 enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
 /* Kept whole, blocks of different sizes cannot stand in for each other. Once a half of what is reserved has gone back to make room for
- * another size, any vacant segment is split, where the device has twice as much as was ever in use: its end is not near then,
- * only what is reserved has got that far. */
-enum { HABIT_SHARE = 2, USED_TIMES = 2 };
+ * another size, vacant segments are split, where the device has twice as much as was ever in use: its end is not near then,
+ * only what is reserved has got that far. Any is, where the device has as much as three of the largest blocks more; else so that
+ * what is whole, or not asked for yet, stays as much as two of them, a half of what is free in chunks, and what the split leaves over:
+ * a block that fits none of what is free there must still find room. */
+enum { HABIT_SHARE = 2, USED_TIMES = 2, ROOMY_LARGEST = 3, WHOLE_LARGEST = 2, FREE_SHARE = 2 };
 /* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share of so many, and
  * so many frees of large blocks earn one. Each fence spends one, also those that a request could not do without: of these some
  * may be owed. So a heap that grows has plenty, and one that does not has few more than it needs. */
@@ -49,6 +51,8 @@ void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
 {
     struct ms_budget *budget = &heap->budget;
     uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes + granted;
+    if (budget->largest_bytes < granted)
+        budget->largest_bytes = granted;
     if (budget->used_peak_bytes < used)
         budget->used_peak_bytes = used;
     if (heap->reserved_bytes > budget->reserved_peak_bytes) {
@@ -84,22 +88,33 @@ bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters)
     return ms_heap_left(heap) < heap->reserved_bytes / 4 * quarters;
 }
 
-static bool goes_back_in_vain(const struct ms_heap *heap)
+/* The largest segment of which `bytes` may be taken since giving back was in vain; 0: it was not. */
+static uint64_t splits_in_vain(const struct ms_heap *heap, uint64_t bytes)
 {
-    return atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed) > heap->reserved_bytes / HABIT_SHARE &&
-           ms_heap_left(heap) + heap->reserved_bytes > USED_TIMES * heap->budget.used_peak_bytes;
+    const struct ms_budget *budget = &heap->budget;
+    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed), left = ms_heap_left(heap),
+             most = left + heap->reserved_bytes, used = USED_TIMES * budget->used_peak_bytes;
+    if (churned <= heap->reserved_bytes / HABIT_SHARE || most <= used)
+        return 0;
+    if (most > used + ROOMY_LARGEST * budget->largest_bytes)
+        return UINT64_MAX;
+    uint64_t whole = left + heap->vacant_bytes + bytes,
+             needs = WHOLE_LARGEST * budget->largest_bytes + heap->run_free_bytes / FREE_SHARE;
+    return whole > needs ? (whole - needs) / 2 : 0;
 }
 
 uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 {
     if (bytes < MS_PAGE_BYTES)
         return 0;
-    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS) || goes_back_in_vain(heap))
+    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS))
         return UINT64_MAX;
+    uint64_t in_vain = splits_in_vain(heap, bytes);
     if (ms_budget_short(heap, SPLIT_QUARTERS))
-        return 0;
+        return in_vain;
     uint64_t times = bytes * SPLIT_TIMES, over = bytes + ms_heap_left(heap) / SPLIT_LEFT_SHARE;
-    return times < over ? times : over;
+    uint64_t most = times < over ? times : over;
+    return most > in_vain ? most : in_vain;
 }
 
 void ms_budget_fenced(struct ms_heap *heap)

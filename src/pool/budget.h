@@ -21,6 +21,7 @@ struct ms_budget {
     int32_t fences;               /* in shares of one; less than none is owed */
     uint64_t reserved_peak_bytes; /* the most that earned any */
     uint64_t used_peak_bytes;     /* the most that was in use when the vendor gave more */
+    uint64_t largest_bytes;       /* of what it was asked for then */
     uint32_t frees;               /* of large blocks, since leases gave up theirs */
 };
 

@@ -135,14 +135,14 @@ int main(int argc, char **argv)
         struct ms_pool_figures f, tight = {0};
         struct trace t = read_trace(argv[i]);
         const char *name = strrchr(argv[i], '/');
-        replay(&t, room, &f);
+        bool enough = replay(&t, room, &f);
         uint64_t least = capacity ? least_capacity(&t) : 0;
         bool fits = capacity && replay(&t, t.live_peak + t.live_peak / 20, &tight);
         printf("%-36.36s %9.1f %9.1f %6.3f %6" PRIu64 " %6" PRIu64 " %7.1f %9.1f %6.3f %6" PRIu64 "%s\n",
                name ? name + 1 : argv[i], t.live_peak / MIB, f.peak_reserved_bytes / MIB,
                (double)f.peak_reserved_bytes / t.live_peak, f.vendor_allocs, f.vendor_frees,
                t.frees ? 1000.0 * f.fences / t.frees : 0, least / MIB, (double)least / t.live_peak,
-               tight.vendor_allocs + tight.vendor_frees, fits || !capacity ? "" : " (does not fit)");
+               tight.vendor_allocs + tight.vendor_frees, !enough ? " (refused)" : fits || !capacity ? "" : " (does not fit)");
         free(t.events);
     }
     return 0;
