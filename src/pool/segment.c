@@ -336,13 +336,13 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments,
 
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
 {
-    bool done = free_in_stream(heap, &segment, 1) == 1;
-    if (done) {
-        tell(heap, segment, false);
+    tell(heap, segment, false); /* before another thread can be given the same addresses */
+    if (free_in_stream(heap, &segment, 1) == 1) {
         ms_segment_refund(heap, segment->bytes);
         ms_table_drop_segment(segment);
         return true;
     }
+    tell(heap, segment, true);
     ms_page_set(segment->address, segment->bytes, segment);
     ms_lock(&heap->lock);
     ms_segment_link(heap, segment);

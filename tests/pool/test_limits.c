@@ -124,6 +124,15 @@ static void test_failing_calls(int fail_status, const char *name)
     diag("%" PRIu64 " requests were refused in %" PRIu64 " runs", refused, n - 1);
 }
 
+/* What the observer has heard of when the driver has something back. */
+static uint64_t segments_before, returns, returns_told;
+
+static void look_at_return(void)
+{
+    returns++;
+    returns_told += fake_segments == segments_before - returns;
+}
+
 static void test_out_of_memory(void)
 {
     fresh(64 * MIB);
@@ -159,7 +168,11 @@ static void test_out_of_memory(void)
         give(four[i]);
     sync_context();
     fake_issue(context);
+    segments_before = fake_segments;
+    fake_on_return = look_at_return;
     ok(take(30 * MIB) != 0, "idle memory makes room for another size also while other work is pending");
+    fake_on_return = NULL;
+    ok(returns > 0 && returns_told == returns, "and it is told before the driver can give the same addresses to another thread");
     is_u64(fake.blocking_frees + fake.calls[FAKE_SYNC], 0, "without waiting for it");
     sound("given back in a stream");
 
