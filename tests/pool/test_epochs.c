@@ -9,51 +9,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "fake.h"
-#include "tap.h"
+#include "one_context.h"
 
-#define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
 enum { SIZES = 20, LIVE_MOST = 1000, WARM_PAIRS = 20000, PAIRS = 20000 };
-
-static const struct ms_gpu *gpu;
-static struct fake_context *context;
-
-static void fresh(uint64_t capacity)
-{
-    gpu = fake_fresh(capacity);
-    context = fake_context(0);
-    fake_set_current(context);
-}
-
-static uint64_t take(uint64_t bytes)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    return ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) == MS_POOL_SERVED ? block.address
-                                                                                               : 0;
-}
-
-static void give(uint64_t address)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    if (ms_pool_free_begin(address, &block, &status) == MS_POOL_SERVED)
-        ms_pool_free_end(&block);
-}
-
-static struct ms_pool_figures figures(void)
-{
-    struct ms_pool_figures f;
-    ms_pool_figures(0, &f);
-    return f;
-}
-
-static void sound(const char *what)
-{
-    const char *wrong = ms_pool_check();
-    ok(!wrong, "%s: every invariant holds%s%s", what, wrong ? ", but " : "", wrong ? wrong : "");
-}
 
 static uint64_t next(uint64_t *seed)
 {

@@ -6,65 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake.h"
-#include "tap.h"
-
-#define KIB ((uint64_t)1 << 10)
-#define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
-
-static const struct ms_gpu *gpu;
-static struct fake_context *context;
-
-static void fresh(uint64_t capacity)
-{
-    gpu = fake_fresh(capacity);
-    context = fake_context(0);
-    fake_set_current(context);
-}
-
-static uint64_t take(uint64_t bytes)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    return ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) == MS_POOL_SERVED ? block.address
-                                                                                               : 0;
-}
-
-static int status_of(uint64_t bytes)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status);
-    return verdict == MS_POOL_SERVED ? 0 : verdict == MS_POOL_PASSED ? -1 : status;
-}
-
-static int give(uint64_t address)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
-    return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
-}
+#include "one_context.h"
 
 static void sync_context(void)
 {
     uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
     fake_finish(context);
     ms_pool_sync_end((uintptr_t)context, mark, 0);
-}
-
-static struct ms_pool_figures figures(void)
-{
-    struct ms_pool_figures f;
-    ms_pool_figures(0, &f);
-    return f;
-}
-
-static void sound(const char *when)
-{
-    const char *wrong = ms_pool_check();
-    ok(!wrong, "%s: every invariant holds%s%s", when, wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* The n-th call to the driver fails, for every n: the program sees the driver's own errors, and nothing is

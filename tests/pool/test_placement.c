@@ -3,61 +3,16 @@
  * leads to it. */
 #include "config.h"
 
-#include "fake.h"
-#include "tap.h"
-
-#define KIB ((uint64_t)1 << 10)
-#define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
-
-static const struct ms_gpu *gpu;
-static struct fake_context *context;
-static struct ms_pool_block block;
-
-static void fresh(uint64_t capacity)
-{
-    gpu = fake_fresh(capacity);
-    context = fake_context(0);
-    fake_set_current(context);
-}
-
-/* The block is in `block`. */
-static uint64_t take(uint64_t bytes)
-{
-    int status = 0;
-    return ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) == MS_POOL_SERVED ? block.address
-                                                                                               : 0;
-}
-
-static void give(uint64_t address)
-{
-    struct ms_pool_block freed;
-    int status = 0;
-    if (ms_pool_free_begin(address, &freed, &status) == MS_POOL_SERVED)
-        ms_pool_free_end(&freed);
-}
-
-static struct ms_pool_figures figures(void)
-{
-    struct ms_pool_figures f;
-    ms_pool_figures(0, &f);
-    return f;
-}
-
-static void sound(const char *what)
-{
-    const char *wrong = ms_pool_check();
-    ok(!wrong, "%s: every invariant holds%s%s", what, wrong ? ", but " : "", wrong ? wrong : "");
-}
+#include "one_context.h"
 
 static void test_splitting(void)
 {
     fresh(64 * GIB);
     uint64_t a = take(100 * MIB + 1);
-    ok(block.whole && block.segment_bytes == 102 * MIB, "a large block that is new has an allocation of its own");
+    ok(latest.whole && latest.segment_bytes == 102 * MIB, "a large block that is new has an allocation of its own");
     give(a);
     uint64_t b = take(40 * MIB), calls = fake.calls[FAKE_ALLOC];
-    ok(b == a && !block.whole && block.granted == 40 * MIB, "then a smaller one comes out of it");
+    ok(b == a && !latest.whole && latest.granted == 40 * MIB, "then a smaller one comes out of it");
     uint64_t c = take(30 * MIB), d = take(31 * MIB);
     ok(c == a + 40 * MIB && d == a + 70 * MIB && c % (2 * MIB) == 0 && d % (2 * MIB) == 0,
        "and others out of the rest, on pages of 2 MiB");
@@ -66,7 +21,7 @@ static void test_splitting(void)
     give(b);
     give(c);
     give(d);
-    ok(take(101 * MIB) == a && block.whole, "all of it together is whole again");
+    ok(take(101 * MIB) == a && latest.whole, "all of it together is whole again");
     is_u64(figures().reserved_bytes, 102 * MIB, "and nothing else was reserved");
     give(a);
     give(take(5 * MIB));
@@ -80,8 +35,8 @@ static void test_near_the_end(void)
     uint64_t a = take(128 * MIB);
     give(a);
     take(40 * MIB);
-    ok(block.whole, "near the end of the device's memory a large block is whole, and what is vacant stays so");
-    ok(take(128 * MIB) == a && block.whole, "for the next of its size");
+    ok(latest.whole, "near the end of the device's memory a large block is whole, and what is vacant stays so");
+    ok(take(128 * MIB) == a && latest.whole, "for the next of its size");
     ok(take(90 * MIB) == 0, "what there is not room for is refused");
     sound("near the end");
 }
@@ -91,9 +46,9 @@ static void test_in_between(void)
     fresh(360 * MIB);
     uint64_t a = take(120 * MIB);
     give(a);
-    ok(take(60 * MIB) != a && block.whole,
+    ok(take(60 * MIB) != a && latest.whole,
        "where the device has less than plenty, a large block is not split for what takes half of it");
-    ok(take(100 * MIB) == a && !block.whole, "but for what takes most of it");
+    ok(take(100 * MIB) == a && !latest.whole, "but for what takes most of it");
     sound("in between");
 }
 
@@ -213,10 +168,10 @@ static void test_whole_ones(void)
     uint64_t packed = take(40 * MIB);
     give(packed);
     fake_policy.large_whole = true;
-    ok(take(40 * MIB) != packed && block.whole,
+    ok(take(40 * MIB) != packed && latest.whole,
        "where large blocks have to be whole, none comes out of another, also none that did before");
     fake_policy.large_whole = false;
-    ok(take(100 * MIB) != 0 && block.whole, "a vacant one of the size is taken whole");
+    ok(take(100 * MIB) != 0 && latest.whole, "a vacant one of the size is taken whole");
     sound("whole ones");
 }
 
@@ -235,7 +190,7 @@ static void test_merging(void)
     uint64_t large = take(90 * MIB);
     is_u64(figures().reserved_bytes, reserved, "several that are vacant make room for a larger one");
     is_u64(figures().vendor_frees - frees, 3, "and go back for it");
-    ok(large && block.segment_bytes == 3 * 64 * MIB, "in their place is one, with room for the next");
+    ok(large && latest.segment_bytes == 3 * 64 * MIB, "in their place is one, with room for the next");
     uint64_t calls = fake.calls[FAKE_ALLOC];
     ok(take(90 * MIB) == large + 90 * MIB, "which lies behind it");
     is_u64(fake.calls[FAKE_ALLOC], calls, "at no call of the driver's");
@@ -248,7 +203,7 @@ static void test_without_budget(void)
     uint64_t a = take(64 * MIB), b = take(64 * MIB);
     give(a);
     give(b);
-    ok(take(90 * MIB) && block.whole, "without calls to spare, nothing goes back while there is plenty");
+    ok(take(90 * MIB) && latest.whole, "without calls to spare, nothing goes back while there is plenty");
     is_u64(figures().reserved_bytes, (64 + 64 + 90) * MIB, "and what is vacant waits for what it fits");
     is_u64(figures().vendor_frees, 0, "the driver took nothing back");
     sound("without budget");
@@ -283,10 +238,10 @@ static void test_addresses(uint64_t first, enum ms_pool_pack pack)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 6; i++) {
             for (uint64_t offset = 0; offset < sizes[i]; offset += 64 * KIB - 512) {
-                bool found = ms_pool_find(addresses[i] + offset, &block) && block.address == addresses[i];
+                bool found = ms_pool_find(addresses[i] + offset, &latest) && latest.address == addresses[i];
                 wrong += found != (round == 0 || i % 2 == 0);
             }
-            wrong += round == 0 && !(ms_pool_find(addresses[i] + sizes[i] - 1, &block) && block.address == addresses[i]);
+            wrong += round == 0 && !(ms_pool_find(addresses[i] + sizes[i] - 1, &latest) && latest.address == addresses[i]);
         }
         for (int i = 1; i < 6; i += 2)
             if (round == 0)

@@ -1,0 +1,58 @@
+/* one_context.h - the pool over the driver of fake.h with one context, and what a program calls and asks. One test includes it. */
+#ifndef MS_TESTS_POOL_ONE_CONTEXT_H
+#define MS_TESTS_POOL_ONE_CONTEXT_H
+
+#include "tests/pool/fake.h"
+#include "tests/tap.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static const struct ms_gpu *gpu;
+static struct fake_context *context;
+static _Thread_local struct ms_pool_block latest; /* that take() was given */
+
+static void fresh(uint64_t capacity)
+{
+    gpu = fake_fresh(capacity);
+    context = fake_context(0);
+    fake_set_current(context);
+}
+
+/* The pool's status; -1 if the driver is to answer. */
+static int status_of(uint64_t bytes)
+{
+    int status = 0;
+    enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &latest, &status);
+    return verdict == MS_POOL_SERVED ? 0 : verdict == MS_POOL_PASSED ? -1 : status;
+}
+
+/* 0 if there is none. */
+static uint64_t take(uint64_t bytes)
+{
+    return status_of(bytes) == 0 ? latest.address : 0;
+}
+
+static int give(uint64_t address)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
+    return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
+}
+
+static struct ms_pool_figures figures(void)
+{
+    struct ms_pool_figures f;
+    ms_pool_figures(0, &f);
+    return f;
+}
+
+static void sound(const char *when)
+{
+    const char *wrong = ms_pool_check();
+    ok(!wrong, "%s: every invariant holds%s%s", when, wrong ? ", but " : "", wrong ? wrong : "");
+}
+
+#endif
