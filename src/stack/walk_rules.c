@@ -161,8 +161,9 @@ static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct w
     while (left && recall->sps[left - 1] > below)
         left--;
     recalling->left = left;
+    /* A signal that came right behind a call finds the registers that the call found, and is another frame. */
     if (!left || recall->sps[left - 1] != below || recall->pcs[left - 1] != walk->pc ||
-        recall->fps[left - 1] != walk->fp)
+        recall->fps[left - 1] != walk->fp || walk->interrupted)
         return false;
     unsigned all = count - 1 + left;
     if (recall->is_whole ? all > recalling->max : all != recalling->max)

@@ -145,6 +145,71 @@ static void test_signals(void)
     expect("signal handlers");
 }
 
+/* Calls compare_here and is interrupted right behind the call, so that the signal finds the registers which the call found. */
+void call_and_trap(void);
+#ifdef __x86_64__
+enum { TRAP_BYTES = 2 };
+__asm__(".text\n"
+        ".type call_and_trap, @function\n"
+        "call_and_trap:\n"
+        "    .cfi_startproc\n"
+        "    sub $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call compare_here\n"
+        "    ud2\n"
+        "    add $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size call_and_trap, . - call_and_trap\n");
+#else
+enum { TRAP_BYTES = 4 };
+__asm__(".text\n"
+        ".type call_and_trap, %function\n"
+        "call_and_trap:\n"
+        "    .cfi_startproc\n"
+        "    stp x29, x30, [sp, -16]!\n"
+        "    .cfi_def_cfa_offset 16\n"
+        "    .cfi_offset 29, -16\n"
+        "    .cfi_offset 30, -8\n"
+        "    bl compare_here\n"
+        "    .inst 0\n"
+        "    ldp x29, x30, [sp], 16\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size call_and_trap, . - call_and_trap\n");
+#endif
+
+__attribute__((visibility("hidden"), used)) MS_NOINLINE void compare_here(void);
+void compare_here(void)
+{
+    compare();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    mcontext_t *registers = &((ucontext_t *)context)->uc_mcontext;
+    (void)number, (void)info;
+    compare();
+#ifdef __x86_64__
+    registers->gregs[REG_RIP] += TRAP_BYTES;
+#else
+    registers->pc += TRAP_BYTES;
+#endif
+}
+
+/* The address behind a call stands for the call in one stack, and for itself in the other. */
+static void test_interrupted_behind_a_call(void)
+{
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, before;
+    sigaction(SIGILL, &action, &before);
+    for (int i = 0; i < 3; i++)
+        call_and_trap();
+    sigaction(SIGILL, &before, NULL);
+    expect("a signal right behind a call that was remembered");
+}
+
 static MS_NOINLINE ms_stack_id from_one_place(unsigned depth)
 {
     ms_stack_id id = depth ? from_one_place(depth - 1)
@@ -196,6 +261,7 @@ int main(void)
     expect("threads");
     test_coroutines();
     test_signals();
+    test_interrupted_behind_a_call();
     test_limits();
     return done();
 }
