@@ -55,7 +55,7 @@ host() { # NAME COMPILER FLAG PRELOAD
         same "$1" "$TEST_TMP/native" "$TEST_TMP/shimmed"
     fi
 }
-LIMIT=60
+LIMIT=180 # a host under ThreadSanitizer takes ten seconds on a machine at rest
 host "a host with gcc's AddressSanitizer" gcc -fsanitize=address "$(gcc -print-file-name=libasan.so):$TEST_LIB"
 # memshim is not built with the sanitizer, which cannot see its locks then: TSAN_OPTIONS says to look at the host alone.
 export TSAN_OPTIONS="$TSAN_OPTIONS:ignore_noninstrumented_modules=1"
