@@ -58,7 +58,8 @@ static struct ms_flow *taken_from(struct ms_mempool *gone)
     struct ms_flow *flow = atomic_load_explicit(head, memory_order_relaxed), *before = NULL;
     for (; flow; before = flow, flow = flow->next_of_pool) {
         bool waits = !atomic_load_explicit(&flow->stream, memory_order_relaxed) && !flow->over;
-        if (waits || !is_empty(flow))
+        /* What has left it is still to be given back in the order of its stream, and not of another one. */
+        if (waits || !is_empty(flow) || atomic_load(&flow->leaving))
             continue;
         leave_stream(flow);
         if (before)

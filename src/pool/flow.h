@@ -78,6 +78,7 @@ struct ms_flow {
     struct ms_waits *_Atomic waits;     /* NULL: its frees are not marked */
     bool over; /* nothing is under way in its memory */
     _Atomic bool idle; /* ... in what is being given back just now */
+    _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
 

@@ -238,12 +238,14 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
         forget_captured(pool);
     for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire); flow && given < bytes;
          flow = flow->next_of_pool) {
+        atomic_fetch_add(&flow->leaving, 1);
         if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
             ms_lease_flush(flow->heap);
             given += ms_keep_give_back(flow->heap, bytes - given, true);
         } else {
             given += give_back(flow, bytes - given);
         }
+        atomic_fetch_sub(&flow->leaving, 1);
     }
     return given;
 }

@@ -554,8 +554,13 @@ static void added(const struct ms_pool_segment *segment)
 
 static void removed(const struct ms_pool_segment *segment)
 {
+    void (*on_leaving)(void) = model.on_leaving;
+
     (void)segment;
     model_segments--;
+    model.on_leaving = NULL;
+    if (on_leaving)
+        on_leaving();
 }
 
 struct ms_pool_policy model_policy;

@@ -25,6 +25,7 @@ struct model {
     bool rounds;   /* ... and in whole ones, always */
     uint64_t offset; /* memory of the driver's begins so far behind a page */
     void (*meanwhile)(void); /* what another thread does while memory is asked for the next time */
+    void (*on_leaving)(void); /* ... and when a segment is about to go back the next time */
 };
 extern struct model model;
 extern uint64_t model_segments;

@@ -243,6 +243,28 @@ static void test_pool_is_gone(void)
     sound("pool is gone");
 }
 
+static uint64_t idle_stream, new_pool;
+
+static void ask_another_pool(void)
+{
+    ok(take_from(new_pool, MIB, idle_stream) != 0, "while memory goes back, another stream asks another pool for some");
+}
+
+/* The memory of a pool that is gone goes back in the order of the stream that was at it, which has work. */
+static void test_pool_is_gone_meanwhile(void)
+{
+    gpu = model_fresh(512 * MIB);
+    uint64_t a = model_stream(), pool = model_pool(), p = take_from(pool, MIB, a);
+    idle_stream = model_stream();
+    new_pool = model_pool();
+    model_issue(a);
+    model_used(a, p, MIB);
+    model_destroy_pool(pool);
+    model.on_leaving = ask_another_pool;
+    give(p, a);
+    sound("a pool that is gone, and another one meanwhile");
+}
+
 static void test_short_beside_graphs(void)
 {
     gpu = model_fresh(100 * MIB);
@@ -534,6 +556,7 @@ int main(void)
     test_keeping();
     test_capture();
     test_pool_is_gone();
+    test_pool_is_gone_meanwhile();
     test_short_beside_graphs();
     test_context_dies();
     test_padding();
