@@ -2,7 +2,7 @@
 #ifndef MS_TESTS_POOL_ONE_CONTEXT_H
 #define MS_TESTS_POOL_ONE_CONTEXT_H
 
-#include "tests/pool/fake.h"
+#include "tests/pool/calls.h"
 #include "tests/tap.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -32,21 +32,6 @@ static int status_of(uint64_t bytes)
 static uint64_t take(uint64_t bytes)
 {
     return status_of(bytes) == 0 ? latest.address : 0;
-}
-
-static int give(uint64_t address)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
-    return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
-}
-
-static struct ms_pool_figures figures(void)
-{
-    struct ms_pool_figures f;
-    ms_pool_figures(0, &f);
-    return f;
 }
 
 static void sound(const char *when)

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "fake.h"
+#include "calls.h"
 #include "tap.h"
 
 #define KIB  ((uint64_t)1 << 10)
@@ -39,21 +39,6 @@ static uint64_t take(uint64_t bytes)
     uint64_t address;
     status_of(bytes, &address);
     return address;
-}
-
-static int give(uint64_t address)
-{
-    struct ms_pool_block block;
-    int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
-    return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
-}
-
-static struct ms_pool_figures figures(void)
-{
-    struct ms_pool_figures f;
-    ms_pool_figures(0, &f);
-    return f;
 }
 
 static void sound(const char *when)
