@@ -67,8 +67,6 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
 /** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it is worth asking again: until
  * it is false, or the driver has some. `until_p` is 0 before the first time. */
 bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p);
-/** Whether waiting for what was freed could make room for `bytes`: not if live blocks leave less of the device. */
-bool ms_serve_worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes);
 
 /* serve.c: what the wrappers ask. */
 

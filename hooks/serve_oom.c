@@ -66,7 +66,8 @@ static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes, uin
     return !about.total_bytes || (bytes <= about.total_bytes && live <= about.total_bytes - bytes);
 }
 
-bool ms_serve_worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
+/* Whether waiting for what was freed could make room: not if live blocks leave less of the device. */
+static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
     return could_hold(gpu, device, bytes, ms_ledger_live(device));
 }
@@ -94,7 +95,7 @@ bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
         device = MS_DEVICE_NONE;
     given = device >= 0 ? ms_whole_give_back(device) : 0;
     if (device >= 0)
-        given += ms_room_make(device, !given && ms_serve_worth_waiting(call->gpu, device, call->args.bytes), until_p);
+        given += ms_room_make(device, !given && worth_waiting(call->gpu, device, call->args.bytes), until_p);
     ms_section_leave(&section);
     return given > 0;
 }
