@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 
+enum { NAP_LEAST_NS = 20000, NAP_MOST_NS = 2000000 };
+
 static uint64_t system_ns(void)
 {
     struct timespec t;
@@ -29,6 +31,13 @@ void ms_clock_nap(uint64_t ns)
     int saved_errno = errno;
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &rest, NULL);
     errno = saved_errno;
+}
+
+void ms_clock_nap_longer(uint64_t *ns_p)
+{
+    uint64_t twice = *ns_p ? *ns_p * 2 : NAP_LEAST_NS;
+    *ns_p = twice < NAP_MOST_NS ? twice : NAP_MOST_NS;
+    ms_clock_nap(*ns_p);
 }
 
 #if defined(__x86_64__)

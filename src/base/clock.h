@@ -50,6 +50,9 @@ static inline uint64_t ms_clock_ns(void)
  * would in nanosleep: the caller may be in the middle of something. */
 void ms_clock_nap(uint64_t ns);
 
+/** The next of several rests, twice as long as the one before: from 20 microseconds to 2 milliseconds. *ns_p is 0 before the first. */
+void ms_clock_nap_longer(uint64_t *ns_p);
+
 /** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is asked.
  */
 void ms_clock_start(void);

@@ -7,15 +7,12 @@
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
 #include "config.h"
 
-
 #include "base/clock.h"
 #include "pool/flow.h"
 
 enum { IDLE_SHARE = 8 };
 /* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get to it. */
-#define LOOK_NS      5000u
-#define NAP_LEAST_NS 20000u
-#define NAP_MOST_NS  2000000u
+#define LOOK_NS 5000u
 
 bool ms_flow_is_idle(struct ms_flow *flow)
 {
@@ -117,7 +114,7 @@ static void give_back_others(const struct ms_flow *flow)
 /* The driver has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
-    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
+    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = 0;
     struct ms_slot *slot = NULL;
     ms_wait_weigh(heap->flow);
     for (;;) {
@@ -136,10 +133,9 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
         pending |= busy && atomic_load_explicit(&heap->flow->pool->internal, memory_order_relaxed);
         if (!pending || ms_clock_ns() >= deadline)
             return NULL;
-        if (pause == NAP_LEAST_NS)
+        if (!pause)
             atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
-        ms_clock_nap(pause);
-        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+        ms_clock_nap_longer(&pause);
     }
 }
 

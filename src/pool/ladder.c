@@ -17,8 +17,6 @@
 
 #define POLL_LEAST_NS 5000u
 #define POLL_MOST_NS  200000u
-#define NAP_LEAST_NS  20000u
-#define NAP_MOST_NS   2000000u
 /* A chunk for runs has 20 MiB or a quarter of what is carved already, and less the more calls the budget has
  * left: half of that with ten. A chunk for spans has a 16th, from 2 MiB up. None has more than 128 MiB, nor than
  * a 256th of what the device has left: near the end of the device's memory chunks are just as large as they
@@ -207,7 +205,7 @@ static bool returned(const struct ms_heap *heap, uint64_t bytes, uint64_t deadli
 /* The vendor has refused. */
 static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
-    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = NAP_LEAST_NS;
+    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = 0;
     if (heap->total_bytes && request->granted > heap->total_bytes)
         return NULL; /* nothing that could be given back would make room for it */
     for (;;) {
@@ -229,8 +227,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
             return slot;
         if ((!pending && !ms_room_may_come(heap->device)) || ms_clock_ns() >= deadline)
             return NULL;
-        ms_clock_nap(pause);
-        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+        ms_clock_nap_longer(&pause);
     }
 }
 

@@ -6,7 +6,6 @@
  * tables.c, and those not on a hit. */
 #include "config.h"
 
-
 #include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"

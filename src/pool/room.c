@@ -7,9 +7,6 @@
 #include "base/clock.h"
 #include "pool/flow.h"
 
-#define NAP_LEAST_NS 20000u
-#define NAP_MOST_NS  2000000u
-
 bool ms_room_may_come(int device)
 {
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
@@ -38,7 +35,7 @@ void ms_room_await_returns(int device, uint64_t deadline)
 
 uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
 {
-    uint64_t pause = NAP_LEAST_NS;
+    uint64_t pause = 0;
     if (!*deadline_p)
         *deadline_p = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
     else if (ms_clock_ns() >= *deadline_p)
@@ -51,7 +48,6 @@ uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
             ms_room_await_returns(device, *deadline_p);
         if (given || !pending || ms_clock_ns() >= *deadline_p)
             return given;
-        ms_clock_nap(pause);
-        pause = pause * 2 > NAP_MOST_NS ? NAP_MOST_NS : pause * 2;
+        ms_clock_nap_longer(&pause);
     }
 }
