@@ -218,7 +218,7 @@ static void context_died(uint64_t context)
         return;
     ms_gpu_context_ended(context);
     ms_ipc_context_ended(context);
-    ms_handles_context_ended(context);
+    ms_imports_context_ended(context);
     ms_ledger_context_died(context);
     ms_graph_memory_look();
 }

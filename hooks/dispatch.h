@@ -54,7 +54,7 @@ struct ms_call {
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
-    void *object;         /* handles.c: likewise */
+    void *object;         /* handles.c, imports.c: likewise */
     void *ipc;            /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
     bool answered;        /* the vendor is not called, */
     int status;           /* ... the program gets this */
@@ -120,7 +120,7 @@ static inline ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes)
 /** The record learns what the device is, once. */
 void ms_call_describe_device(const struct ms_gpu *gpu, int device);
 
-/* handles.c: what is counted by reference - physical memory behind VMM handles, and imports that are opened more than once. */
+/* handles.c: what is counted by reference, physical memory behind VMM handles. */
 void ms_handle_created(struct ms_call *call);
 void ms_handle_retained(struct ms_call *call);
 void ms_handle_release_begin(struct ms_call *call);
@@ -129,10 +129,13 @@ void ms_handle_map_begin(struct ms_call *call);
 void ms_handle_map_end(struct ms_call *call, int status);
 void ms_handle_unmap_begin(struct ms_call *call);
 void ms_handle_unmap_end(struct ms_call *call, int status);
+void ms_handles_reset(void);
+
+/* imports.c: other processes' memory, which may be opened more than once. */
 void ms_import_opened(struct ms_call *call);
 void ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
-void ms_handles_context_ended(uint64_t context);
-void ms_handles_reset(void);
+void ms_imports_context_ended(uint64_t context);
+void ms_imports_reset(void);
 
 #endif

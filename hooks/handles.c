@@ -1,8 +1,8 @@
 /* handles.c - memory that is counted by reference.
  *
- * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is gone; another process's
- * memory that is opened twice is one block until it was closed twice. An object here counts both; the ledger knows the
- * block under the object's number. One lock (MS_RANK_OBJECT) covers the tables; memory is the arena's and is used again.
+ * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is gone. An object here counts
+ * both; the ledger knows the block under the object's number. One lock (MS_RANK_OBJECT) covers the tables; memory is the arena's and is
+ * used again.
  *
  * Handle values come back as soon as the driver has freed one: so a release is taken off *before* the vendor hears of it and
  * put back if it refuses, as frees are. */
@@ -22,12 +22,10 @@
 /* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while references > 0. */
 struct object {
     struct object *next;
-    uint64_t handle;  /* the vendor's handle, or an imported pointer */
-    uint64_t number;  /* the ledger's key */
-    uint64_t context; /* of an imported pointer: it ends with it */
+    uint64_t handle; /* the vendor's */
+    uint64_t number; /* the ledger's key */
     uint32_t references;
     uint32_t mappings;
-    uint8_t space;
     uint8_t fill; /* with what it is filled when it is mapped next, if with anything */
     bool pinned;  /* somebody else may reach it, or did: never recycled */
     struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
@@ -85,10 +83,10 @@ static struct mapping *take_mapping(void)
     return mapping;
 }
 
-static struct object *find_locked(enum ms_space space, uint64_t handle)
+static struct object *find_locked(uint64_t handle)
 {
     for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
-        if (o->handle == handle && o->space == space && o->references > 0)
+        if (o->handle == handle && o->references > 0)
             return o;
     }
     return NULL;
@@ -117,18 +115,17 @@ static bool bury_locked(struct object *object, uint64_t *number_p)
 }
 
 /* The handle that a call returned: one more reference to what it already names, or a new object. True if new. */
-static bool reference(enum ms_space space, uint64_t handle, uint64_t number, uint64_t context, struct object **object_p)
+static bool reference(uint64_t handle, struct object **object_p)
 {
     struct object *object;
     bool is_new = false;
 
     ms_lock(&lock);
-    object = find_locked(space, handle);
+    object = find_locked(handle);
     if (object) {
         object->references++;
     } else if ((object = take_object())) {
-        *object = (struct object){.handle = handle, .space = (uint8_t)space, .references = 1,
-                                  .context = context, .number = number ? number : ++last_number};
+        *object = (struct object){.handle = handle, .references = 1, .number = ++last_number};
         object->next = objects[bucket_of(handle)];
         objects[bucket_of(handle)] = object;
         is_new = true;
@@ -138,11 +135,11 @@ static bool reference(enum ms_space space, uint64_t handle, uint64_t number, uin
     return is_new;
 }
 
-static void end_block(enum ms_space space, uint64_t number)
+static void end_block(uint64_t number)
 {
     struct ms_block block;
 
-    ms_ledger_free_begin(space, number, &block);
+    ms_ledger_free_begin(MS_SPACE_HANDLE, number, &block);
 }
 
 static uint64_t handle_out(const struct ms_call *call)
@@ -158,7 +155,7 @@ void ms_handle_created(struct ms_call *call)
     struct object *object;
     struct ms_whole_key key;
 
-    if (!reference(MS_SPACE_HANDLE, named(call, handle_out(call)), 0, 0, &object))
+    if (!reference(named(call, handle_out(call)), &object))
         return;
     if (ms_whole_key_of(call, &key)) {
         ms_lock(&lock);
@@ -174,7 +171,7 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
     uint64_t number = 0;
 
     ms_lock(&lock);
-    struct object *object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
+    struct object *object = find_locked(named(call, call->args.key));
     bool idle = object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
     if (idle) {
         *key_p = object->whole;
@@ -183,7 +180,7 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
     }
     ms_unlock(&lock);
     if (idle)
-        end_block(MS_SPACE_HANDLE, number);
+        end_block(number);
     return idle;
 }
 
@@ -201,7 +198,7 @@ static struct mapping *mapping_at_locked(uint64_t address)
 void ms_handle_pin(struct ms_call *call)
 {
     ms_lock(&lock);
-    struct object *object = call->args.key ? find_locked(MS_SPACE_HANDLE, named(call, call->args.key)) : NULL;
+    struct object *object = call->args.key ? find_locked(named(call, call->args.key)) : NULL;
     struct mapping *mapping = call->args.given ? mapping_at_locked(call->args.given) : NULL;
     if (object)
         object->pinned = true;
@@ -217,7 +214,7 @@ void ms_handle_retained(struct ms_call *call)
     struct mapping *mapping;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_HANDLE, handle);
+    object = find_locked(handle);
     mapping = mapping_at_locked(call->args.key);
     if (mapping)
         mapping->object->pinned = true; /* its handle may be another's too from now on */
@@ -239,7 +236,7 @@ void ms_handle_retained(struct ms_call *call)
     ms_unlock(&lock);
     /* The handle of a buffer that is recorded as a buffer: counted here for its release alone. */
     if (!object && ms_buffer_retained(call->args.key))
-        reference(MS_SPACE_HANDLE, handle, 0, 0, &object);
+        reference(handle, &object);
 }
 
 void ms_handle_release_begin(struct ms_call *call)
@@ -247,7 +244,7 @@ void ms_handle_release_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
+    object = find_locked(named(call, call->args.key));
     if (object) {
         object->references--;
         object->mappings++; /* keeps it in the table until the vendor has answered */
@@ -257,7 +254,7 @@ void ms_handle_release_begin(struct ms_call *call)
 }
 
 /* The pin of a begin is dropped; where that was the last hold, the block is over. */
-static void drop_pin(struct object *object, enum ms_space space, bool refused)
+static void drop_pin(struct object *object, bool refused)
 {
     uint64_t number;
     bool dead;
@@ -268,13 +265,13 @@ static void drop_pin(struct object *object, enum ms_space space, bool refused)
     dead = bury_locked(object, &number);
     ms_unlock(&lock);
     if (dead)
-        end_block(space, number);
+        end_block(number);
 }
 
 void ms_handle_release_end(struct ms_call *call, int status)
 {
     if (call->object)
-        drop_pin(call->object, MS_SPACE_HANDLE, status != 0);
+        drop_pin(call->object, status != 0);
     else if (status == 0 && !ms_buffer_released())
         ms_ledger_unseen_free();
 }
@@ -284,7 +281,7 @@ void ms_handle_map_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(MS_SPACE_HANDLE, named(call, call->args.key));
+    object = find_locked(named(call, call->args.key));
     if (object)
         object->mappings++;
     ms_unlock(&lock);
@@ -314,7 +311,7 @@ void ms_handle_map_end(struct ms_call *call, int status)
     if (fill && call->gpu->vendor->fill)
         call->gpu->vendor->fill(call->gpu, call->args.given, (int)fill, call->args.bytes);
     if (!mapping)
-        drop_pin(call->object, MS_SPACE_HANDLE, false);
+        drop_pin(call->object, false);
 }
 
 /* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the same place by another
@@ -387,63 +384,10 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
         }
         ms_unlock(&lock);
         if (dead)
-            end_block(MS_SPACE_HANDLE, number);
+            end_block(number);
         if (!mapping)
             return;
     }
-}
-
-/* What is closed by its address is known by it; what is closed by a name, by that (`given`, in a space of its own). */
-void ms_import_opened(struct ms_call *call)
-{
-    uint64_t pointer = handle_out(call), context, bytes = call->args.bytes;
-    uint64_t name = call->args.given ? call->args.given : pointer;
-    enum ms_space space = (enum ms_space)call->args.space;
-    int device = ms_gpu_device_of(call->gpu, pointer, ms_gpu_current(call->gpu, &context));
-    struct object *object;
-
-    if (reference(space, name, name, context, &object))
-        ms_call_record(call, space, name, bytes ? bytes : ms_gpu_size_of(call->gpu, pointer), device);
-}
-
-void ms_import_close_begin(struct ms_call *call)
-{
-    struct object *object;
-
-    ms_lock(&lock);
-    object = find_locked((enum ms_space)call->args.space, call->args.key);
-    if (object) {
-        object->references--;
-        object->mappings++;
-    }
-    ms_unlock(&lock);
-    call->object = object;
-}
-
-void ms_import_close_end(struct ms_call *call, int status)
-{
-    if (call->object)
-        drop_pin(call->object, (enum ms_space)call->args.space, status != 0);
-    else if (status == 0 && call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
-        ms_ledger_unseen_free();
-}
-
-/* What was open in a context is gone with it, and the ledger knows: the pointers may come back for others. */
-void ms_handles_context_ended(uint64_t context)
-{
-    uint64_t number;
-
-    ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct object *object = objects[b], *next; object; object = next) {
-            next = object->next;
-            if (object->space == MS_SPACE_HANDLE || object->context != context)
-                continue;
-            object->references = 0;
-            bury_locked(object, &number);
-        }
-    }
-    ms_unlock(&lock);
 }
 
 void ms_handles_reset(void)

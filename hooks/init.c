@@ -145,6 +145,7 @@ static void start_over(void)
     ms_objects_reset();
     ms_stack_reset();
     ms_handles_reset();
+    ms_imports_reset();
     ms_ipc_reset();
     ms_resolve_reset();
     ms_ledger_reset();
