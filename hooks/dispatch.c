@@ -157,15 +157,18 @@ static void after_alloc(struct ms_call *call, int status)
     record(call, call->args.space, key, block_bytes(&call->args), device, context);
 }
 
+/* Memory that was imported from a pool is freed as any other is. */
 static void before_free(struct ms_call *call)
 {
-    if (call->args.key)
+    if (call->args.key && !ms_import_close_begin(call))
         call->found = ms_ledger_free_begin(call->args.space, call->args.key, &call->block);
 }
 
 static void after_free(struct ms_call *call, int status)
 {
-    if (call->found && status != 0)
+    if (call->object)
+        ms_import_close_end(call, status);
+    else if (call->found && status != 0)
         ms_ledger_free_abort(&call->block);
     else if (!call->found && status == 0 && call->args.key && !ms_graph_memory_is_node(call->args.key))
         ms_ledger_unseen_free();
@@ -201,6 +204,11 @@ static void after_import(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_import_opened(call);
+}
+
+static void before_import_end(struct ms_call *call)
+{
+    ms_import_close_begin(call);
 }
 
 static void after_graph_node(struct ms_call *call, int status)
@@ -315,7 +323,7 @@ static const struct {
     [MS_CLASS_WHOLE_ASK] = {ms_whole_refuse, NULL, false},
     [MS_CLASS_DEVICE_END] = {before_device_end, NULL, false},
     [MS_CLASS_IMPORT] = {NULL, after_import, true},
-    [MS_CLASS_IMPORT_END] = {ms_import_close_begin, ms_import_close_end, false},
+    [MS_CLASS_IMPORT_END] = {before_import_end, ms_import_close_end, false},
     [MS_CLASS_IPC_OPEN] = {ms_ipc_open_begin, after_import, true},
     [MS_CLASS_IPC_CLOSE] = {ms_ipc_close_begin, ms_import_close_end, false},
     [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},

@@ -133,7 +133,9 @@ void ms_handles_reset(void);
 
 /* imports.c: other processes' memory, which may be opened more than once. */
 void ms_import_opened(struct ms_call *call);
-void ms_import_close_begin(struct ms_call *call);
+/** What is being freed, closed or unmapped at call->args.key: whether it is an import. Its record is taken off; `end` puts it back if the
+ * vendor refused. Where nothing is open it costs a look at a counter. */
+bool ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
 void ms_imports_context_ended(uint64_t context);
 void ms_imports_reset(void);

@@ -1,10 +1,14 @@
 /* imports.c - other processes' memory, opened here: how often it is open.
  *
- * Memory that is opened twice is one block until it was closed twice. It is known by its address, or by the name that it is closed by
- * (enum ms_space). Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_OBJECT) that is never
- * held across a call of the vendor's; its memory is the arena's and is used again. */
+ * Memory that is opened twice is one block until it was closed twice, by whichever function: what came out of a pool of another process's
+ * is freed as memory of one's own is. It is known by its address, or by the name that it is closed by (enum ms_space). As with frees, a
+ * close is taken off before the vendor hears of it, and put back if it refuses: the address may come back at once.
+ *
+ * Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_OBJECT) that is held across the record
+ * and never across a call of the vendor's; its memory is the arena's and is used again. */
 #include "hooks/dispatch.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -21,10 +25,12 @@ struct import {
     uint32_t opens;
     uint32_t closing; /* closes under way in the vendor */
     uint8_t space;
+    bool gone; /* with its context, while a close was under way */
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
 static struct import *imports[BUCKETS], *spare;
+static _Atomic uint32_t import_count; /* in the table: a free need not look where there are none */
 
 static struct import **bucket_of(uint64_t key)
 {
@@ -56,18 +62,18 @@ static struct import *find_locked(unsigned space, uint64_t key)
 }
 
 /* Takes it out of the table if nothing holds it any more. */
-static bool bury_locked(struct import *import)
+static void bury_locked(struct import *import)
 {
     struct import **link = bucket_of(import->key);
 
     if (import->opens > 0 || import->closing > 0)
-        return false;
+        return;
     while (*link != import)
         link = &(*link)->next;
     *link = import->next;
     import->next = spare;
     spare = import;
-    return true;
+    atomic_fetch_sub_explicit(&import_count, 1, memory_order_relaxed);
 }
 
 /* One more open of what is open already, or a new one: then true. */
@@ -83,6 +89,7 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
         struct import **bucket = bucket_of(key);
         *import = (struct import){.next = *bucket, .key = key, .context = context, .opens = 1, .space = (uint8_t)space};
         *bucket = import;
+        atomic_fetch_add_explicit(&import_count, 1, memory_order_relaxed);
         is_new = true;
     }
     ms_unlock(&lock);
@@ -102,22 +109,39 @@ void ms_import_opened(struct ms_call *call)
         ms_call_record(call, space, name, bytes ? bytes : ms_gpu_size_of(call->gpu, pointer), device);
 }
 
-void ms_import_close_begin(struct ms_call *call)
+bool ms_import_close_begin(struct ms_call *call)
 {
+    if (!atomic_load_explicit(&import_count, memory_order_relaxed))
+        return false;
     ms_lock(&lock);
     struct import *import = find_locked(call->args.space, call->args.key);
     if (import) {
-        import->opens--;
         import->closing++;
+        if (--import->opens == 0)
+            call->found = ms_ledger_free_begin((enum ms_space)import->space, import->key, &call->block);
     }
     ms_unlock(&lock);
     call->object = import;
+    return import != NULL;
+}
+
+/* The vendor refused the close: it is as open as before, under the name of what was opened there meanwhile, if anything was. */
+static void count_again_locked(struct import *import, const struct ms_call *call)
+{
+    struct import *now = find_locked(import->space, import->key);
+
+    if (now) {
+        now->opens++;
+    } else if (!import->gone) {
+        import->opens++;
+        if (call->found)
+            ms_ledger_free_abort(&call->block);
+    }
 }
 
 void ms_import_close_end(struct ms_call *call, int status)
 {
     struct import *import = call->object;
-    struct ms_block block;
 
     if (!import) {
         if (status == 0 && call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
@@ -125,13 +149,11 @@ void ms_import_close_end(struct ms_call *call, int status)
         return;
     }
     ms_lock(&lock);
-    uint64_t key = import->key;
+    if (status != 0)
+        count_again_locked(import, call);
     import->closing--;
-    import->opens += status != 0;
-    bool dead = bury_locked(import);
+    bury_locked(import);
     ms_unlock(&lock);
-    if (dead)
-        ms_ledger_free_begin((enum ms_space)call->args.space, key, &block);
 }
 
 /* What was open in a context is gone with it, and the ledger knows: the pointers may come back for others. */
@@ -143,6 +165,7 @@ void ms_imports_context_ended(uint64_t context)
             next = import->next;
             if (import->context == context) {
                 import->opens = 0;
+                import->gone = true;
                 bury_locked(import);
             }
         }
@@ -154,5 +177,6 @@ void ms_imports_reset(void)
 {
     ms_lock_reset(&lock);
     memset(imports, 0, sizeof(imports));
+    atomic_store_explicit(&import_count, 0, memory_order_relaxed);
     spare = NULL;
 }

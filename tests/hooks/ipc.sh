@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 MODE=track # what the pool makes of exports is a matter of its own
 
-plan 5
+plan 9
 REPORT=$TEST_TMP/%p.json
 both "two processes share memory" "$here/ipc_pair"
 said "the importer reads what was written" '^value 42$'
@@ -18,3 +18,13 @@ report "the exporter's holds one allocation of 3 MiB" \
 report=$TEST_TMP/importer.json
 report "the importer's one import that is still open, and no memory of its own" \
     'live == 0 and [(b["kind"], b["api"], b["bytes"]) for s in r["segments"] for b in s["blocks"]] == [("imported", "cudaIpcOpenMemHandle", 3 << 20)] and apis["cudaIpcCloseMemHandle"]["failures"] == 1'
+
+# What is imported out of a pool is freed as one's own memory is, and may come back at the same address.
+REPORT=$TEST_TMP/report.json
+report=$REPORT
+exact='r["coverage"]["unseen_frees"] == 0 and r["coverage"]["replaced_blocks"] == 0 and [(m["total_count"], m["live_count"]) for m in r["memory"] if m["kind"] == "imported"]'
+both "a pointer is imported and freed ten times" "$here/import_again" 10 0
+report "each of them is a block of its own, and over" "$exact == [(11, 0)]"
+shimmed "$here/import_again" 100 4 >"$TEST_TMP/said"
+check "threads take turns" $?
+report "as are those that threads take from each other" "$exact == [($(sed -n 's/^imports //p' "$TEST_TMP/said"), 0)]"

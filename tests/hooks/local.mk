@@ -116,6 +116,11 @@ check_PROGRAMS += tests/hooks/refused
 tests_hooks_refused_SOURCES = tests/hooks/refused.c
 tests_hooks_refused_LDADD = libcudart.so.13 libcuda.so.1
 
+check_PROGRAMS += tests/hooks/import_again
+tests_hooks_import_again_SOURCES = tests/hooks/import_again.c
+tests_hooks_import_again_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_import_again_LDADD = libcudart.so.13
+
 check_PROGRAMS += tests/hooks/ipc_pair
 tests_hooks_ipc_pair_SOURCES = tests/hooks/ipc_pair.c
 tests_hooks_ipc_pair_LDADD = libcudart.so.13
