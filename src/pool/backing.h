@@ -44,7 +44,7 @@ struct ms_backing {
     bool rdma;                            /* handles are made for GPUDirect RDMA */
     bool failed;                          /* said already */
     uint64_t moved_pages;
-    uint8_t peers[MS_DEVICES]; /* contexts of each other device that were given access */
+    uint8_t peers[MS_DEVICES_MAX]; /* contexts of each other device that were given access */
     uint32_t peers_version;
     /* See backing_tell.c. */
     struct ms_extent *told;

@@ -80,9 +80,11 @@ void ms_map_close(struct ms_heap *heap, const struct ms_backing *b)
 
 bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p)
 {
-    CUmemAccessDesc descs[MS_DEVICES];
+    CUmemAccessDesc descs[MS_DEVICES_EACH];
+    enum ms_maker maker = ms_device_maker(heap->device);
+    int first = ms_device_first(maker);
     uint32_t count = 0;
-    for (int device = 0; device < MS_DEVICES; device++) {
+    for (int device = first; device < first + ms_device_count(maker); device++) {
         if (device != heap->device && !__atomic_load_n(&heap->backing->peers[device], __ATOMIC_RELAXED))
             continue;
         descs[count++] = (CUmemAccessDesc){

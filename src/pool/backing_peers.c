@@ -66,7 +66,7 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
 void ms_pool_peer(uint64_t context, int device, bool allowed)
 {
     struct ms_heap *heap = ms_policy && ms_policy->vmm ? ms_heap_known(context) : NULL;
-    if (!heap || device < 0 || device >= MS_DEVICES)
+    if (!heap || device < 0 || device >= MS_DEVICES_MAX)
         return;
     ms_lock(&heap->lock);
     struct ms_backing *b = ms_backing_record(heap);

@@ -170,7 +170,7 @@ void ms_figures_bury(struct ms_heap *heap)
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p)
 {
     *figures_p = (struct ms_pool_figures){0};
-    if (device >= 0 && device < MS_DEVICES)
+    if (device >= 0 && device < MS_DEVICES_MAX)
         device_figures(device, figures_p, true);
 }
 
@@ -196,7 +196,7 @@ uint64_t ms_pool_reclaimable(int device)
 
 uint64_t ms_pool_room(int device)
 {
-    if (device < 0 || device >= MS_DEVICES || !ms_policy)
+    if (device < 0 || device >= MS_DEVICES_MAX || !ms_policy)
         return UINT64_MAX;
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     uint64_t limit = UINT64_MAX,

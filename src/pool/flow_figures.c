@@ -6,7 +6,7 @@
 
 #include "pool/flow.h"
 
-static _Atomic uint64_t former[MS_DEVICES][MS_FLOW_COUNTS];
+static _Atomic uint64_t former[MS_DEVICES_MAX][MS_FLOW_COUNTS];
 
 static uint64_t read_of(const _Atomic uint64_t *value)
 {
@@ -86,7 +86,7 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
     struct ms_stream_figures f;
     struct ms_mempool *pool;
     uint32_t number = 0;
-    for (int device = 0; device < MS_DEVICES; device++) {
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
         if (former_of(device, &f))
             tell(number++, &f);
     }
@@ -101,7 +101,7 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
 
 void ms_flow_figures_reset(void)
 {
-    for (int device = 0; device < MS_DEVICES; device++) {
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
         for (int i = 0; i < MS_FLOW_COUNTS; i++)
             atomic_store_explicit(&former[device][i], 0, memory_order_relaxed);
     }

@@ -33,12 +33,12 @@ struct counts {
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
 static struct record *records;
-static struct counts counts[MS_DEVICES];
+static struct counts counts[MS_DEVICES_MAX];
 _Atomic uint32_t ms_foreign_count; /* records in use are below */
 
 static bool is_device(int device)
 {
-    return device >= 0 && device < MS_DEVICES;
+    return device >= 0 && device < MS_DEVICES_MAX;
 }
 
 /* Lock held. */

@@ -16,7 +16,7 @@
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
-struct ms_device ms_devices[MS_DEVICES];
+struct ms_device ms_devices[MS_DEVICES_MAX];
 
 static struct ms_lock table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 MS_TLS struct ms_heap *ms_last_heap;
@@ -93,7 +93,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
 {
     struct ms_gpu_description about;
     struct ms_heap *heap = ms_heap_known(context);
-    if (!heap || device < 0 || device >= MS_DEVICES || !gpu->mem_alloc || !gpu->mem_free || !gpu->event_query)
+    if (!heap || device < 0 || device >= MS_DEVICES_MAX || !gpu->mem_alloc || !gpu->mem_free || !gpu->event_query)
         return NULL;
     ms_gpu_describe(gpu, device, &about);
     ms_lock(&heap->lock);

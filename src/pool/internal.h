@@ -38,7 +38,6 @@ enum {
     MS_RUN_ROWS = 32,
     MS_RUN_COLUMNS = 32,
     MS_HEAPS = 256,
-    MS_DEVICES = 64,
     MS_NO_CLASS = 255
 };
 
@@ -261,7 +260,7 @@ struct ms_device {
     uint64_t peak_reserved_bytes;
     struct ms_pool_parts peak_parts;
 };
-extern struct ms_device ms_devices[MS_DEVICES];
+extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
 /* tables.c: records and arrays, kept for ever. Zeroed when new, as they were left when recycled. */
 struct ms_run *ms_table_run(void);

@@ -14,7 +14,7 @@ enum { POOLS = 1024 };
 
 static struct ms_mempool *_Atomic pools[POOLS];
 static _Atomic uint32_t pool_count;
-static struct ms_mempool *_Atomic current[MS_DEVICES];
+static struct ms_mempool *_Atomic current[MS_DEVICES_MAX];
 static _Atomic uint64_t changes; /* of what is current */
 static uint64_t made;
 
@@ -97,7 +97,7 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
 
 void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool served)
 {
-    if (!handle || device < 0 || device >= MS_DEVICES)
+    if (!handle || device < 0 || device >= MS_DEVICES_MAX)
         return;
     if (ms_mempool_find(handle)) /* somebody asked for it before there was one */
         ms_mempool_ending(handle);
@@ -117,7 +117,7 @@ static struct ms_mempool *meet(const struct ms_gpu *gpu, int device, CUmemoryPoo
 static int device_of_default(const struct ms_gpu *gpu, int device, CUmemoryPool handle)
 {
     CUmemoryPool first = NULL;
-    for (int i = 0; gpu->device_get_default_mem_pool && i < MS_DEVICES; i++) {
+    for (int i = 0; gpu->device_get_default_mem_pool && i < MS_DEVICES_MAX; i++) {
         if (gpu->device_get_default_mem_pool(&first, i) != CUDA_SUCCESS)
             break;
         if (first == handle)
@@ -158,7 +158,7 @@ void ms_mempool_current_changed(void)
 {
     ms_lock(&ms_streams_lock);
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
-    for (int device = 0; device < MS_DEVICES; device++)
+    for (int device = 0; device < MS_DEVICES_MAX; device++)
         atomic_store_explicit(&current[device], NULL, memory_order_release);
     ms_unlock(&ms_streams_lock);
 }

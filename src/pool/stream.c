@@ -199,7 +199,7 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
     if (!ask(gpu, context, handle, &id, &its))
         return NULL;
     int device = device_of(gpu, its);
-    if (device < 0 || device >= MS_DEVICES)
+    if (device < 0 || device >= MS_DEVICES_MAX)
         return NULL;
     struct ms_stream *_Atomic *bucket = bucket_of(handle, its, id);
     ms_lock(&ms_streams_lock);

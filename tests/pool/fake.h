@@ -42,9 +42,9 @@ struct fake_context {
 };
 
 struct fake {
-    uint64_t capacity;    /* per device */
+    uint64_t capacity;    /* per device, whoever made it */
     uint64_t total_bytes; /* what it says of itself */
-    uint64_t used[4];
+    uint64_t used[MS_DEVICES_MAX];
     uint64_t calls[FAKE_CALLS], all_calls;
     uint64_t fail_at; /* the n-th call of all fails ... */
     enum fake_call failed_call;

@@ -433,6 +433,27 @@ static void test_two_contexts(void)
     sound("two contexts");
 }
 
+/* The first two, and the last two, of every interface. */
+static void test_devices(void)
+{
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        enum ms_maker maker = ms_device_maker(device);
+        int index = ms_device_index(device), status = 0;
+        if (index > 1 && index < ms_device_count(maker) - 2)
+            continue;
+        fresh(100 * MIB);
+        context = fake_context(device);
+        fake_set_current(context);
+        enum ms_pool_verdict verdict =
+            ms_pool_alloc(gpu, (uintptr_t)context, device, 3 * MIB, &latest, &status);
+        struct ms_pool_figures figures;
+        ms_pool_figures(device, &figures);
+        ok(verdict == MS_POOL_SERVED && figures.parts.requested == 3 * MIB && ms_pool_room(device) == UINT64_MAX,
+           "%s device %d is served, and has figures", ms_device_api(device), index);
+    }
+    sound("devices");
+}
+
 static void test_fork(void)
 {
     fresh(GIB);
@@ -519,6 +540,7 @@ int main(void)
     test_strict();
     test_streams();
     test_two_contexts();
+    test_devices();
     test_addresses_of_the_dead();
     test_fork();
     test_passed();
