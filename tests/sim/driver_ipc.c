@@ -74,6 +74,8 @@ int main(int argc, char **argv)
     answers(cuIpcGetMemHandle(&small, q), CUDA_SUCCESS);
     answers(cuIpcGetMemHandle(&third, 0x1000), CUDA_ERROR_INVALID_VALUE);
     answers(cuIpcGetMemHandle(NULL, p), CUDA_ERROR_INVALID_VALUE);
+    answers(cuIpcGetMemHandle(&third, p + 4 * MIB - 1), CUDA_SUCCESS);
+    ok(!memcmp(&third, &large, sizeof third), "the handle of an address inside a block is the block's");
     answers(cuIpcOpenMemHandle_v2(&r, large, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_CONTEXT);
 
     if (pipe(pipes))

@@ -40,8 +40,8 @@ SIM_API(cuIpcGetMemHandle)(CUipcMemHandle *handle, CUdeviceptr address)
     if (!handle)
         return status;
     sim_memory_read_lock();
-    struct sim_block *block = sim_block_base(address);
-    if (block && block->kind == SIM_BLOCK_DEVICE) {
+    struct sim_block *block = sim_block_at(address); /* of an address inside a block too, the handle is the block's */
+    if (block && block->kind == SIM_BLOCK_DEVICE && !block->freed && !block->claimed) {
         status = sim_arena_valid_fd(block->arena) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
         struct ipc_data data = {.number = block->id, .inode = block->arena->inode, .offset = block->arena_offset,
                                 .bytes = block->range.bytes, .pid = (int32_t)getpid(), .fd = block->arena->fd,
