@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "gpu/gpu.h"
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "ledger/exports.h"
@@ -173,22 +174,22 @@ static int export_mapped(export_func_t vendor, const struct ms_args *args)
     return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
 }
 
-static int export_block(export_func_t vendor, const struct ms_args *args)
+/* Of any address inside a block CUDA's handle is the block's (its IPC transports send the offset along). HIP's handles are of the address
+ * (clr, hipIpcGetMemHandle), and a token is of a block: then there is none but for the block's first byte. */
+static int export_block(const struct ms_target *target, const struct ms_args *args)
 {
+    export_func_t vendor = (export_func_t)target->real;
     struct ms_pool_block block;
-    bool found = ms_pool_find(args->key, &block);
 
-    /* What came from a pool of the program's cannot be exported, as natively. */
-    if (found && block.ordered)
+    /* Freed memory, and what came from a pool of the program's, cannot be exported, as natively. */
+    if (!ms_pool_find(args->key, &block) || block.ordered)
         return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
-    if (found && block.vmm && args->key == block.address)
+    if (block.vmm)
         return export_mapped(vendor, args);
-    if (found)
-        ms_serve_large_whole();
-    if (found && block.whole)
+    ms_serve_large_whole();
+    if (block.whole)
         return export_whole(vendor, args, &block);
-    /* Freed memory, and the middle of a block, are what they are natively: not the start of an allocation. */
-    if (!found || args->key != block.address)
+    if (args->key != block.address && ms_gpu_maker(target->gpu) != MS_MAKER_CUDA)
         return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
     return export_packed(vendor, args, &block);
 }
@@ -204,7 +205,7 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
         return true;
     }
     ms_section_enter(&section);
-    *status_p = export_block((export_func_t)target->real, args);
+    *status_p = export_block(target, args);
     ms_section_leave(&section);
     return true;
 }

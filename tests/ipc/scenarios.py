@@ -39,9 +39,18 @@ def share(make, size):
     said += [b("close", 1, 0), b("sum", 2, 10, 100, 7), b("close", 2, 0), b("close", 2, 0)]
     said += [b("open", 3, handle, LAZY), b("sum", 3, 10, 100, 7), b("free", 3), b("close", 3, 1), b("close", 3, 0)]
     said += [a("sum", 61, 0, size, 200), a("sum", 62, 0, size, 200)]
-    said += [a("export", 1, 0)[1] == handle]
+    said += [a("export", 1, 0)[1] == handle] + inside(a, b, size, handle)
     a.end(), b.end()
     return said
+
+
+def inside(a, b, size, handle):
+    """A handle of an address inside a block is the block's: whichever is asked for first, and of the last byte too."""
+    said = [a("export", 1, at)[1] == handle for at in (1, 512, size // 2, size - 1)]
+    said += [a("alloc", 2, size), a("set", 2, 0, size, 43)]
+    late = a("export", 2, size - 1)[1]
+    said += [a("export", 2, 0)[1] == late, late != handle]
+    return said + [b("open", 5, late, LAZY), b("sum", 5, 0, size, 43), b("range", 5, 0), b("close", 5, 0)]
 
 
 def several(make, size):
