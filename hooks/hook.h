@@ -100,6 +100,7 @@ enum ms_class {
     MS_CLASS_MEMPOOL_TRIM,
     MS_CLASS_PEER,           /* a context may reach another's memory, or no longer */
     MS_CLASS_PIN,            /* a block is shared with somebody whom a free does not reach */
+    MS_CLASS_LISTEN,         /* somebody wants to hear of every call (listeners.h); not recorded */
     MS_CLASS_COUNT
 };
 

@@ -27,6 +27,7 @@
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
 #include "hooks/ipc.h"
+#include "hooks/listeners.h"
 #include "hooks/resolve.h"
 #include "hooks/submit.h"
 #include "hooks/section.h"
@@ -195,6 +196,8 @@ bool ms_init_active_slowly(void)
 
 void ms_init_note_next(int row)
 {
+    if (ms_rows[row]->class == MS_CLASS_LISTEN)
+        ms_listener_came(); /* for all that can be seen */
     if (ms_families[ms_rows[row]->api].vendor)
         atomic_fetch_add_explicit(&next_asked, 1, memory_order_relaxed);
 }
@@ -213,6 +216,7 @@ static void note_blind(const char *what, const char *which)
     snprintf(line, sizeof(line), "%s: %s", what, which ? which : "the program itself");
     ms_ledger_blind_spot(line);
     atomic_store_explicit(&out_of_sight, true, memory_order_relaxed);
+    ms_listener_unseen();
     if (atomic_load_explicit(&ms_submit_on, memory_order_relaxed))
         ms_submit_give_up("%s is out of sight", which ? which : "the program itself");
 }

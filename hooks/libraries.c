@@ -11,6 +11,7 @@
 #include "base/elf.h"
 #include "base/log.h"
 #include "base/objects.h"
+#include "hooks/listeners.h"
 
 #define LIBRARIES_MAX 16
 #define MAP_SLOTS 4096 /* power of two, well over LIBRARIES_MAX times the rows that are usual */
@@ -436,15 +437,6 @@ static bool is_of_node(const struct ms_library *library, enum ms_node oldest)
     return false;
 }
 
-static int match_listener(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    const char *slash = strrchr(info->dlpi_name, '/');
-    (void)size;
-    (void)arg;
-
-    return strncmp(slash ? slash + 1 : info->dlpi_name, "libcupti.", 9) == 0;
-}
-
 bool ms_library_is_plain_runtime(const void *real)
 {
     const struct ms_library *library;
@@ -454,7 +446,7 @@ bool ms_library_is_plain_runtime(const void *real)
     ms_libraries_refresh_locked();
     library = ms_library_at_locked((uintptr_t)real, MS_API_CUDA_RUNTIME);
     plain = library && is_of_node(library, MS_NODE_12) && !chained_interposer(MS_ROW_cudaMalloc) &&
-            !chained_interposer(MS_ROW_cudaFree) && !ms_each_object(match_listener, NULL);
+            !chained_interposer(MS_ROW_cudaFree) && !ms_listener_is_there(ms_library_count_locked(MS_API_CUPTI) > 0);
     ms_unlock(&ms_resolve_lock);
     return plain;
 }

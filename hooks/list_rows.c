@@ -28,6 +28,9 @@ static const struct row rows[] = {
 #define FAMILY "nccl"
 #include "hooks/nccl.def"
 #undef FAMILY
+#define FAMILY "cupti"
+#include "hooks/cupti.def"
+#undef FAMILY
 #define FAMILY "hip"
 #include "hooks/hip.def"
 #undef FAMILY

@@ -12,6 +12,7 @@
 #include "base/guard.h"
 #include "base/objects.h"
 #include "hooks/init.h"
+#include "hooks/listeners.h"
 #include "hooks/section.h"
 #include "hooks/submit.h"
 
@@ -41,6 +42,8 @@ static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *
 {
     void *wrapper = ms_slot_wrapper_locked(row, target);
 
+    if (!wrapper && ms_rows[row]->class == MS_CLASS_LISTEN)
+        ms_listener_unseen();
     if (!wrapper)
         ms_ledger_blind_spot("more variants of one function are loaded than there are wrappers; the later ones are not seen");
     return wrapper ? wrapper : pointer;

@@ -55,8 +55,8 @@ const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
 /** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came before, and nobody listens in
- * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there, where nobody wraps it and no CUPTI is loaded, which
- * tells its listeners of calls. Takes the lock. */
+ * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there, where nobody wraps it and nobody listens
+ * (listeners.h). Takes the lock. */
 bool ms_library_is_plain_runtime(const void *real);
 
 /** Whether `address` lies in this shim. */

@@ -9,6 +9,7 @@
 #include "hooks/direct.h"
 #include "hooks/dispatch.h"
 #include "hooks/ipc.h"
+#include "hooks/listeners.h"
 #include "hooks/name.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
@@ -19,6 +20,7 @@
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/acl.h"
 #include "gpu/abi/nccl.h"
+#include "gpu/abi/cupti.h"
 #include "gpu/hip.h"
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
@@ -59,6 +61,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_ABSENT_hipError_t hipErrorNoDevice
 #define MS_ABSENT_aclError ACL_ERROR_RT_NO_DEVICE
 #define MS_ABSENT_ncclResult_t ncclUnhandledCudaError
+#define MS_ABSENT_CUptiResult CUPTI_ERROR_NOT_INITIALIZED
 
 #define MS_STRIP(...) __VA_ARGS__
 #define MS_LOOKUP_NAME(name, version, per_thread) (name)
@@ -130,6 +133,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_MEMPOOL_GET    MS_BODY_ASK
 #define MS_SHAPE_MEMPOOL_SET    MS_BODY_WATCH
 #define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
+#define MS_SHAPE_LISTEN         MS_BODY_LISTEN
 
 /* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that itself. */
 #define ms_serve_BUFFER_ALLOC ms_serve_nothing
@@ -254,6 +258,15 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         ms_buffer_end(&ms_call_, ms_answer_);                                                               \
         ms_call_end(&ms_call_, ms_answer_);                                                                 \
         return (result)ms_answer_;                                                                          \
+    }
+
+/* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of it. */
+#define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, ...)                                \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        ms_listener_came();                                                                                 \
+        return ((result(*) types)ms_target_->real)passed;                                                   \
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \

@@ -54,7 +54,7 @@ def variants():
     return text, absent, count
 
 
-tap = vendor.Tap(10)
+tap = vendor.Tap(11)
 passed, said = compiles(DRIVER + DECLARE % "cuda_driver.def")
 tap.fact(passed, "driver: every row has the vendor's signature", said)
 passed, said = compiles(DRIVER + '#include "gpu/abi/cuda_driver_fn.h"\n')
@@ -74,5 +74,10 @@ for name, source in (("row has", DECLARE % "nccl.def"), ("prototype of ours is",
         continue
     passed, said = compiles("#include <nccl.h>\n#define MEMSHIM_GPU_ABI_NCCL_H\n" + source)
     tap.fact(passed, "nccl: every %s the vendor's signature" % name, said)
+if os.path.exists(os.path.join(vendor.CUDA, "include", "cupti.h")):
+    passed, said = compiles("#include <cupti.h>\n#define MEMSHIM_GPU_ABI_CUPTI_H\n" + DECLARE % "cupti.def")
+    tap.fact(passed, "CUPTI: every row has the vendor's signature", said)
+else:
+    tap.skip("CUPTI: every row has the vendor's signature", "no cupti.h in the toolkit")
 passed, _ = compiles(DRIVER + "CUresult cuMemAlloc_v2(CUdeviceptr *dptr, unsigned int bytesize);\n")
 tap.fact(not passed, "a wrong signature is caught")

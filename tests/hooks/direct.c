@@ -232,6 +232,41 @@ static void count(const char *library)
     count_in(pairs);
 }
 
+/* Opens CUPTI's user in a way, has it listen or not, and counts; CUPTI's own count says that the call arrived. */
+static void listen(const char *how)
+{
+    static const struct {
+        const char *how, *library, *function;
+        int flags;
+    } ways[] = {
+        {"not", "libcupti_user.so", NULL, RTLD_NOW},
+        {"linked", "libcupti_user.so", "listen_now", RTLD_NOW | RTLD_LOCAL},
+        {"activity", "libcupti_user.so", "record_now", RTLD_NOW | RTLD_GLOBAL},
+        {"looked-up", "libcupti.so.13", "cuptiActivityEnable", RTLD_NOW},
+        {"looked-up-only", "libcupti.so.13", NULL, RTLD_NOW},
+        {"deep", "libcupti_user.so", "listen_now", RTLD_NOW | RTLD_DEEPBIND},
+        {"refused", "libcupti.so.13", "cuptiSubscribe", RTLD_NOW},
+    };
+    unsigned i = 0;
+
+    while (strcmp(ways[i].how, how) != 0)
+        i++;
+    void *handle = dlopen(ways[i].library, ways[i].flags);
+    if (!handle) {
+        printf("%s\n", dlerror());
+        exit(1);
+    }
+    pairs();
+    dlsym(handle, "cuptiSubscribe");
+    if (ways[i].function) {
+        int (*function)(long, long, long) = (int (*)(long, long, long))dlsym(handle, ways[i].function);
+        printf("listens %d\n", function(0, 0, 0));
+    }
+    int (*calls)(void) = (int (*)(void))dlsym(handle, "cupti_calls");
+    printf("heard of %d\n", calls ? calls() : -1);
+    count_in(pairs);
+}
+
 static void carve(const char *unused)
 {
     (void)unused;
@@ -245,7 +280,7 @@ int main(int argc, char **argv)
         void (*run)(const char *library);
     } scenarios[] = {{"devices", devices},   {"errors", errors},     {"threads", threads},
                      {"children", children}, {"runtimes", runtimes}, {"count", count},
-                     {"carve", carve}};
+                     {"carve", carve},       {"listen", listen}};
 
     cudaSetDevice(0);
     warm();

@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 28
+plan 39
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
@@ -28,8 +28,17 @@ report "and each pair is counted once" 'apis["cudaMalloc"]["calls"] == 104 and a
 shimmed MEMSIM_COUNT=1 "$here/direct" carve >"$TEST_TMP/shimmed" 2>&1
 said "so is a block that is cut from what is free" '^cuCtxGetCurrent 1[0-9][0-9]$'
 report "... and counted once" 'apis["cudaMalloc"]["calls"] == 104 and apis["cudaMalloc"]["served"] == 104 and apis["cudaFree"]["calls"] == 104 and live == 0'
-shimmed MEMSIM_COUNT=1 "$here/direct" count "$here/libcupti.so.13" >"$TEST_TMP/shimmed" 2>&1
-said "where CUPTI is loaded, whose listeners hear of each call, the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
+# CUPTI's listeners hear of each call, so the runtime is asked each time once there is one, or may be one that cannot be seen. That the
+# library is loaded, and its functions looked up, says nothing.
+for way in "not 0" "looked-up-only 0"; do
+    shimmed MEMSIM_COUNT=1 "$here/direct" listen "${way% *}" >"$TEST_TMP/shimmed" 2>&1
+    said "CUPTI is loaded and nobody listens (${way% *}): the driver is asked once in a pair" '^cuCtxGetCurrent 1[01][0-9]$'
+done
+for way in "linked 0" "activity 0" "looked-up 0" "deep 0" "refused 1"; do
+    shimmed MEMSIM_COUNT=1 "$here/direct" listen "${way% *}" >"$TEST_TMP/shimmed" 2>&1
+    said "somebody listens (${way% *}): the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
+    said "... and the call is CUPTI's to answer" "^listens ${way#* }$"
+done
 shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct" count >"$TEST_TMP/shimmed" 2>&1
 said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][0-9]$'
 

@@ -35,13 +35,20 @@ tests_hooks_direct12_SOURCES = tests/hooks/direct.c
 tests_hooks_direct12_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_hooks_direct12_LDADD = libcudart.so.12 libcuda.so.1
 
-check_PROGRAMS += tests/hooks/libcudart.so.11.0 tests/hooks/libcupti.so.13
+check_PROGRAMS += tests/hooks/libcudart.so.11.0 tests/hooks/libcupti.so.13 tests/hooks/libcupti_user.so
 tests_hooks_libcudart_so_11_0_SOURCES = tests/hooks/old_runtime.c
 tests_hooks_libcudart_so_11_0_CFLAGS = $(ms_module_cflags)
 tests_hooks_libcudart_so_11_0_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcudart.so.11.0
 tests_hooks_libcupti_so_13_SOURCES = tests/hooks/cupti.c
 tests_hooks_libcupti_so_13_CFLAGS = $(ms_module_cflags)
-tests_hooks_libcupti_so_13_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcupti.so.13
+tests_hooks_libcupti_so_13_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcupti.so.13 \
+	-Wl,--version-script=$(srcdir)/tests/hooks/cupti.map
+tests_hooks_libcupti_so_13_DEPENDENCIES = tests/hooks/cupti.map
+tests_hooks_libcupti_user_so_SOURCES = tests/hooks/cupti_user.c
+tests_hooks_libcupti_user_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_libcupti_user_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcupti_user.so
+tests_hooks_libcupti_user_so_LDADD = tests/hooks/libcupti.so.13
+EXTRA_DIST += tests/hooks/cupti.map
 
 # Plugins on either runtime, and the program that opens them in every way.
 check_PROGRAMS += tests/hooks/module12.so tests/hooks/module13.so tests/hooks/opener
