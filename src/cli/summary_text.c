@@ -28,7 +28,7 @@ static void print_argv(FILE *out, const json_t *run)
         ms_text_put(out, json_string_value(word) ? json_string_value(word) : "?");
     }
     if (!json_array_size(json_object_get(run, "argv")))
-        ms_text_put(out, ms_report_text(run, "exe"));
+        ms_text_put_path(out, ms_report_text(run, "exe"));
 }
 
 static void print_run(FILE *out, const char *path, const struct ms_report *report)
@@ -53,7 +53,7 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
     if (!ms_report_bool(run, "complete"))
         fputs(", incomplete: the program may have used more than this says", out);
     fputs("\n  ", out);
-    ms_text_put(out, path);
+    ms_text_put_path(out, path);
     fputc('\n', out);
 }
 
@@ -199,23 +199,38 @@ static void print_sites(FILE *out, const struct ms_report *report, size_t top)
     free(sites);
 }
 
-static void print_apis(FILE *out, const struct ms_report *report)
+static int by_calls(const void *a, const void *b)
 {
-    json_t *apis = ms_report_array(report->root, "apis");
-    json_t *api;
-    size_t i;
+    json_int_t left = ms_report_int(*(json_t *const *)a, "calls"), right = ms_report_int(*(json_t *const *)b, "calls");
 
-    if (!json_array_size(apis))
+    return left == right ? strcmp(ms_report_text(*(json_t *const *)a, "name"), ms_report_text(*(json_t *const *)b, "name"))
+                         : (left < right) - (left > right);
+}
+
+/* The functions that were called most. */
+static void print_apis(FILE *out, const struct ms_report *report, size_t top)
+{
+    json_t *apis = ms_report_array(report->root, "apis"), *api;
+    size_t count = json_array_size(apis), i;
+    json_t **rows = count && top ? malloc(count * sizeof(*rows)) : NULL;
+
+    if (!rows)
         return;
+    json_array_foreach (apis, i, api)
+        rows[i] = api;
+    qsort(rows, count, sizeof(*rows), by_calls);
     ms_text_heading(out, "Interfaces");
     fprintf(out, "  %10s %10s %9s  %s\n", "calls", "bytes", "failures", "name");
-    json_array_foreach (apis, i, api) {
+    for (i = 0; i < count && i < top; i++) {
         fprintf(out, "  %10" JSON_INTEGER_FORMAT " %10s %9" JSON_INTEGER_FORMAT "  ",
-                ms_report_int(api, "calls"), ms_text_size(ms_report_int(api, "bytes")).text,
-                ms_report_int(api, "failures"));
-        ms_text_put(out, ms_report_text(api, "name"));
+                ms_report_int(rows[i], "calls"), ms_text_size(ms_report_int(rows[i], "bytes")).text,
+                ms_report_int(rows[i], "failures"));
+        ms_text_put(out, ms_report_text(rows[i], "name"));
         fputc('\n', out);
     }
+    if (count > top)
+        fprintf(out, "  ... %zu more\n", count - top);
+    free(rows);
 }
 
 static void print_oom(FILE *out, const struct ms_report *report)
@@ -321,7 +336,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
     print_streams(out, report);
     print_other_memory(out, report);
     print_sites(out, report, top);
-    print_apis(out, report);
+    print_apis(out, report, top);
     print_oom(out, report);
     print_findings(out, report);
     print_coverage(out, report);

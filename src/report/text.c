@@ -4,6 +4,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,6 +70,25 @@ void ms_text_put(FILE *out, const char *text)
     }
 }
 
+/* The directory in which the command was started, or "". Kept: the command changes no directory while it prints. */
+static const char *here(void)
+{
+    static char directory[PATH_MAX];
+
+    if (!directory[0] && !getcwd(directory, sizeof(directory)))
+        directory[0] = '\0';
+    return directory;
+}
+
+void ms_text_put_path(FILE *out, const char *path)
+{
+    size_t length = strlen(here());
+
+    if (length > 1 && strncmp(path, here(), length) == 0 && path[length] == '/' && path[length + 1])
+        path += length + 1;
+    ms_text_put(out, path);
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -100,7 +120,7 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         ms_text_put(out, function);
     if (*file) {
         fputs(*function ? " at " : "at ", out);
-        ms_text_put(out, file);
+        ms_text_put_path(out, file);
         if (ms_report_int(frame, "line") > 0)
             fprintf(out, ":%" JSON_INTEGER_FORMAT, ms_report_int(frame, "line"));
     } else if (*function) {

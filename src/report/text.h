@@ -25,6 +25,9 @@ void ms_text_heading(FILE *out, const char *text);
 /** `text`, control characters replaced by '?'. */
 void ms_text_put(FILE *out, const char *text);
 
+/** A path as ms_text_put, without the current directory where it lies in that. */
+void ms_text_put_path(FILE *out, const char *path);
+
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f". */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
 /** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how

@@ -19,6 +19,8 @@ load helpers
     try summary -n 1 "$data/train.json"
     [[ $out == *"1 of 3"*"make_weights"* ]]
     [[ $out != *"step at"* ]]
+    [[ $out == *"13 "*" cudaMalloc"*"... 1 more"* ]]
+    [[ $out != *"10 "*" cudaMallocAsync"* ]]
     try summary "$data/train.json"
     [[ $out == *"make_weights"*"step at"*"libstripped.so+0x7f10"* ]]
 }

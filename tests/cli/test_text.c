@@ -1,6 +1,9 @@
 /* test_text.c - how sizes and times are spelled, and that no report makes the reader run away. */
 #include "report/text.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include "tests/tap.h"
 
 static const struct {
@@ -44,6 +47,34 @@ static struct ms_report parse(const char *text)
     return report;
 }
 
+static void path_is(const char *path, const char *shown)
+{
+    char text[PATH_MAX] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+
+    ms_text_put_path(out, path);
+    fclose(out);
+    is_str(text, shown, "how %s is shown", path);
+}
+
+/* Beneath the current directory without it, and nothing else. */
+static void path_shown(void)
+{
+    char here[PATH_MAX], path[PATH_MAX + 16];
+
+    if (!getcwd(here, sizeof here))
+        bail("no current directory");
+    snprintf(path, sizeof path, "%s/a/b.c", here);
+    path_is(path, "a/b.c");
+    snprintf(path, sizeof path, "%sx/b.c", here);
+    path_is(path, path);
+    path_is(here, here);
+    snprintf(path, sizeof path, "%s/", here);
+    path_is(path, path);
+    path_is("b.c", "b.c");
+    path_is("/\n", "/?");
+}
+
 int main(void)
 {
     struct ms_report report =
@@ -54,6 +85,7 @@ int main(void)
     size_t i;
 
     plan(0);
+    path_shown();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
         ok(!strcmp(ms_text_size(sizes[i].bytes).text, sizes[i].text), "%lld is %s, said %s",
            (long long)sizes[i].bytes, sizes[i].text, ms_text_size(sizes[i].bytes).text);
