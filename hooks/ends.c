@@ -5,6 +5,7 @@
  * `memshim recover` write that from the ledger. What never comes by here (a signal that ends the process, abort called inside the C
  * library, a bare system call) leaves a ledger without a reason, which says as much. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,12 +20,12 @@
 typedef void (*exit_func_t)(int) __attribute__((noreturn));
 typedef void (*abort_func_t)(void) __attribute__((noreturn));
 
-static void note(enum ms_end_reason reason, int exit_code)
+static void note(enum ms_end_reason reason, int code)
 {
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
     if (ms_init_owner())
-        ms_journal_end(reason, exit_code);
+        ms_journal_end(reason, code);
 }
 
 /* An exec came back. */
@@ -58,7 +59,7 @@ MS_EXPORT void quick_exit(int status)
 
 MS_EXPORT void abort(void)
 {
-    note(MS_END_SIGNAL, -1);
+    note(MS_END_SIGNAL, SIGABRT);
     ((abort_func_t)ms_real_ends[MS_REAL_abort])();
 }
 

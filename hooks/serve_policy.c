@@ -99,8 +99,14 @@ static void note(const char *line)
     ms_diagnostic(MS_LOG_INFO, "pool", "%s", line);
 }
 
+static void warn(const char *line)
+{
+    ms_diagnostic(MS_LOG_WARN, "pool", "%s", line);
+}
+
 static const struct ms_pool_observer observer = {
-    .segment_added = segment_added, .segment_removed = segment_removed, .figures = tell_figures, .note = note};
+    .segment_added = segment_added, .segment_removed = segment_removed, .figures = tell_figures, .note = note,
+    .warn = warn};
 
 /* --- what is loaded --- */
 

@@ -95,6 +95,7 @@ static void set_defaults(void)
     char why[WHY_BYTES];
     for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
         values[id].text[0] = '\0';
+        values[id].number = 0;
         values[id].source = MS_SOURCE_DEFAULT;
         if (*infos[id].default_text)
             ms_option_parse(&infos[id], infos[id].default_text, &values[id], why, sizeof why);
@@ -127,7 +128,7 @@ static void read_line(struct listener *listener, const char *path, int number, c
     }
     *equals = '\0';
     char *name = trim(line), *text = trim(equals + 1);
-    enum ms_option_id id = ms_option_by_name(name, strlen(name));
+    enum ms_option_id id = ms_option_by_name(name, strlen(name), true);
     if (id == MS_OPT_COUNT)
         complain_unknown(listener, where, name, strlen(name));
     else if (id == MS_OPT_CONFIG)
@@ -193,7 +194,7 @@ static void load_environment(struct listener *listener, char *const *environment
             continue;
         const char *name = variable + PREFIX_LENGTH;
         size_t length = (size_t)(equals - name);
-        enum ms_option_id id = ms_option_by_name(name, length);
+        enum ms_option_id id = ms_option_by_name(name, length, false);
         if (id == MS_OPT_COUNT)
             complain_unknown(listener, prefix, name, length);
         else

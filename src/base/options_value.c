@@ -7,9 +7,11 @@
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/compiler.h"
 #include "base/options_value.h"
+#include "base/size.h"
 
 enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40, REGEX_ANCHORED_MAX = 128 };
 
@@ -67,16 +69,7 @@ static bool parse_int(const struct ms_option_info *info, const char *text, struc
     return true;
 }
 
-/* The power of 1024 that a unit stands for, -1 for no such unit. */
-static int unit_shift(const char *unit)
-{
-    static const char letters[] = "KMGT";
-    if (!*unit)
-        return 0;
-    const char *letter = strchr(letters, toupper((unsigned char)*unit));
-    return letter && !unit[1] ? 10 * (int)(letter - letters + 1) : -1;
-}
-
+/* On failure value_p may be changed: ms_option_parse puts it back. */
 static bool parse_size(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
 {
     uint64_t number;
@@ -85,19 +78,14 @@ static bool parse_size(const struct ms_option_info *info, const char *text, stru
         value_p->percent = false;
         return true;
     }
-    if (!read_digits(&text, &number))
-        return false;
-    if (strcmp(text, "%") == 0) {
+    const char *size = text;
+    if (read_digits(&text, &number) && strcmp(text, "%") == 0) {
         value_p->bytes = number;
         value_p->percent = true;
         return number <= 100;
     }
-    int shift = unit_shift(text);
-    if (shift < 0 || number > UINT64_MAX >> shift)
-        return false;
-    value_p->bytes = number << shift;
     value_p->percent = false;
-    return true;
+    return ms_size_read(&size, &value_p->bytes) && !*size;
 }
 
 /* Past a bracket expression, whose "[" is at `text`; at the last byte of it, or of the text. */
@@ -277,7 +265,7 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
         snprintf(why, why_bytes, "a number in %s", info->values);
         break;
     case MS_TYPE_SIZE:
-        snprintf(why, why_bytes, "a size: digits, then K, M, G, T or %%%s%s",
+        snprintf(why, why_bytes, MS_SIZE_ALLOWED ", or %% of the device%s%s",
                  *info->values ? ", or the word " : "", info->values);
         break;
     case MS_TYPE_REGEX:
@@ -309,11 +297,12 @@ bool ms_option_parse(const struct ms_option_info *info, const char *text, struct
     return true;
 }
 
-enum ms_option_id ms_option_by_name(const char *name, size_t length)
+enum ms_option_id ms_option_by_name(const char *name, size_t length, bool any_case)
 {
     for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
         const char *known = ms_option_info(id)->name;
-        if (strlen(known) == length && memcmp(known, name, length) == 0)
+        if (strlen(known) == length &&
+            (any_case ? strncasecmp(known, name, length) : strncmp(known, name, length)) == 0)
             return id;
     }
     return MS_OPT_COUNT;

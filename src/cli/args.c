@@ -9,35 +9,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "cli/cli.h"
+#include "report/text.h"
 
 #define FLAGS_MAX 24
 #define LONG_BASE 0x100 /* getopt's value of row i is LONG_BASE + i, whichever spelling was used */
 
 static const char *current_verb;
 
+/* One line, whatever is in it: names of files and words of reports come from others. */
+static void say(const char *verb, const char *format, va_list args)
+{
+    char *line = NULL;
+
+    fflush(stdout);
+    fprintf(stderr, "memshim%s%s: ", verb ? " " : "", verb ? verb : "");
+    if (vasprintf(&line, format, args) >= 0)
+        ms_text_put(stderr, line);
+    fputc('\n', stderr);
+    free(line);
+}
+
 void ms_cli_error(const char *format, ...)
 {
     va_list args;
 
-    fflush(stdout);
-    fprintf(stderr, "memshim%s%s: ", current_verb ? " " : "", current_verb ? current_verb : "");
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    say(current_verb, format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 void ms_cli_note(const char *format, ...)
 {
     va_list args;
 
-    fflush(stdout);
-    fputs("memshim: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    say(NULL, format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 static const struct ms_flag *first_flag(const char *verb)
@@ -189,27 +198,11 @@ int ms_cli_parse_status(int parsed)
 
 int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p)
 {
-    static const char suffixes[] = "KMGT";
-    const char *suffix;
-    unsigned shift = 0;
-    uint64_t value;
-    char *end;
+    const char *end = text;
 
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)text[0]) && end != text && !errno) {
-        suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-        if (suffix) {
-            shift = 10 * (unsigned)(suffix - suffixes + 1);
-            end++;
-        }
-        if (!*end && value <= UINT64_MAX >> shift) {
-            *bytes_p = value << shift;
-            return 0;
-        }
-    }
-    ms_cli_error("%s '%s' is not a size; allowed: a whole number, with K, M, G or T for powers of 1024", what,
-                 text);
+    if (ms_size_read(&end, bytes_p) && !*end)
+        return 0;
+    ms_cli_error("%s '%s' is not " MS_SIZE_ALLOWED, what, text);
     return -1;
 }
 

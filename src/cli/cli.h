@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "base/files.h"
 
 /** Exit statuses; `run` otherwise ends with the program's own, or 128 + n if signal n ended it. */
 enum ms_exit {
@@ -75,14 +76,18 @@ void ms_cli_error(const char *format, ...) MS_PRINTF(1, 2);
 /** "memshim: text" on stderr, one line: something to know that is no error. */
 void ms_cli_note(const char *format, ...) MS_PRINTF(1, 2);
 
-/** A size with K, M, G, T or none; -1 after an error line that names `what`. */
+/** A size (base/size.h); -1 after an error line that names `what`. */
 int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p);
 /** A whole number in min..max; -1 after an error line that names `what`. */
 int ms_cli_number(const char *what, const char *text, long min, long max, long *value_p);
 
-/** Where a verb prints: standard output for NULL or "-", else a new file; an existing one only with `force`.
- * NULL after an error line. A file appears under its name only when ms_cli_close_output() succeeds. */
+/** Where a verb prints: standard output for NULL or "-", else a new file with the permissions of
+ * MEMSHIM_READERS; an existing one is replaced only with `force`. A character device (/dev/null) is written to;
+ * a link, a pipe and whatever else is no regular file is neither followed nor replaced. NULL after an error
+ * line. A file appears under its name only when ms_cli_close_output() succeeds. */
 FILE *ms_cli_open_output(const char *path, bool force);
+/** The same for a file alone, with these permissions and that manner of finding its place. */
+FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place);
 /** Flush and check; 0, or MS_EXIT_USAGE after an error line (a full disk, a closed pipe). */
 int ms_cli_close_output(FILE *out);
 /** Give up: nothing appears under the name. */

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "report/text.h"
 
 extern char **environ;
 
@@ -49,7 +50,7 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
         snprintf(text, bytes, "a whole number, %s", words);
         break;
     case MS_TYPE_SIZE:
-        snprintf(text, bytes, "a size: a number with K, M, G, T, or %% of the device's memory%s%s",
+        snprintf(text, bytes, "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of the device's memory%s%s",
                  used ? "; or " : "", words);
         break;
     case MS_TYPE_PATH:
@@ -79,7 +80,8 @@ static void print_text(void)
         const struct ms_option_info *info = ms_option_info((enum ms_option_id)id);
         enum ms_option_source source = ms_option_source((enum ms_option_id)id);
 
-        printf("MEMSHIM_%s = %s", info->name, or_unset(ms_option_text((enum ms_option_id)id)));
+        printf("MEMSHIM_%s = ", info->name);
+        ms_text_put(stdout, or_unset(ms_option_text((enum ms_option_id)id)));
         if (source == MS_SOURCE_DEFAULT)
             printf("  [default]\n");
         else
@@ -128,7 +130,8 @@ static void print_markdown(void)
     printf("# Variables\n\n"
            "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against "
            "it. -->\n\n"
-           "Sizes take K, M, G, T (powers of 1024) or `%%` of the device's memory. An unknown `MEMSHIM_*` or "
+           "Sizes take K, M, G, T, alone or with B or iB (all powers of 1024), a fraction such as `1.5G`, or `%%` of the "
+           "device's memory. A file\n(MEMSHIM_CONFIG) has names in any case. An unknown `MEMSHIM_*` or "
            "a bad value gets one\n"
            "line on standard error that names it and what is allowed, and the default is used; `memshim run` "
            "refuses to start\n"

@@ -1,10 +1,14 @@
 /* cmd_frag.c - memshim frag: what the memory that the pool holds is used for, and what stands in the way of the rest.
  *
  * Floor 5. */
+#include <stdlib.h>
+
 #include "base/compiler.h"
 #include "cli/cli.h"
 #include "cli/frag.h"
 #include "cli/load.h"
+#include "cli/many.h"
+#include "report/text.h"
 
 struct frag_options {
     struct ms_cli_printing printing;
@@ -68,7 +72,7 @@ static json_t *device_json(const struct ms_report *report, const struct ms_frag_
     return object;
 }
 
-static void print_json(FILE *out, const char *path, const struct ms_report *report, const struct ms_frag *frag, size_t top)
+static json_t *report_json(const char *path, const struct ms_report *report, const struct ms_frag *frag, size_t top)
 {
     json_t *devices = json_array();
 
@@ -77,30 +81,81 @@ static void print_json(FILE *out, const char *path, const struct ms_report *repo
     json_t *object = json_pack("{s:s, s:o}", "file", path, "devices", devices);
     if (ms_report_array(report->root, "pools"))
         json_object_set(object, "pools", ms_report_array(report->root, "pools"));
-    ms_cli_print_json(out, object);
+    return object;
 }
 
-static int print(const char *path, const struct frag_options *options)
+static void print_json(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count,
+                       size_t top)
 {
-    struct ms_report report;
-    struct ms_frag frag;
-    FILE *out;
+    json_t *rows = json_array();
 
-    if (ms_cli_load(path, &report) < 0)
-        return MS_EXIT_USAGE;
-    if (ms_frag_open(&report, &frag) < 0) {
-        ms_cli_error("no memory for %s", path);
-        ms_report_close(&report);
-        return MS_EXIT_USAGE;
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(rows, report_json(paths[i], &reports[i], &frags[i], top));
+    ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
+    json_decref(rows);
+}
+
+static void print_table(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count)
+{
+    struct ms_many many = {.columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}}};
+
+    ms_many_begin(out, &many);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t figures[MS_MANY_FIGURES] = {0};
+
+        for (size_t k = 0; k < frags[i].device_count; k++) {
+            const struct ms_frag_device *device = &frags[i].devices[k];
+
+            figures[0] = ms_report_sum(figures[0], ms_report_int(device->json, "reserved_bytes"));
+            figures[1] = ms_report_sum(figures[1], ms_report_int(device->json, "peak_reserved_bytes"));
+            figures[2] = ms_report_sum(figures[2], ms_report_int(device->json, "live_bytes"));
+            figures[3] = ms_report_sum(figures[3], device->free_bytes);
+        }
+        ms_many_row(out, &many, paths[i], &reports[i], figures);
     }
-    out = ms_cli_open_output(options->printing.output, options->printing.force);
+    ms_many_end(out, &many);
+}
+
+static void print_text(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count,
+                       size_t top)
+{
+    if (count > 1)
+        print_table(out, paths, reports, frags, count);
+    for (size_t i = 0; i < count; i++) {
+        if (count > 1) {
+            fputs(i ? "\n" : "", out);
+            ms_text_put(out, paths[i]);
+            fputc('\n', out);
+        }
+        ms_frag_print(out, &reports[i], &frags[i], top);
+    }
+}
+
+static int print(char **paths, size_t count, const struct frag_options *options)
+{
+    struct ms_report *reports = ms_many_load(paths, count);
+    struct ms_frag *frags = calloc(count, sizeof(*frags));
+    int status = MS_EXIT_USAGE;
+    size_t opened = 0, i;
+    FILE *out = NULL;
+
+    while (reports && frags && opened < count && ms_frag_open(&reports[opened], &frags[opened]) == 0)
+        opened++;
+    if (reports && opened < count)
+        ms_cli_error("no memory for %s", paths[opened]);
+    if (reports && opened == count)
+        out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (out && options->printing.json)
-        print_json(out, path, &report, &frag, (size_t)options->top);
+        print_json(out, paths, reports, frags, count, (size_t)options->top);
     else if (out)
-        ms_frag_print(out, &report, &frag, (size_t)options->top);
-    ms_frag_close(&frag);
-    ms_report_close(&report);
-    return out ? ms_cli_close_output(out) : MS_EXIT_USAGE;
+        print_text(out, paths, reports, frags, count, (size_t)options->top);
+    if (out)
+        status = ms_cli_close_output(out);
+    for (i = 0; i < opened; i++)
+        ms_frag_close(&frags[i]);
+    free(frags);
+    ms_many_close(reports, count);
+    return status;
 }
 
 int ms_cmd_frag(int argc, char **argv)
@@ -110,9 +165,9 @@ int ms_cmd_frag(int argc, char **argv)
 
     if (first < 0)
         return ms_cli_parse_status(first);
-    if (argc - first != 1) {
-        ms_cli_error("takes one report, got %d; usage: memshim frag [OPTION...] FILE", argc - first);
+    if (first == argc) {
+        ms_cli_error("no report given; usage: memshim frag [OPTION...] FILE...");
         return MS_EXIT_USAGE;
     }
-    return print(argv[first], &options);
+    return print(argv + first, (size_t)(argc - first), &options);
 }

@@ -2,6 +2,7 @@
  *
  * Floor 5. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,18 +77,30 @@ static const char *describe(const struct ms_cli_ledger *ledger)
     }
 }
 
+/* The name beside a ledger was not the user's to choose: nothing but a regular file is made or replaced there. */
+static FILE *open_beside(const char *path, const struct recover_options *options, char *output, size_t bytes)
+{
+    if ((size_t)snprintf(output, bytes, "%s.json", path) >= bytes) {
+        ms_cli_error("%s.json: %s", path, strerror(ENAMETOOLONG));
+        return NULL;
+    }
+    return ms_cli_open_placed(output, ms_file_mode(), options->printing.force ? MS_FILE_REPLACE : MS_FILE_NEW);
+}
+
 static int recover(const char *path, const struct recover_options *options)
 {
-    struct ms_cli_ledger ledger;
-    char *beside = NULL;
     const char *output = options->printing.output;
+    struct ms_cli_ledger ledger;
+    char beside[PATH_MAX];
     int status;
+    FILE *out;
 
     if (ms_ledgers_open(path, &ledger) < 0)
         return MS_EXIT_USAGE;
-    if (!output && asprintf(&beside, "%s.json", path) > 0)
-        output = beside;
-    status = output ? ms_ledgers_write(&ledger, output, options->printing.force) : MS_EXIT_FAILED;
+    out = output ? ms_cli_open_output(output, options->printing.force)
+                 : open_beside(path, options, beside, sizeof(beside));
+    output = output ? output : beside;
+    status = out ? ms_ledgers_write(&ledger, out, output) : MS_EXIT_USAGE;
     if (status == MS_EXIT_OK) {
         ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
                     strcmp(output, "-") ? output : "standard output");
@@ -96,7 +109,6 @@ static int recover(const char *path, const struct recover_options *options)
             ms_ledgers_remove(&ledger);
     }
     ms_ledgers_close(&ledger);
-    free(beside);
     return status;
 }
 

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/options.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
+#include "cli/leaks.h"
 #include "cli/ledgers.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
@@ -161,7 +161,7 @@ static int clear_way(const char *what, const char *pattern, bool force)
         } else if (!force) {
             ms_cli_error("%s exists; give -f to replace it", path);
             status = MS_EXIT_USAGE;
-        } else if (unlink(path) < 0) {
+        } else if (ms_outcome_remove(path) < 0) {
             ms_cli_error("cannot replace %s: %s", path, strerror(errno));
             status = MS_EXIT_FAILED;
         }
@@ -204,8 +204,12 @@ static void print_word(FILE *out, const char *word)
         return;
     }
     fputc('\'', out);
-    for (; *word; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    for (; *word; word += strcspn(word, "'") + (*word == '\'')) {
+        char *part = strndup(word, strcspn(word, "'"));
+
+        ms_text_put(out, *word == '\'' ? "'\\''" : part ? part : "");
+        free(part);
+    }
     fputc('\'', out);
 }
 
@@ -243,71 +247,119 @@ static void print_none(const struct ms_child *child, const char *program)
         ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process", program);
 }
 
+static void print_result(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
+                         const struct ms_child *child, const char *program)
+{
+    ms_suppress_note_used();
+    if (outcome->count)
+        print_found(outcome);
+    else
+        print_none(child, program);
+    if (left->running)
+        ms_cli_note("%zu process%s of this run still run%s and %s not counted", left->running,
+                    left->running == 1 ? "" : "es", left->running == 1 ? "s" : "",
+                    left->running == 1 ? "is" : "are");
+}
+
+/* What the gate found, as `memshim leaks` shows it. */
+static void print_leaks(const struct ms_outcome *outcome)
+{
+    enum { SITES = 10, FRAMES = 12 };
+    struct ms_leaks leaks;
+    size_t i;
+
+    for (i = 0; i < outcome->count; i++) {
+        const struct ms_found *found = &outcome->found[i];
+
+        if (ms_leaks_open(&found->report, 0, &leaks) < 0)
+            return;
+        if (leaks.counted.sites) {
+            fputc('\n', stderr);
+            ms_text_put(stderr, shown_path(found->path));
+            fputs(": ", stderr);
+            ms_leaks_print_sums(stderr, &found->report, &leaks, 0);
+            ms_leaks_print(stderr, &found->report, &leaks, SITES, FRAMES);
+        }
+        ms_leaks_close(&leaks);
+    }
+}
+
 /* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass.
  */
 static int gate(const struct run_options *options, const struct ms_outcome *outcome,
-                const struct ms_child *child)
+                const struct ms_ledgers_left *left, const struct ms_child *child)
 {
     json_int_t leaked = 0;
     size_t i;
 
     if (child->status || !options->fail_on_leak)
         return child->status;
-    if (!outcome->count) {
-        ms_cli_error("--fail-on-leak: there is no report to look at");
-        return MS_EXIT_FAILED;
-    }
     for (i = 0; i < outcome->count; i++)
-        leaked += ms_report_leaked(&outcome->found[i].report, NULL);
-    if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
+        leaked = ms_report_sum(leaked, ms_report_leaked(&outcome->found[i].report, NULL));
+    if (leaked > 0 && (uint64_t)leaked > options->leak_bytes) {
+        ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
+                     ms_text_size((json_int_t)options->leak_bytes).text);
+        print_leaks(outcome);
+        return (int)options->error_code;
+    }
+    if (outcome->count && !left->failed)
         return child->status;
-    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
-                 ms_text_size((json_int_t)options->leak_bytes).text);
-    return (int)options->error_code;
+    ms_cli_error(outcome->count ? "--fail-on-leak: not every process has a report to look at"
+                                : "--fail-on-leak: there is no report to look at");
+    return MS_EXIT_FAILED;
 }
 
-/* Said, not forbidden: what a static launcher starts is followed all the same. */
-static void note_obstacles(const char *path, bool sim)
+/* What stands in the way is said, not forbidden. False where the library cannot be loaded: then the program runs
+ * as it would without this command. */
+static bool can_follow(const char *path, bool sim)
 {
     json_t *program = ms_doctor_program(path, sim, false), *line;
+    bool loadable = !ms_report_bool(program, "unreachable");
     size_t i;
 
     json_array_foreach (json_object_get(program, "obstacles"), i, line)
         ms_cli_note("%s", json_string_value(line));
+    if (!loadable)
+        ms_cli_note("it runs without memshim, and nothing of it will be seen");
     json_decref(program);
+    return loadable;
 }
 
-static int64_t unix_ns(void)
+/* A program that the library cannot be loaded into. */
+static int run_alone(const struct run_options *options, const char *path, char **argv)
 {
-    struct timespec now;
+    struct ms_child child = {0};
+    int status = ms_child_run(path, argv, &child);
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (status || child.status || !options->fail_on_leak)
+        return status ? status : child.status;
+    ms_cli_error("--fail-on-leak: nothing was checked: memshim cannot be loaded into %s", argv[0]);
+    return MS_EXIT_FAILED;
 }
 
 static int follow(const struct run_options *options, const char *path, char **argv, const char *pattern)
 {
     struct ms_outcome outcome = {NULL, 0, false};
+    struct ms_ledgers_left left = {0, 0};
     struct ms_child child = {0};
-    int64_t since = unix_ns();
+    struct ms_run run;
     int status;
 
-    note_obstacles(path, options->sim);
+    if (!can_follow(path, options->sim))
+        return run_alone(options, path, argv);
+    if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
+        return MS_EXIT_FAILED;
     status = ms_child_run(path, argv, &child);
     if (status)
         return status;
     if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {
-        ms_ledgers_complete(pattern, &child, since);
-        ms_outcome_find(pattern, child.pid, since, &outcome);
+        ms_ledgers_complete(&run, &child, &left);
+        ms_outcome_find(pattern, &run, child.pid, &outcome);
         ms_outcome_symbolize(&outcome);
         if (!options->quiet)
-            ms_suppress_note_used();
-        if (!options->quiet && outcome.count)
-            print_found(&outcome);
-        else if (!options->quiet)
-            print_none(&child, argv[0]);
+            print_result(&outcome, &left, &child, argv[0]);
     }
-    status = gate(options, &outcome, &child);
+    status = gate(options, &outcome, &left, &child);
     ms_outcome_free(&outcome);
     return status;
 }
@@ -334,8 +386,6 @@ int ms_cmd_run(int argc, char **argv)
         status = clear_way("report", patterns.report, options.force);
     if (!status)
         status = clear_way("trace", patterns.trace, options.force);
-    if (!status && ms_preload_set(options.sim, path) < 0)
-        status = MS_EXIT_FAILED;
     if (!status)
         status = follow(&options, path, argv + first, patterns.report);
     free(patterns.report);

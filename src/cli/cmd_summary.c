@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "cli/many.h"
 
 struct summary_options {
     struct ms_cli_printing printing;
@@ -51,19 +52,24 @@ static json_t *devices_json(const struct ms_report *report)
                                        "peak_live_bytes", "followed_bytes", "reserved_bytes",
                                        "peak_reserved_bytes", "reserved_parts", "peak_parts", "vendor_calls",
                                        "vendor_calls_saved"};
-    json_t *array = json_array(), *device;
+    json_t *devices = ms_report_array(report->root, "devices"), *array = json_array(), *device;
+    json_int_t *leaked = calloc(json_array_size(devices) + 1, sizeof(*leaked));
     size_t i, k;
 
-    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
+    if (!leaked)
+        return array;
+    ms_report_leaked(report, leaked);
+    json_array_foreach (devices, i, device) {
         json_t *object = json_object();
 
         for (k = 0; k < MS_ARRAY_LEN(keys); k++)
             if (json_object_get(device, keys[k]))
                 json_object_set(object, keys[k], json_object_get(device, keys[k]));
         json_object_set_new(object, "leaked_bytes",
-                            json_integer(ms_report_leaked(report, device)));
+                            json_integer(leaked[ms_report_device_first(report, device)]));
         json_array_append_new(array, object);
     }
+    free(leaked);
     return array;
 }
 
@@ -84,33 +90,60 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
     return object;
 }
 
-/* Every file is read before anything is printed, so that one bad file leaves no half output. */
-static int print(char **paths, int count, const struct summary_options *options)
+static void print_table(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
-    struct ms_report *reports = calloc((size_t)count, sizeof(*reports));
-    json_t *rows = options->printing.json ? json_array() : NULL;
-    int i, loaded = 0, status = MS_EXIT_USAGE;
-    FILE *out = NULL;
+    struct ms_many many = {.columns = {{"peak", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
+    json_t *devices, *device;
+    size_t i, k;
 
-    while (reports && loaded < count && ms_cli_load(paths[loaded], &reports[loaded]) == 0)
-        loaded++;
-    if (reports && loaded == count)
-        out = ms_cli_open_output(options->printing.output, options->printing.force);
-    for (i = 0; out && i < count; i++) {
-        if (rows)
+    ms_many_begin(out, &many);
+    for (i = 0; i < count; i++) {
+        json_int_t figures[MS_MANY_FIGURES] = {0};
+
+        devices = ms_report_array(reports[i].root, "devices");
+        json_array_foreach (devices, k, device) {
+            figures[0] = ms_report_sum(figures[0], ms_report_int(device, "peak_live_bytes"));
+            figures[1] = ms_report_sum(figures[1], ms_report_int(device, "live_bytes"));
+        }
+        figures[2] = ms_report_leaked(&reports[i], NULL);
+        figures[3] = (json_int_t)json_array_size(devices);
+        ms_many_row(out, &many, paths[i], &reports[i], figures);
+    }
+    ms_many_end(out, &many);
+}
+
+static void print_all(FILE *out, char **paths, const struct ms_report *reports, size_t count,
+                      const struct summary_options *options)
+{
+    json_t *rows = json_array();
+    size_t i;
+
+    if (!options->printing.json && count > 1)
+        print_table(out, paths, reports, count);
+    for (i = 0; i < count; i++) {
+        if (options->printing.json)
             json_array_append_new(rows, summary_json(paths[i], &reports[i], (size_t)options->top));
         else
             ms_summary_print(out, paths[i], &reports[i], (size_t)options->top, i == 0);
     }
+    if (options->printing.json)
+        ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
+    json_decref(rows);
+}
+
+static int print(char **paths, size_t count, const struct summary_options *options)
+{
+    struct ms_report *reports = ms_many_load(paths, count);
+    int status = MS_EXIT_USAGE;
+    FILE *out = NULL;
+
+    if (reports)
+        out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (out) {
-        if (rows)
-            ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
+        print_all(out, paths, reports, count, options);
         status = ms_cli_close_output(out);
     }
-    json_decref(rows);
-    for (i = 0; i < loaded; i++)
-        ms_report_close(&reports[i]);
-    free(reports);
+    ms_many_close(reports, count);
     return status;
 }
 
@@ -125,5 +158,5 @@ int ms_cmd_summary(int argc, char **argv)
         ms_cli_error("no report given; usage: memshim summary [OPTION...] FILE...");
         return MS_EXIT_USAGE;
     }
-    return print(argv + first, argc - first, &options);
+    return print(argv + first, (size_t)(argc - first), &options);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/options.h"
 #include "cli/cli.h"
 #include "cli/outcome.h"
 #include "report/symbols.h"
@@ -51,6 +53,16 @@ static void note_module(void *arg, const char *line)
     ms_cli_note("%s", line);
 }
 
+/* A report of this user's keeps who may read it, and nothing else of its permissions. */
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+
+    ms_options_load(environ, NULL, NULL);
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() ? st.st_mode & 0666
+                                                                                   : ms_file_mode();
+}
+
 /* Without -o the report is replaced by itself with names, which takes -f: nothing is overwritten without it.
  */
 static int write_report(const char *path, const struct symbolize_options *options,
@@ -63,7 +75,7 @@ static int write_report(const char *path, const struct symbolize_options *option
             ms_cli_error("%s would be replaced; give -f for that, or -o FILE", path);
             return MS_EXIT_USAGE;
         }
-        return ms_outcome_store(path, report) < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
+        return ms_outcome_store(path, mode_of(path), report) < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
     }
     out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (!out)

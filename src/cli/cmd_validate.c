@@ -49,8 +49,10 @@ static int validate(const char *path, const json_t *schema)
     }
     if (!ms_schema_validate(schema, report.root, violation, &listener))
         ms_report_consistent(&report, violation, &listener);
-    if (listener.count > SHOWN_MAX)
-        printf("%s: and %zu more\n", path, listener.count - SHOWN_MAX);
+    if (listener.count > SHOWN_MAX) {
+        ms_text_put(stdout, path);
+        printf(": and %zu more\n", listener.count - SHOWN_MAX);
+    }
     ms_report_close(&report);
     return listener.count ? MS_EXIT_CONDITION : MS_EXIT_OK;
 }

@@ -56,21 +56,29 @@ static void check_rights(const char *path, json_t *obstacles)
         add_line(obstacles, "%s has file capabilities: the loader ignores LD_PRELOAD", path);
 }
 
-static void check_loader(const struct ms_elf *elf, json_t *obstacles)
+/* The loader itself, named as a program: it loads what is preloaded into the program that is its argument. */
+static bool is_loader(const struct ms_elf *elf)
+{
+    return elf->soname && (!strncmp(elf->soname, "ld-linux", 8) || !strncmp(elf->soname, "ld64", 4));
+}
+
+/* `program` says "unreachable" where the library must not be preloaded: musl's loader ends a program for it, and
+ * one without a loader never hears of it. */
+static void check_loader(const struct ms_elf *elf, json_t *program, json_t *obstacles)
 {
     if (elf->kind != MS_ELF_FILE)
         return;
     if (elf->machine != ms_elf_own_machine() || !elf->is_64)
         add_line(obstacles, "%s is for %s: a library for %s cannot be loaded into it", elf->path,
                  ms_elf_machine_name(elf->machine), ms_elf_machine_name(ms_elf_own_machine()));
-    else if (!elf->interpreter)
-        add_line(obstacles,
-                 "%s is statically linked: no loader runs that could preload anything; programs that it "
-                 "starts are followed",
-                 elf->path);
-    else if (strstr(elf->interpreter, "ld-musl"))
+    else if (!elf->interpreter && !is_loader(elf)) {
+        add_line(obstacles, "%s is statically linked: no loader runs that could preload anything", elf->path);
+        json_object_set_new(program, "unreachable", json_true());
+    } else if (elf->interpreter && strstr(elf->interpreter, "ld-musl")) {
         add_line(obstacles, "%s is loaded by musl's %s, and libmemshim.so needs the GNU C library", elf->path,
                  elf->interpreter);
+        json_object_set_new(program, "unreachable", json_true());
+    }
 }
 
 /* How one object reaches a GPU; NULL if it does not by itself. *seen_p says under which names. */
@@ -192,7 +200,7 @@ json_t *ms_doctor_program(const char *path, bool sim, bool deep)
 
         ms_elf_read(current, &elf);
         check_rights(current, obstacles);
-        check_loader(&elf, obstacles);
+        check_loader(&elf, program, obstacles);
         if (elf.kind == MS_ELF_SCRIPT && scripts < SCRIPTS_MAX) {
             json_array_append_new(through, json_string(current));
             next = script_program(&elf);

@@ -103,6 +103,7 @@ json_t *ms_doctor_run(const char *path, char **argv, bool sim)
 {
     struct ms_outcome outcome = {NULL, 0, false};
     struct ms_child child = {.stdout_to_stderr = true};
+    struct ms_run run;
     const char *parent = getenv("TMPDIR");
     char *directory, *pattern = NULL;
     json_t *result = NULL;
@@ -113,8 +114,8 @@ json_t *ms_doctor_run(const char *path, char **argv, bool sim)
         ms_cli_error("cannot make a directory %s: %s", directory, strerror(errno));
     } else {
         if (set_report(directory, &pattern) == 0 && ms_preload_set(sim, path) == 0 &&
-            ms_child_run(path, argv, &child) == 0) {
-            ms_outcome_find(pattern, child.pid, 0, &outcome);
+            ms_outcome_begin(&run) == 0 && ms_child_run(path, argv, &child) == 0) {
+            ms_outcome_find(pattern, &run, child.pid, &outcome);
             result = judge(&outcome, &child);
             ms_outcome_free(&outcome);
         }

@@ -96,9 +96,13 @@ static void print_object(FILE *out, const json_t *object)
         ms_text_put(out, user);
         fputc(')', out);
     }
-    fprintf(out, "\n      %s\n", ms_report_text(object, "role"));
-    if (*ms_report_text(object, "seen"))
-        fprintf(out, "      %s\n", ms_report_text(object, "seen"));
+    fputs("\n      ", out);
+    ms_text_put(out, ms_report_text(object, "role"));
+    if (*ms_report_text(object, "seen")) {
+        fputs("\n      ", out);
+        ms_text_put(out, ms_report_text(object, "seen"));
+    }
+    fputc('\n', out);
 }
 
 static void print_program(FILE *out, const json_t *program)

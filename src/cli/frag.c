@@ -4,6 +4,7 @@
  * blocks, and the segment can be given back. */
 #include "cli/frag.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,46 +154,73 @@ static int find_holders(struct ms_frag_device *device)
     return 0;
 }
 
-static int read_device(const struct ms_report *report, const json_t *json, struct ms_frag_device *device)
+static void add_segment(struct ms_frag_device *device, const json_t *row)
 {
-    json_t *segments = ms_report_array(report->root, "segments"), *row;
-    size_t i;
+    struct ms_frag_segment *segment = &device->segments[device->segment_count];
 
-    *device = (struct ms_frag_device){.json = json, .index = ms_report_int(json, "index")};
-    device->segments = calloc(json_array_size(segments) + 1, sizeof(*device->segments));
-    if (!device->segments)
-        return -1;
-    json_array_foreach (segments, i, row) {
-        struct ms_frag_segment *segment = &device->segments[device->segment_count];
+    if (!read_segment(row, segment))
+        return;
+    device->segment_count++;
+    device->free_bytes = ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);
+    device->unknown = device->unknown || segment->uses[MS_FRAG_UNKNOWN] > 0;
+    if (segment->largest_gap > device->largest_free)
+        device->largest_free = segment->largest_gap;
+}
 
-        if (!ms_report_is_on(row, json) || !read_segment(row, segment))
-            continue;
-        device->segment_count++;
-        device->free_bytes = ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);
-        device->unknown = device->unknown || segment->uses[MS_FRAG_UNKNOWN] > 0;
-        if (segment->largest_gap > device->largest_free)
-            device->largest_free = segment->largest_gap;
-    }
+static int finish_device(struct ms_frag_device *device)
+{
     if (device->segment_count)
         qsort(device->segments, device->segment_count, sizeof(*device->segments), by_stranded);
     return find_holders(device);
 }
 
+/* Room for each device's segments: a first pass counts them. Two rows of one device share nothing; the first
+ * has them all. */
+static int make_room(const struct ms_report *report, struct ms_frag *frag, const json_t *segments)
+{
+    size_t *counts = calloc(frag->device_count + 1, sizeof(*counts)), i;
+    int result = counts ? 0 : -1;
+    json_t *row;
+
+    json_array_foreach (segments, i, row) {
+        size_t device = counts ? ms_report_device_of(report, row) : SIZE_MAX;
+
+        if (device < frag->device_count)
+            counts[device]++;
+    }
+    for (i = 0; i < frag->device_count && result == 0; i++) {
+        frag->devices[i].segments = calloc(counts[i] + 1, sizeof(*frag->devices[i].segments));
+        result = frag->devices[i].segments ? 0 : -1;
+    }
+    free(counts);
+    return result;
+}
+
 int ms_frag_open(const struct ms_report *report, struct ms_frag *frag)
 {
-    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    json_t *devices = ms_report_array(report->root, "devices"), *row;
+    json_t *segments = ms_report_array(report->root, "segments");
+    int result;
     size_t i;
 
     *frag = (struct ms_frag){.devices = calloc(json_array_size(devices) + 1, sizeof(*frag->devices))};
     if (!frag->devices)
         return -1;
-    json_array_foreach (devices, i, device) {
-        if (read_device(report, device, &frag->devices[frag->device_count++]) < 0) {
-            ms_frag_close(frag);
-            return -1;
-        }
+    json_array_foreach (devices, i, row)
+        frag->devices[frag->device_count++] =
+            (struct ms_frag_device){.json = row, .index = ms_report_int(row, "index")};
+    result = make_room(report, frag, segments);
+    json_array_foreach (segments, i, row) {
+        size_t device = result == 0 ? ms_report_device_of(report, row) : SIZE_MAX;
+
+        if (device < frag->device_count)
+            add_segment(&frag->devices[device], row);
     }
-    return 0;
+    for (i = 0; i < frag->device_count && result == 0; i++)
+        result = finish_device(&frag->devices[i]);
+    if (result < 0)
+        ms_frag_close(frag);
+    return result;
 }
 
 void ms_frag_close(struct ms_frag *frag)

@@ -122,11 +122,11 @@ static void print_segments(FILE *out, const struct ms_frag_device *device, size_
     for (size_t i = 0; i < device->segment_count && i < top; i++) {
         const struct ms_frag_segment *segment = &device->segments[i];
 
-        fprintf(out, "  ");
-        ms_text_put(out, ms_report_text(segment->json, "address"));
-        fprintf(out, "%*s %-6.6s %10s %10s %7" JSON_INTEGER_FORMAT " %10s  ",
-                (int)(16 - strlen(ms_report_text(segment->json, "address")) % 17), "",
-                ms_report_text(segment->json, "tier"), ms_text_size(segment->bytes).text,
+        fputs("  ", out);
+        ms_text_column(out, ms_report_text(segment->json, "address"), 16);
+        fputc(' ', out);
+        ms_text_column(out, ms_report_text(segment->json, "tier"), 6);
+        fprintf(out, " %10s %10s %7" JSON_INTEGER_FORMAT " %10s  ", ms_text_size(segment->bytes).text,
                 ms_text_size(segment->uses[MS_FRAG_LIVE]).text, segment->blocks,
                 ms_text_size(segment->largest_gap).text);
         print_map(out, segment);

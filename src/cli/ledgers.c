@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
 #include "ledger/path.h"
@@ -25,34 +26,45 @@ static void judge(struct ms_cli_ledger *ledger)
 {
     enum ms_end_reason said = atomic_load(&ms_process()->end_reason);
 
-    ledger->exit_code = atomic_load(&ms_process()->exit_code);
+    ledger->code = atomic_load(&ms_process()->end_code);
     ledger->alive = ms_ledger_alive(ledger->fd, ledger->path);
     if (ledger->alive == MS_ALIVE_UNKNOWN && said != MS_END_NONE)
         ledger->alive = MS_ALIVE_NO;
     ledger->reason = ledger->alive != MS_ALIVE_NO ? MS_END_RUNNING
                      : said != MS_END_NONE        ? said
                                                   : MS_END_KILLED;
-    if (ledger->reason != MS_END_EXIT)
-        ledger->exit_code = -1;
+    if (ledger->reason != said)
+        ledger->code = -1;
+}
+
+/* Returns 0, or -1 with what is the matter in `error`. */
+static int load(const char *path, struct ms_cli_ledger *ledger_p, char *error, size_t error_bytes)
+{
+    ledger_p->path = path;
+    ledger_p->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (ledger_p->fd < 0) {
+        snprintf(error, error_bytes, "cannot be read: %s", strerror(errno));
+        return -1;
+    }
+    if (ms_ledger_load(ledger_p->fd, false, error, error_bytes) == 0) {
+        judge(ledger_p);
+        if (ledger_p->alive == MS_ALIVE_NO || ms_ledger_load(ledger_p->fd, true, error, error_bytes) == 0)
+            return 0;
+    }
+    close(ledger_p->fd);
+    return -1;
 }
 
 int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p)
 {
     char error[256];
+    struct stat st;
 
-    ledger_p->path = path;
-    ledger_p->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (ledger_p->fd < 0) {
-        ms_cli_error("cannot read %s: %s", path, strerror(errno));
-        return -1;
-    }
-    if (ms_ledger_load(ledger_p->fd, false, error, sizeof(error)) == 0) {
-        judge(ledger_p);
-        if (ledger_p->alive == MS_ALIVE_NO || ms_ledger_load(ledger_p->fd, true, error, sizeof(error)) == 0)
-            return 0;
-    }
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        snprintf(error, sizeof(error), "is no regular file");
+    else if (load(path, ledger_p, error, sizeof(error)) == 0)
+        return 0;
     ms_cli_error("%s %s", path, error);
-    close(ledger_p->fd);
     return -1;
 }
 
@@ -61,15 +73,11 @@ void ms_ledgers_close(struct ms_cli_ledger *ledger)
     close(ledger->fd);
 }
 
-int ms_ledgers_write(const struct ms_cli_ledger *ledger, const char *output, bool force)
+int ms_ledgers_write(const struct ms_cli_ledger *ledger, FILE *out, const char *name)
 {
-    FILE *out = ms_cli_open_output(output, force);
-
-    if (!out)
-        return MS_EXIT_USAGE;
-    if (fflush(out) != 0 || ms_report_contents(fileno(out), ledger->reason, ledger->exit_code,
+    if (fflush(out) != 0 || ms_report_contents(fileno(out), ledger->reason, ledger->code,
                                                ledger->alive == MS_ALIVE_NO, NULL) < 0) {
-        ms_cli_error("cannot write %s: %s", output, strerror(errno));
+        ms_cli_error("cannot write %s: %s", name, strerror(errno));
         ms_cli_discard_output(out);
         return MS_EXIT_USAGE;
     }
@@ -140,23 +148,22 @@ size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg)
 }
 
 struct completing {
-    const char *pattern;
+    uint64_t run_id;
     const struct ms_child *child;
+    struct ms_ledgers_left *left;
     int64_t since_unix_ns;
 };
 
-/* A process of this run writes its report where this run says, and began after it. */
-static bool is_of_run(const struct completing *completing)
+/* What MEMSHIM_REPORT was in the process. */
+static const char *report_pattern(void)
 {
     const char *option;
     uint64_t cursor = 0;
 
-    if ((int64_t)ms_process()->start_unix_ns < completing->since_unix_ns)
-        return false;
     while ((option = ms_process_next_text("option", &cursor)) != NULL)
-        if (!strncmp(option, "REPORT=", 7))
-            return option[7] && !strcmp(option + 8, completing->pattern);
-    return false;
+        if (!strncmp(option, "REPORT=", 7) && option[7])
+            return option + 8;
+    return "none";
 }
 
 /* What the one who waited for it knows better. */
@@ -166,47 +173,74 @@ static void judge_child(struct ms_cli_ledger *ledger, const struct ms_child *chi
         return;
     if (child->signal) {
         ledger->reason = child->signal == SIGKILL ? MS_END_KILLED : MS_END_SIGNAL;
-        ledger->exit_code = -1;
+        ledger->code = child->signal;
     } else {
         ledger->reason = MS_END_EXIT;
-        ledger->exit_code = child->status;
+        ledger->code = child->status;
     }
 }
 
-/* Left by something that ended before: whatever it is, it is not looked into. Times of files may be a tick coarser than the clock. */
-static bool is_older(const struct stat *st, int64_t unix_ns)
+/* Under the name that the process would have given it, or a number in it. */
+static int write_its_report(const struct ms_cli_ledger *ledger)
 {
-    const int64_t tick_ns = 100000000;
+    const char *directory = ms_process_text("cwd");
+    char output[PATH_MAX];
+    FILE *out;
 
-    return st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec < unix_ns - tick_ns;
+    if (ms_path_expand(report_pattern(), directory ? directory : "", output, sizeof(output)) != 0) {
+        ms_cli_error("the report of process %d: its name is too long", (int)ms_process()->pid);
+        return MS_EXIT_USAGE;
+    }
+    out = ms_cli_open_placed(output, ms_file_mode(), MS_FILE_NUMBERED);
+    return out ? ms_ledgers_write(ledger, out, output) : MS_EXIT_USAGE;
 }
 
+static void complete_one(struct completing *completing, struct ms_cli_ledger *ledger)
+{
+    if (ledger->alive != MS_ALIVE_NO) {
+        completing->left->running++;
+        return;
+    }
+    if (!strcmp(report_pattern(), "none"))
+        return;
+    ms_ledgers_complete_trace(ledger);
+    if (ms_process()->pid == completing->child->pid)
+        judge_child(ledger, completing->child);
+    if (write_its_report(ledger) == MS_EXIT_OK) {
+        ms_ledgers_remove(ledger);
+        return;
+    }
+    completing->left->failed++;
+    ms_cli_note("the record is kept: memshim recover %s", ledger->path);
+}
+
+/* Others' files are not looked into, and what is no record, or of another run, is nobody's business here: a
+ * process beside us may just be making one. */
 static void complete(void *arg, const char *path)
 {
-    const struct completing *completing = arg;
+    struct completing *completing = arg;
     struct ms_cli_ledger ledger;
-    char output[PATH_MAX];
+    char error[256];
     struct stat st;
+    int own = ms_file_open_own(path, &st);
 
-    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        is_older(&st, completing->since_unix_ns) || ms_ledgers_open(path, &ledger) < 0)
+    if (own < 0)
         return;
-    if (ledger.alive == MS_ALIVE_NO && is_of_run(completing) &&
-        ms_path_expand(completing->pattern, "", output, sizeof(output)) == 0) {
-        ms_ledgers_complete_trace(&ledger);
-        if (ms_process()->pid == completing->child->pid)
-            judge_child(&ledger, completing->child);
-        if (ms_ledgers_write(&ledger, output, false) == MS_EXIT_OK)
-            ms_ledgers_remove(&ledger);
-        else
-            ms_cli_note("the record is kept: memshim recover %s", path);
-    }
+    close(own);
+    if (ms_outcome_is_older(&st, completing->since_unix_ns))
+        return;
+    if (load(path, &ledger, error, sizeof(error)) < 0)
+        return;
+    if (fstat(ledger.fd, &st) == 0 && st.st_uid == geteuid() && ms_process()->run_id == completing->run_id)
+        complete_one(completing, &ledger);
     ms_ledgers_close(&ledger);
 }
 
-void ms_ledgers_complete(const char *pattern, const struct ms_child *child, int64_t since_unix_ns)
+void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
+                         struct ms_ledgers_left *left_p)
 {
-    struct completing completing = {pattern, child, since_unix_ns};
+    struct completing completing = {run->id, child, left_p, run->since_unix_ns};
 
+    *left_p = (struct ms_ledgers_left){0, 0};
     ms_ledgers_anywhere(0, complete, &completing);
 }

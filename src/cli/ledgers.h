@@ -6,9 +6,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "cli/child.h"
+#include "cli/outcome.h"
 #include "ledger/recover.h"
 
 /** A ledger that is loaded. */
@@ -17,15 +19,16 @@ struct ms_cli_ledger {
     int fd;
     enum ms_alive alive;
     enum ms_end_reason reason;
-    int exit_code; /* -1: not known */
+    int code; /* the exit code, or the signal's number; -1: not known */
 };
 
 /** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */
 int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p);
 void ms_ledgers_close(struct ms_cli_ledger *ledger);
 
-/** Write the report of a loaded ledger to `output` ("-" is standard output). Returns an exit status. */
-int ms_ledgers_write(const struct ms_cli_ledger *ledger, const char *output, bool force);
+/** Write the report of a loaded ledger into `out`, an output of the command's, and close it; `name` is what
+ * errors call it. Returns an exit status. */
+int ms_ledgers_write(const struct ms_cli_ledger *ledger, FILE *out, const char *name);
 /** Add to a dead process's trace what it had not written yet; a note says if that cannot be done. */
 void ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger);
 /** Remove a ledger whose report is whole; not if it is another file by now. */
@@ -39,8 +42,16 @@ size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg)
  * process if `pid` is not 0. */
 size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
 
-/** After a run: write the reports that processes of it could not write, since they were killed or left
- * without the normal end, under the names that `pattern` gives them. `child` is the program itself. */
-void ms_ledgers_complete(const char *pattern, const struct ms_child *child, int64_t since_unix_ns);
+/** What was found of the processes of a run that left a ledger. */
+struct ms_ledgers_left {
+    size_t failed;  /* ended, and their report could not be written */
+    size_t running; /* run still */
+};
+
+/** After a run: write the reports that processes of it could not write, since they
+ * were killed or left without the normal end, under the names that their own MEMSHIM_REPORT gives them. `child`
+ * is the program itself. */
+void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
+                         struct ms_ledgers_left *left_p);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/suppress.h"
 #include "report/symbols.h"
+#include "report/text.h"
 
 static void count_module(void *arg, const char *line)
 {
@@ -101,7 +102,7 @@ const char *ms_cli_site_api(const json_t *site)
 
 void ms_cli_print_json(FILE *out, json_t *value)
 {
-    json_dumpf(value, out, JSON_INDENT(2));
+    ms_text_json(out, value, JSON_INDENT(2));
     fputc('\n', out);
     json_decref(value);
 }

@@ -1,11 +1,11 @@
 # src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
 # never the hooks.
-CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/report/text.c \
+CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/report/text.c src/report/utf8.h \
 	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c \
 	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
-	src/cli/load.h src/cli/load.c src/cli/summary.h src/cli/summary_text.c \
+	src/cli/load.h src/cli/load.c src/cli/many.h src/cli/many.c src/cli/leaks.h src/cli/leaks.c src/cli/summary.h src/cli/summary_text.c src/cli/summary_oom.c \
 	src/cli/child.h src/cli/child.c src/cli/preload.h src/cli/preload.c src/cli/outcome.h src/cli/outcome.c \
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
@@ -17,7 +17,7 @@ bin_PROGRAMS += memshim
 noinst_LIBRARIES += src/cli/libmscommand.a
 # What the command needs of floor 0, compiled without the hooks' flags.
 CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def src/base/options.c \
-	src/base/options_value.h src/base/options_value.c
+	src/base/options_value.h src/base/options_value.c src/base/size.h src/base/size.c src/base/files.h src/base/files.c
 # The record of another process is read and reported by the code that does so at exit.
 CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/lock.c src/base/bias.h src/base/bias.c src/base/clock.h src/base/clock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
 	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \

@@ -1,21 +1,29 @@
 /* outcome.c - the reports that a run left behind; see outcome.h.
  *
- * Floor 5. A report is recognised by what it says (process, host, time), not by its name alone: an old file
- * of the same name, or another run's in the same directory, is none of ours. */
+ * Floor 5. A directory may hold reports of other runs, of other users, and whatever somebody put there to be
+ * taken for one. A report is the run's if the file is this user's own and says the number that the run drew
+ * and told nobody but its own processes. */
 #include "cli/outcome.h"
 
 #include <errno.h>
 #include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/suppress.h"
+#include "report/report.h"
 #include "report/symbols.h"
+#include "report/text.h"
 
 char *ms_outcome_pattern(enum ms_option_id id)
 {
@@ -62,7 +70,7 @@ static char *glob_pattern(const char *pattern, const char *process, bool *exact_
         } else if (*c == '%' && c[1] == 'p' && *process) {
             fputs(process, out);
             c++;
-        } else if (*c == '%' && c[1] && strchr("pre", c[1])) {
+        } else if (*c == '%' && c[1] && strchr("preR", c[1])) {
             fputc('*', out);
             *exact_p = false;
             c++;
@@ -74,6 +82,17 @@ static char *glob_pattern(const char *pattern, const char *process, bool *exact_
     }
     fclose(out);
     return text;
+}
+
+/* Where ms_file_number() puts a number into a name, a star. `to` has room for three bytes more. */
+static void insert_star(const char *text, char *to)
+{
+    const char *slash = strrchr(text, '/'), *name = slash ? slash + 1 : text, *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - text) : strlen(text);
+
+    memcpy(to, text, stem);
+    memcpy(to + stem, ".*", 2);
+    strcpy(to + stem + 2, text + stem);
 }
 
 /* The backslashes that keep glob(3) from reading a plain name as a pattern, taken out again. */
@@ -103,52 +122,162 @@ char *ms_outcome_fixed_path(const char *pattern)
     return path;
 }
 
-static void consider(struct ms_outcome *outcome, const char *path, pid_t pid, int64_t since_unix_ns)
+int ms_outcome_begin(struct ms_run *run_p)
 {
-    struct ms_found *grown, found;
-    char error[4608];
-    struct stat st;
-    json_t *run;
+    struct timespec now;
+    char text[24];
 
-    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mtim.tv_sec < since_unix_ns / 1000000000)
-        return;
-    if (ms_report_read(path, &found.report, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
-        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    run_p->since_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    do {
+        if (getrandom(&run_p->id, sizeof(run_p->id), 0) != (ssize_t)sizeof(run_p->id)) {
+            ms_cli_error("no random number for this run: %s", strerror(errno));
+            return -1;
+        }
+        run_p->id &= INT64_MAX;
+    } while (!run_p->id);
+    snprintf(text, sizeof(text), "%" PRIu64, run_p->id);
+    if (setenv("MEMSHIM_RUN", text, 1) < 0) {
+        ms_cli_error("out of memory");
+        return -1;
     }
-    run = json_object_get(found.report.root, "run");
-    grown = ms_report_int(run, "start_unix_ns") >= since_unix_ns
-                ? realloc(outcome->found, (outcome->count + 1) * sizeof(*grown))
-                : NULL;
-    found.path = grown ? strdup(path) : NULL;
+    return 0;
+}
+
+/* Times of files may be a tick coarser than the clock. */
+bool ms_outcome_is_older(const struct stat *st, int64_t unix_ns)
+{
+    const int64_t tick_ns = 100000000;
+
+    return st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec < unix_ns - tick_ns;
+}
+
+/* Whether a report says that it is of the run with this number; one without a number is of none. */
+static bool is_of_run(const struct ms_report *report, const char *id)
+{
+    return *id && !strcmp(ms_report_text(json_object_get(report->root, "run"), "id"), id);
+}
+
+/* The program itself: after an exec it is the one that came last. */
+static bool is_program(const struct ms_report *report, pid_t pid)
+{
+    json_t *run = json_object_get(report->root, "run");
+
+    return ms_report_int(run, "pid") == pid && strcmp(ms_report_text(run, "end_reason"), "exec") != 0;
+}
+
+static void add(struct ms_outcome *outcome, const char *path, const struct ms_found *found, pid_t pid)
+{
+    struct ms_found *grown = realloc(outcome->found, (outcome->count + 1) * sizeof(*grown));
+    char *copy = strdup(path);
+    size_t last = outcome->count;
+
     if (grown)
         outcome->found = grown;
-    if (!found.path) {
-        ms_report_close(&found.report);
+    if (!grown || !copy) {
+        struct ms_report dropped = found->report;
+
+        ms_report_close(&dropped);
+        free(copy);
+        ms_cli_error("out of memory: %s is left out", path);
         return;
     }
-    outcome->found[outcome->count++] = found;
-    if (!outcome->own && ms_report_int(run, "pid") == pid) {
+    grown[last] = *found;
+    grown[last].path = copy;
+    outcome->count++;
+    if (!outcome->own && is_program(&found->report, pid)) {
+        struct ms_found first = grown[0];
+
         outcome->own = true;
-        outcome->found[outcome->count - 1] = outcome->found[0];
-        outcome->found[0] = found;
+        grown[0] = grown[last];
+        grown[last] = first;
     }
 }
 
-void ms_outcome_find(const char *pattern, pid_t pid, int64_t since_unix_ns, struct ms_outcome *outcome_p)
+static void consider(struct ms_outcome *outcome, const char *path, const struct ms_run *run, pid_t pid)
+{
+    struct ms_found found;
+    char error[4608], id[24];
+    struct stat st;
+    int fd = ms_file_open_own(path, &st);
+
+    if (fd < 0)
+        return;
+    if (ms_outcome_is_older(&st, run->since_unix_ns)) {
+        close(fd);
+        return;
+    }
+    snprintf(id, sizeof(id), MS_RUN_ID_FORMAT, run->id);
+    if (ms_report_read_fd(fd, path, &found.report, error, sizeof(error)) < 0) {
+        ms_cli_note("%s; it is not counted", error);
+        return;
+    }
+    found.mode = st.st_mode & 0666;
+    if (is_of_run(&found.report, id))
+        add(outcome, path, &found, pid);
+    else
+        ms_report_close(&found.report);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p)
 {
     glob_t matches;
     bool exact;
-    char *text = glob_pattern(pattern, "", &exact);
+    char *text = glob_pattern(pattern, "", &exact), *numbered = text ? malloc(strlen(text) + 3) : NULL;
     size_t i;
 
     *outcome_p = (struct ms_outcome){NULL, 0, false};
-    if (text && glob(text, 0, NULL, &matches) == 0) {
+    if (numbered) {
+        insert_star(text, numbered);
+        glob(text, 0, NULL, &matches);
+        glob(numbered, GLOB_APPEND, NULL, &matches);
+        if (matches.gl_pathc)
+            qsort(matches.gl_pathv, matches.gl_pathc, sizeof(char *), compare_paths);
         for (i = 0; i < matches.gl_pathc; i++)
-            consider(outcome_p, matches.gl_pathv[i], pid, since_unix_ns);
+            if (!i || strcmp(matches.gl_pathv[i], matches.gl_pathv[i - 1]))
+                consider(outcome_p, matches.gl_pathv[i], run, pid);
         globfree(&matches);
     }
+    free(numbered);
     free(text);
+}
+
+/* The number of the run that a report is of, into `id` of 24 bytes; "" for none, or for what is no report. */
+static void read_run_id(const char *path, char *id)
+{
+    struct ms_report report;
+    char error[4608];
+    struct stat st;
+    int fd = ms_file_open_own(path, &st);
+
+    *id = '\0';
+    if (fd < 0 || ms_report_read_fd(fd, path, &report, error, sizeof(error)) < 0)
+        return;
+    snprintf(id, 24, "%s", ms_report_text(json_object_get(report.root, "run"), "id"));
+    ms_report_close(&report);
+}
+
+int ms_outcome_remove(const char *path)
+{
+    char id[24], other[24], numbered[PATH_MAX];
+    unsigned i;
+
+    read_run_id(path, id);
+    if (unlink(path) < 0)
+        return -1;
+    for (i = 2; *id && i <= MS_FILE_NUMBERS; i++) {
+        if (ms_file_number(path, i, numbered, sizeof(numbered)) < 0)
+            break;
+        read_run_id(numbered, other);
+        if (strcmp(other, id) != 0 || unlink(numbered) < 0)
+            break;
+    }
+    return 0;
 }
 
 static void note_module(void *arg, const char *line)
@@ -170,7 +299,7 @@ void ms_outcome_symbolize(struct ms_outcome *outcome)
             continue;
         ms_symbols_resolve(report, &places, note_module, NULL, &result);
         ms_suppress_apply(report);
-        ms_outcome_store(outcome->found[i].path, report);
+        ms_outcome_store(outcome->found[i].path, outcome->found[i].mode, report);
     }
 }
 
@@ -189,7 +318,7 @@ static int dump_row(FILE *out, const json_t *row, bool first)
 {
     if (fputs(first ? "\n" : ",\n", out) < 0)
         return -1;
-    return json_dumpf(row, out, JSON_COMPACT | JSON_ENCODE_ANY);
+    return ms_text_json(out, row, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
 static int dump_member(FILE *out, const json_t *value)
@@ -198,7 +327,7 @@ static int dump_member(FILE *out, const json_t *value)
     size_t i;
 
     if (!json_is_array(value))
-        return json_dumpf(value, out, JSON_COMPACT | JSON_ENCODE_ANY);
+        return ms_text_json(out, value, JSON_COMPACT | JSON_ENCODE_ANY);
     fputc('[', out);
     json_array_foreach (value, i, row)
         if (dump_row(out, row, i == 0) < 0)
@@ -226,11 +355,9 @@ int ms_outcome_dump(FILE *out, const struct ms_report *report)
     return fputs("\n}\n", out) < 0 ? -1 : 0;
 }
 
-int ms_outcome_store(const char *path, const struct ms_report *report)
+int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report)
 {
-    struct stat st;
-    bool known = stat(path, &st) == 0;
-    FILE *out = ms_cli_open_output(path, true);
+    FILE *out = ms_cli_open_placed(path, mode, MS_FILE_REPLACE);
 
     if (!out)
         return -1;
@@ -239,9 +366,5 @@ int ms_outcome_store(const char *path, const struct ms_report *report)
         ms_cli_discard_output(out);
         return -1;
     }
-    if (ms_cli_close_output(out) != MS_EXIT_OK)
-        return -1;
-    if (known && chmod(path, st.st_mode & 07777) < 0)
-        ms_cli_note("cannot restore the mode of %s: %s", path, strerror(errno));
-    return 0;
+    return ms_cli_close_output(out) == MS_EXIT_OK ? 0 : -1;
 }

@@ -7,14 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/options.h"
 #include "report/read.h"
 
+/** One run of a program. */
+struct ms_run {
+    uint64_t id;           /* of its own, in MEMSHIM_RUN; every process of the run puts it into what it writes */
+    int64_t since_unix_ns; /* when it began: what is older is not looked into */
+};
+
 /** A report that was written while a program ran. */
 struct ms_found {
     char *path;
+    mode_t mode; /* of its file */
     struct ms_report report;
 };
 
@@ -31,17 +39,25 @@ char *ms_outcome_pattern(enum ms_option_id id);
  * malloc's. */
 char *ms_outcome_fixed_path(const char *pattern);
 
-/** Read the reports that `pattern` can have become on this host and that were begun at `since_unix_ns` or
- * later. */
-void ms_outcome_find(const char *pattern, pid_t pid, int64_t since_unix_ns, struct ms_outcome *outcome_p);
+/** Begin a run: draws its number and sets MEMSHIM_RUN. Returns 0, or -1 after an error line. */
+int ms_outcome_begin(struct ms_run *run_p);
+/** Whether a file was left by something that ended before this time. */
+bool ms_outcome_is_older(const struct stat *st, int64_t unix_ns);
+
+/** Read the reports that processes of the run wrote: regular files of this user's, under names that `pattern`
+ * can have become, which say that they are of this run. `pid` is the program itself. */
+void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p);
+/** Make way for a run under a fixed name: remove the reports of the earlier run that are there, the file itself
+ * and the numbered ones of the same run. Returns 0, or -1 with errno. */
+int ms_outcome_remove(const char *path);
 /** Resolve the names of every report found, mark the leaks that are suppressed, and write it back in place. */
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
 
 /** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
 int ms_outcome_dump(FILE *out, const struct ms_report *report);
-/** Write `report` to `path` through a file beside it, keeping the mode of what is there. 0, or -1 after an
- * error line. */
-int ms_outcome_store(const char *path, const struct ms_report *report);
+/** Write `report` to `path` through a file beside it that gets the permissions `mode`, in place of the regular
+ * file that is there. 0, or -1 after an error line. */
+int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report);
 
 #endif

@@ -1,41 +1,23 @@
 /* output.c - where a verb prints: standard output, or a file that appears whole or not at all.
  *
- * Floor 5. One output at a time. */
+ * Floor 5. One output at a time. A directory may be shared with people who plant links and pipes under the
+ * names that are to come: a file is made anew beside its name (base/files.h) and moved there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
+#include "base/options.h"
 #include "cli/cli.h"
 
 static struct {
-    char *path; /* NULL: standard output, or something that is no regular file */
-    char *temporary;
-    bool force;
+    char path[PATH_MAX];            /* "": standard output, or a device */
+    char temporary[PATH_MAX + 32];
+    enum ms_file_place place;
 } output;
-
-/* A regular file is written beside its name and moved there; anything else (a pipe, a terminal) is written as
- * it goes. */
-static FILE *open_temporary(const char *path, bool force)
-{
-    FILE *file;
-    int fd;
-
-    if (asprintf(&output.temporary, "%s.XXXXXX", path) < 0)
-        return NULL;
-    fd = mkstemp(output.temporary);
-    if (fd < 0)
-        return NULL;
-    output.path = strdup(path);
-    output.force = force;
-    file = fdopen(fd, "w");
-    if (!file)
-        close(fd);
-    return file;
-}
 
 bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *value)
 {
@@ -54,74 +36,119 @@ bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *
     }
 }
 
+/* A device that the user named, such as /dev/null. Nobody but root can make one where others may write. */
+static int open_device(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || fcntl(fd, F_SETFL, 0) < 0)) {
+        close(fd);
+        errno = EEXIST;
+        return -1;
+    }
+    return fd;
+}
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISLNK(mode) ? "a link" : S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : "no regular file";
+}
+
+static FILE *open_new(const char *path, mode_t mode, enum ms_file_place place)
+{
+    FILE *file;
+    int fd;
+
+    if ((size_t)snprintf(output.path, sizeof(output.path), "%s", path) >= sizeof(output.path)) {
+        errno = ENAMETOOLONG;
+        fd = -1;
+    } else {
+        fd = ms_file_create_beside(path, mode, output.temporary, sizeof(output.temporary));
+    }
+    output.place = place;
+    file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!file) {
+        ms_cli_error("cannot write %s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            unlink(output.temporary);
+            close(fd);
+        }
+        output.path[0] = '\0';
+    }
+    return file;
+}
+
+FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == 0) {
+        if (!S_ISREG(st.st_mode)) {
+            ms_cli_error("%s exists and is %s; it is not written to, nor replaced", path, kind_of(st.st_mode));
+            return NULL;
+        }
+        if (place == MS_FILE_NEW) {
+            ms_cli_error("%s exists; give -f to replace it", path);
+            return NULL;
+        }
+    }
+    return open_new(path, mode, place);
+}
+
 FILE *ms_cli_open_output(const char *path, bool force)
 {
     struct stat st;
     FILE *file;
+    int fd;
 
     if (!path || !strcmp(path, "-"))
         return stdout;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        file = fopen(path, "w");
-    } else if (lstat(path, &st) == 0 && !force) {
-        ms_cli_error("%s exists; give -f to replace it", path);
-        return NULL;
-    } else {
-        file = open_temporary(path, force);
+    if (lstat(path, &st) < 0 || !S_ISCHR(st.st_mode)) {
+        ms_options_load(environ, NULL, NULL);
+        return ms_cli_open_placed(path, ms_file_mode(), force ? MS_FILE_REPLACE : MS_FILE_NEW);
     }
+    fd = open_device(path);
+    file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!file)
         ms_cli_error("cannot write %s: %s", path, strerror(errno));
     return file;
 }
 
-static int publish(void)
+static int publish(const struct stat *written)
 {
-    unsigned flags = output.force ? 0 : RENAME_NOREPLACE;
-    mode_t mask = umask(0);
-    int result;
+    int result = ms_file_publish(written, output.temporary, output.path, sizeof(output.path), output.place);
 
-    umask(mask);
-    chmod(output.temporary, 0666 & ~mask);
-    result = renameat2(AT_FDCWD, output.temporary, AT_FDCWD, output.path, flags);
-    if (result < 0 && errno == EINVAL && flags) /* a file system without the flag */
-        result = rename(output.temporary, output.path);
-    if (result < 0) {
-        ms_cli_error("cannot write %s: %s", output.path, strerror(errno));
-        unlink(output.temporary);
-    }
+    if (result < 0)
+        ms_cli_error("cannot write %s: %s", output.path,
+                     errno == ESTALE ? "somebody put another file there" : strerror(errno));
     return result;
-}
-
-static void forget(void)
-{
-    free(output.path);
-    free(output.temporary);
-    output.path = output.temporary = NULL;
 }
 
 void ms_cli_discard_output(FILE *out)
 {
     if (out != stdout)
         fclose(out);
-    if (output.temporary)
+    if (*output.path)
         unlink(output.temporary);
-    forget();
+    output.path[0] = '\0';
 }
 
 int ms_cli_close_output(FILE *out)
 {
-    bool failed = ferror(out) || fflush(out) != 0;
+    struct stat written = {.st_ino = 0};
+    bool failed = ferror(out) || fflush(out) != 0 || fstat(fileno(out), &written) < 0;
     int error = errno;
 
     if (out != stdout)
         failed = fclose(out) != 0 || failed;
     if (failed) {
-        ms_cli_error("cannot write %s: %s", output.path ? output.path : "the output", strerror(error));
-        if (output.temporary)
+        ms_cli_error("cannot write %s: %s", *output.path ? output.path : "the output", strerror(error));
+        if (*output.path)
             unlink(output.temporary);
-    } else if (output.path) {
-        failed = publish() < 0;
+    } else if (*output.path) {
+        failed = publish(&written) < 0;
     }
-    forget();
+    output.path[0] = '\0';
     return failed ? MS_EXIT_USAGE : MS_EXIT_OK;
 }

@@ -13,4 +13,7 @@
  */
 void ms_summary_print(FILE *out, const char *path, const struct ms_report *report, size_t top, bool first);
 
+/** summary_oom.c: the section on memory that could not be had; nothing where there was none. */
+void ms_summary_print_oom(FILE *out, const struct ms_report *report);
+
 #endif

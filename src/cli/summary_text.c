@@ -4,6 +4,7 @@
  * known is news. */
 #include "cli/summary.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,16 @@ static void print_argv(FILE *out, const json_t *run)
         ms_text_put_path(out, ms_report_text(run, "exe"));
 }
 
+/* " 11 (Segmentation fault)", behind "ended by signal" or "ended by killed". */
+static void print_signal(FILE *out, json_int_t number)
+{
+    const char *name = number > 0 && number < NSIG ? sigdescr_np((int)number) : NULL;
+
+    fprintf(out, " %" JSON_INTEGER_FORMAT, number);
+    if (name)
+        fprintf(out, " (%s)", name);
+}
+
 static void print_run(FILE *out, const char *path, const struct ms_report *report)
 {
     json_t *run = json_object_get(report->root, "run");
@@ -50,6 +61,8 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
     ms_text_put(out, ms_report_text(run, "end_reason"));
     if (json_object_get(run, "exit_code"))
         fprintf(out, " (%" JSON_INTEGER_FORMAT ")", ms_report_int(run, "exit_code"));
+    if (json_object_get(run, "signal"))
+        print_signal(out, ms_report_int(run, "signal"));
     if (!ms_report_bool(run, "complete"))
         fputs(", incomplete: the program may have used more than this says", out);
     fputs("\n  ", out);
@@ -60,26 +73,31 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
 static void print_devices(FILE *out, const struct ms_report *report)
 {
     json_t *devices = ms_report_array(report->root, "devices");
+    json_int_t *leaked = calloc(json_array_size(devices) + 1, sizeof(*leaked));
     json_t *device;
     size_t i;
 
-    if (!json_array_size(devices)) {
+    if (!leaked || !json_array_size(devices)) {
+        free(leaked);
         fputs("\nno device memory was used\n", out);
         return;
     }
     ms_text_heading(out, "Devices");
     fprintf(out, "  %-8s %10s %10s %8s %10s %10s  %s\n", "device", "peak", "live", "blocks", "leaked",
             "memory", "name");
+    ms_report_leaked(report, leaked);
     json_array_foreach (devices, i, device) {
-        fprintf(out, "  %-4s", ms_report_text(device, "api"));
+        fputs("  ", out);
+        ms_text_column(out, ms_report_text(device, "api"), 4);
         fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
                 ms_text_size(ms_report_int(device, "live_bytes")).text, ms_report_int(device, "live_count"),
-                ms_text_size(ms_report_leaked(report, device)).text,
+                ms_text_size(leaked[ms_report_device_first(report, device)]).text,
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
         ms_text_put(out, ms_report_text(device, "name"));
         fputc('\n', out);
     }
+    free(leaked);
 }
 
 static void print_parts(FILE *out, const char *when, const json_t *parts)
@@ -110,10 +128,12 @@ static void print_streams(FILE *out, const struct ms_report *report)
                     "new", "freed across", "borrowed", "behind", "limbo waits");
         }
         headed = true;
+        fputs("  ", out);
+        ms_text_column(out, ms_report_text(pool, "kind"), 9);
         fprintf(out,
-                "  %-9s %7zu %10s %10s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT
+                " %7zu %10s %10s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT
                 " %9" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %11" JSON_INTEGER_FORMAT "\n",
-                ms_report_text(pool, "kind"), json_array_size(streams),
+                json_array_size(streams),
                 ms_text_size(ms_report_int(pool, "reserved_bytes")).text, ms_text_size(ms_report_int(pool, "limbo_bytes")).text,
                 ms_report_int(hits, "slab") + ms_report_int(hits, "run") + ms_report_int(hits, "single"),
                 ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"), ms_report_int(pool, "borrowed"),
@@ -139,9 +159,10 @@ static void print_pool(FILE *out, const struct ms_report *report)
                     "calls saved");
         }
         headed = true;
-        fprintf(out, "  %-4s %-3" JSON_INTEGER_FORMAT " %10s %10s %10s %12" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT "\n",
-                ms_report_text(device, "api"), ms_report_int(device, "index"),
-                ms_text_size(ms_report_int(device, "reserved_bytes")).text,
+        fputs("  ", out);
+        ms_text_column(out, ms_report_text(device, "api"), 4);
+        fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %10s %12" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT "\n",
+                ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
         print_parts(out, "at peak", json_object_get(device, "peak_parts"));
@@ -233,25 +254,6 @@ static void print_apis(FILE *out, const struct ms_report *report, size_t top)
     free(rows);
 }
 
-static void print_oom(FILE *out, const struct ms_report *report)
-{
-    json_t *rows = ms_report_array(report->root, "oom");
-    json_t *row;
-    size_t i;
-
-    if (!json_array_size(rows))
-        return;
-    ms_text_heading(out, "Out of memory");
-    json_array_foreach (rows, i, row) {
-        fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
-        ms_text_put(out, ms_report_text(row, "api"));
-        fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT " (",
-                ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row), ms_report_int(row, "device"));
-        ms_text_put(out, ms_report_text(row, "cause"));
-        fprintf(out, "); %s were live\n", ms_text_size(ms_report_int(row, "live")).text);
-    }
-}
-
 static void print_coverage(FILE *out, const struct ms_report *report)
 {
     json_t *coverage = json_object_get(report->root, "coverage");
@@ -337,7 +339,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
     print_other_memory(out, report);
     print_sites(out, report, top);
     print_apis(out, report, top);
-    print_oom(out, report);
+    ms_summary_print_oom(out, report);
     print_findings(out, report);
     print_coverage(out, report);
     print_diagnostics(out, report);

@@ -196,13 +196,13 @@ MS_NOINLINE void ms_ledger_touch_slowly(void)
     errno = saved_errno;
 }
 
-void ms_journal_end(enum ms_end_reason reason, int exit_code)
+void ms_journal_end(enum ms_end_reason reason, int code)
 {
     struct ms_process *process = ms_process();
     if (!atomic_load_explicit(&process->described, memory_order_acquire) ||
         process->pid != (int32_t)syscall(SYS_getpid))
         return;
-    atomic_store_explicit(&process->exit_code, exit_code, memory_order_relaxed);
+    atomic_store_explicit(&process->end_code, code, memory_order_relaxed);
     atomic_store_explicit(&process->end_ns, ms_ledger_now(), memory_order_relaxed);
     atomic_store(&process->end_reason, reason);
     atomic_store(&ms_ledger_settled, false);
@@ -216,7 +216,7 @@ void ms_journal_end_taken_back(void)
         return;
     atomic_store_explicit(&process->end_reason, MS_END_NONE, memory_order_relaxed);
     atomic_store_explicit(&process->end_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&process->exit_code, -1, memory_order_release);
+    atomic_store_explicit(&process->end_code, -1, memory_order_release);
 }
 
 void ms_journal_remove(void)

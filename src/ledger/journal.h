@@ -16,9 +16,10 @@ const char *ms_journal_directory(unsigned i, char *text, size_t bytes);
 /** The file's absolute name, "" while there is none. */
 const char *ms_journal_path(void);
 
-/** The end has come, says the process itself: an entry point such as _exit. Safe in a signal handler and in a
+/** The end has come, says the process itself: an entry point such as _exit. `code` is the exit code or the
+ * signal's number, -1 for not known. Safe in a signal handler and in a
  * child of vfork, which is not the process that the record is about and writes nothing: stores, no more. */
-void ms_journal_end(enum ms_end_reason reason, int exit_code);
+void ms_journal_end(enum ms_end_reason reason, int code);
 /** It had not: an exec that failed. */
 void ms_journal_end_taken_back(void);
 

@@ -30,6 +30,10 @@ static const char *placeholder(char letter, char *text, size_t bytes)
         return text;
     case 'r':
         return *text_of("rank") ? text_of("rank") : "0";
+    case 'R':
+        if (*text_of("rank"))
+            snprintf(text, bytes, ".%s", text_of("rank"));
+        return text;
     case 'e':
         return *executable ? (slash ? slash + 1 : executable) : "unknown";
     default:

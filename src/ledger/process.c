@@ -21,7 +21,7 @@
 
 enum { ARGUMENTS_BYTES = 128 * 1024 };
 
-static struct ms_process aside = {.exit_code = -1};
+static struct ms_process aside = {.end_code = -1};
 static struct ms_process *_Atomic own;
 static char start_directory[PATH_MAX];
 
@@ -36,7 +36,7 @@ void ms_process_open(void)
     if (atomic_load_explicit(&own, memory_order_relaxed) || !ms_table_reserve(MS_TABLE_PROCESS, 1))
         return;
     struct ms_process *row = MS_ROWS(PROCESS, struct ms_process);
-    atomic_store_explicit(&row->exit_code, -1, memory_order_relaxed);
+    atomic_store_explicit(&row->end_code, -1, memory_order_relaxed);
     ms_table_publish(MS_TABLE_PROCESS, 1);
     atomic_store_explicit(&own, row, memory_order_release);
 }
@@ -50,7 +50,7 @@ void ms_process_reset(void)
 {
     atomic_store_explicit(&own, NULL, memory_order_relaxed);
     memset((void *)&aside, 0, sizeof aside);
-    aside.exit_code = -1;
+    aside.end_code = -1;
 }
 
 void ms_process_note_directory(void)
@@ -225,6 +225,7 @@ void ms_process_describe(void)
     ms_objects_refresh();
     row->pid = (int32_t)getpid();
     row->ppid = (int32_t)getppid();
+    row->run_id = (uint64_t)ms_option_int(MS_OPT_RUN);
     row->start_ticks = start_ticks();
     row->pid_space = stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
     row->timeline_buckets = ms_timeline_buckets();

@@ -27,7 +27,7 @@ struct ms_process {
     uint64_t start_unix_ns, start_monotonic_ns;
     _Atomic uint32_t described;  /* 1 once the above and the text are whole */
     _Atomic uint32_t end_reason; /* written last */
-    _Atomic int32_t exit_code;   /* -1: not known */
+    _Atomic int32_t end_code;    /* the exit code, or the signal's number; -1: not known */
     uint32_t timeline_buckets;
     _Atomic uint64_t end_ns;
     _Atomic uint64_t routes[MS_ROUTE_COUNT], divergent, unseen_frees, late_frees, replaced_blocks;
@@ -39,7 +39,8 @@ struct ms_process {
     /* trace_file.h */
     uint64_t trace_device, trace_inode, trace_start;
     _Atomic uint64_t trace_end, trace_written;
-    uint64_t unused[61];
+    uint64_t run_id; /* of the run of `memshim run` that it belongs to, 0 for none */
+    uint64_t unused[60];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

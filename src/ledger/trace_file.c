@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "ledger/trace.h"
 #include "ledger/trace_file.h"
 
@@ -85,10 +86,12 @@ int ms_trace_file_create(const char *path)
     char head[HEAD_BYTES];
     struct stat status;
     size_t bytes = make_head(head);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
     int error = fstat(fd, &status) != 0 ? errno : put(fd, 0, head, bytes);
+    if (!error && fchmod(fd, ms_file_mode()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
+        error = errno;
     close(fd);
     if (error) {
         unlink(path);

@@ -223,6 +223,7 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** One line for the report. */
 void ms_pool_note(const char *line);
+void ms_pool_warn(const char *line);
 
 /* heap.c */
 /** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.

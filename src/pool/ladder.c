@@ -9,8 +9,10 @@
 #include "config.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
@@ -231,18 +233,29 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
     }
 }
 
+static MS_NOINLINE void say_not_preallocated(const struct ms_heap *heap, uint64_t bytes)
+{
+    char line[160], size[MS_SIZE_BYTES];
+    ms_size_write(bytes, size, sizeof size);
+    snprintf(line, sizeof line, "MEMSHIM_PREALLOC: device %d does not give %s; the pool begins without it",
+             atomic_load_explicit(&heap->device, memory_order_relaxed), size);
+    ms_pool_warn(line);
+}
+
 static void preallocate(struct ms_heap *heap)
 {
     int status;
     if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
         return;
-    uint64_t bytes = ms_round_up(ms_policy->size_of('P', heap->total_bytes), MS_PAGE_BYTES);
-    if (bytes && bytes < UINT64_MAX - MS_PAGE_BYTES && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes))
+    uint64_t asked = ms_policy->size_of('P', heap->total_bytes), bytes = ms_round_up(asked, MS_PAGE_BYTES);
+    bool sane = asked < UINT64_MAX - MS_PAGE_BYTES;
+    if (!asked || (sane && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes)))
         return;
-    struct ms_segment *segment =
-        bytes && bytes < UINT64_MAX - MS_PAGE_BYTES ? ms_segment_new(heap, bytes, &status) : NULL;
-    if (!segment)
+    struct ms_segment *segment = sane ? ms_segment_new(heap, bytes, &status) : NULL;
+    if (!segment) {
+        say_not_preallocated(heap, asked);
         return;
+    }
     segment->permanent = true;
     ms_vacant_remove(heap, segment);
     if (!ms_run_open(heap, segment))

@@ -50,6 +50,12 @@ void ms_pool_note(const char *line)
         ms_observer->note(line);
 }
 
+void ms_pool_warn(const char *line)
+{
+    if (ms_observer && ms_observer->warn)
+        ms_observer->warn(line);
+}
+
 static void tell_of_sickness(struct ms_heap *heap)
 {
     if (atomic_exchange(&heap->sick_status, 0))

@@ -81,6 +81,8 @@ struct ms_pool_observer {
     void (*figures)(int device, const struct ms_pool_figures *figures);
     /** One line for the report: the pool stands down for a context, an invariant did not hold ... */
     void (*note)(const char *line);
+    /** One line for the user too: something that was asked for cannot be. */
+    void (*warn)(const char *line);
 };
 
 /** Once, before the first request. Both structures stay the caller's and must live on. */

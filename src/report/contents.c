@@ -27,14 +27,14 @@ static void mention_stacks(void)
     ms_report_stacks_number(&stacks);
 }
 
-int ms_report_contents(int fd, enum ms_end_reason reason, int exit_code, bool at_rest,
+int ms_report_contents(int fd, enum ms_end_reason reason, int code, bool at_rest,
                        uint64_t *late_frees_at_p)
 {
     struct ms_report_input input = {
         .snapshot = &snapshot,
         .stacks = &stacks,
         .reason = reason,
-        .exit_code = exit_code,
+        .code = code,
         .began_ns = ms_ledger_now(),
         .recovered = ms_events_frozen(),
     };

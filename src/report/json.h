@@ -17,7 +17,7 @@ struct ms_report_input {
     const struct ms_snapshot *snapshot;
     const struct ms_report_stacks *stacks;
     enum ms_end_reason reason;
-    int exit_code;
+    int code; /* the exit code, or the signal's number: report.h */
     uint64_t began_ns;      /* of writing, ms_ledger_now() */
     uint64_t late_frees_at; /* out: where coverage.late_frees is in the file */
     bool recovered;         /* from the ledger of another process */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/size.h"
 #include "report/json.h"
 
 /* One array of the timeline; `values` NULL is all zeros. */
@@ -78,13 +79,24 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *
     return json;
 }
 
+/* Messages are for people: sizes as they read them. What is exact stands in `bytes`. */
+struct size_text {
+    char text[MS_SIZE_BYTES];
+};
+
+static struct size_text size_text(uint64_t bytes)
+{
+    struct size_text size;
+    ms_size_write(bytes, size.text, sizeof size.text);
+    return size;
+}
+
 static json_t *death_finding(const struct ms_context_died *death)
 {
     char message[160];
-    snprintf(message, sizeof message,
-             "context %llu was destroyed with %llu blocks (%llu bytes) that were never freed",
-             (unsigned long long)death->context, (unsigned long long)death->count,
-             (unsigned long long)death->bytes);
+    snprintf(message, sizeof message, "context %llu was destroyed with %llu block%s (%s) that %s never freed",
+             (unsigned long long)death->context, (unsigned long long)death->count, death->count == 1 ? "" : "s",
+             size_text(death->bytes).text, death->count == 1 ? "was" : "were");
     json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", "context_died_with_blocks", "severity", "info",
                              "confidence", "exact", "bytes", (json_int_t)death->bytes);
     if (death->device >= 0)
@@ -101,8 +113,8 @@ static json_t *death_finding(const struct ms_context_died *death)
 static json_t *unseen_frees_finding(uint64_t count)
 {
     char message[160];
-    snprintf(message, sizeof message, "%llu blocks were freed whose allocation memshim did not see",
-             (unsigned long long)count);
+    snprintf(message, sizeof message, "%llu block%s freed whose allocation memshim did not see",
+             (unsigned long long)count, count == 1 ? " was" : "s were");
     return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "rule", "unseen_frees", "severity", "warning",
                      "confidence", "exact", "bytes", 0, "message", message, "advice",
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
@@ -126,8 +138,8 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
         char message[160];
         if (rules[i].bytes < LEAST || rules[i].bytes < pool->peak_reserved_bytes / 4)
             continue;
-        snprintf(message, sizeof message, "when the pool held most, %llu of its %llu bytes %s",
-                 (unsigned long long)rules[i].bytes, (unsigned long long)pool->peak_reserved_bytes, rules[i].text);
+        snprintf(message, sizeof message, "when the pool held most, %s of its %s %s", size_text(rules[i].bytes).text,
+                 size_text(pool->peak_reserved_bytes).text, rules[i].text);
         json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", rules[i].rule, "severity", "warning", "confidence",
                                  "exact", "bytes", (json_int_t)rules[i].bytes, "message", message, "advice", rules[i].advice);
         ms_json_set_device(json, device);
@@ -145,9 +157,9 @@ static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct
     char message[240];
     if (bytes < LEAST || extra < total / SHARE)
         return;
-    snprintf(message, sizeof message, "%s was asked for %llu bytes in %llu blocks and took %llu: the rest is granularity",
-             ms_events_api_name(site->api), (unsigned long long)(total - extra), (unsigned long long)site->total_count,
-             (unsigned long long)total);
+    snprintf(message, sizeof message, "%s was asked for %s in %llu blocks and took %s: the rest is granularity",
+             ms_events_api_name(site->api), size_text(total - extra).text, (unsigned long long)site->total_count,
+             size_text(total).text);
     json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "rule", "granularity_rounding", "severity", "warning",
                              "confidence", "inferred", "bytes", (json_int_t)bytes, "site", (json_int_t)id, "message", message,
                              "advice", "ask for one large block and divide it: each one takes whole granules");

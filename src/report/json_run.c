@@ -3,6 +3,7 @@
  * Floor 4. All of it was written down by the process itself. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "report/json.h"
@@ -49,12 +50,22 @@ static const char *reason_name(enum ms_end_reason reason)
     return names[reason];
 }
 
+/* As text: a number of 64 bits is more than some readers of JSON can hold. */
+static json_t *run_id_text(uint64_t id)
+{
+    char text[24];
+    snprintf(text, sizeof text, MS_RUN_ID_FORMAT, id);
+    return json_string(text);
+}
+
 void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_process *process = ms_process();
     json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "argv", arguments(), "exe",
                              required_text("exe"), "cwd", required_text("cwd"), "host", required_text("host"),
                              "pid", (int)process->pid, "ppid", (int)process->ppid);
+    if (process->run_id)
+        json_object_set_new(json, "id", run_id_text(process->run_id));
     set_number(json, "rank");
     set_number(json, "local_rank");
     set_number(json, "world_size");
@@ -63,8 +74,10 @@ void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
     json_object_set_new(json, "end_unix_ns",
                         json_integer((json_int_t)(process->start_unix_ns + input->snapshot->now_ns)));
     json_object_set_new(json, "end_reason", json_string(reason_name(input->reason)));
-    if (input->exit_code >= 0)
-        json_object_set_new(json, "exit_code", json_integer(input->exit_code));
+    if (input->reason == MS_END_EXIT && input->code >= 0)
+        json_object_set_new(json, "exit_code", json_integer(input->code));
+    if ((input->reason == MS_END_SIGNAL || input->reason == MS_END_KILLED) && input->code > 0)
+        json_object_set_new(json, "signal", json_integer(input->code));
     json_object_set_new(json, "complete", json_boolean(input->snapshot->consistent));
     json_object_set_new(json, "symbolized", json_false());
     ms_out_key(out, "run");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report/out.h"
+#include "report/utf8.h"
 
 /* More than any single element needs: the largest are argv and config. */
 enum { HEAP_BYTES = 32 << 20, HEAP_ALIGNMENT = 16 };
@@ -170,26 +171,6 @@ void ms_out_number(struct ms_out *out, uint64_t number)
     out->fresh = false;
 }
 
-/* Bytes of the UTF-8 sequence at `text`, 0 if it is not one. */
-static size_t sequence_bytes(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80   ? 1
-                    : text[0] < 0xc2 ? 0
-                    : text[0] < 0xe0 ? 2
-                    : text[0] < 0xf0 ? 3
-                    : text[0] < 0xf5 ? 4
-                                     : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    /* Too long for what they say, surrogates, and what lies beyond U+10FFFF. */
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 json_t *ms_out_string(const char *text)
 {
     static const char replacement[] = "\xef\xbf\xbd";
@@ -201,7 +182,7 @@ json_t *ms_out_string(const char *text)
     if (!clean)
         return NULL;
     while (*text) {
-        size_t length = sequence_bytes((const unsigned char *)text);
+        size_t length = ms_utf8_bytes(text);
         memcpy(clean + used, length ? text : replacement, length ? length : sizeof replacement - 1);
         used += length ? length : sizeof replacement - 1;
         text += length ? length : 1;

@@ -4,11 +4,16 @@
 #include "report/read.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
 
 #define SCHEMA_MAJOR 1
 
@@ -45,32 +50,79 @@ json_int_t ms_report_sum(json_int_t a, json_int_t b)
     return sum;
 }
 
-/* Ids are positions in every report that memshim writes; a file put together by hand may order its rows
- * otherwise. */
-static json_t *row_by_id(json_t *rows, json_int_t id)
+/* Where the row with an id lies. */
+struct place {
+    json_int_t id;
+    size_t row;
+};
+
+struct ms_report_index {
+    size_t count;
+    struct place places[];
+};
+
+static int compare_places(const void *a, const void *b)
 {
-    json_t *row = id < 0 ? NULL : json_array_get(rows, (size_t)id);
+    const struct place *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static struct ms_report_index *make_index(const json_t *rows)
+{
+    struct ms_report_index *index = malloc(sizeof(*index) + json_array_size(rows) * sizeof(struct place));
+    json_t *row;
     size_t i;
 
-    if (row && ms_report_int(row, "id") == id)
-        return row;
+    if (!index)
+        return NULL;
+    index->count = 0;
     json_array_foreach (rows, i, row) {
         json_t *own = json_object_get(row, "id");
 
-        if (json_is_integer(own) && json_integer_value(own) == id)
-            return row;
+        if (json_is_integer(own))
+            index->places[index->count++] = (struct place){json_integer_value(own), i};
     }
-    return NULL;
+    if (index->count)
+        qsort(index->places, index->count, sizeof(struct place), compare_places);
+    return index;
+}
+
+/* Ids are positions in every report that memshim writes; a file put together by hand may order its rows
+ * otherwise. They are put in order once, the first time that one is not at its place. */
+static json_t *row_by_id(json_t *rows, struct ms_report_index **index_p, json_int_t id)
+{
+    json_t *row = id < 0 ? NULL : json_array_get(rows, (size_t)id);
+    size_t low = 0, high;
+
+    if (row && json_is_integer(json_object_get(row, "id")) && ms_report_int(row, "id") == id)
+        return row;
+    if (!*index_p)
+        *index_p = make_index(rows);
+    high = *index_p ? (*index_p)->count : 0;
+    while (low < high) { /* the first that is not less */
+        size_t middle = low + (high - low) / 2;
+
+        if ((*index_p)->places[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!*index_p || low == (*index_p)->count || (*index_p)->places[low].id != id)
+        return NULL;
+    return json_array_get(rows, (*index_p)->places[low].row);
 }
 
 json_t *ms_report_site(const struct ms_report *report, json_int_t id)
 {
-    return row_by_id(report->sites, id);
+    return row_by_id(report->sites, &((struct ms_report *)report)->site_index, id);
 }
 
 json_t *ms_report_module(const struct ms_report *report, json_int_t id)
 {
-    return row_by_id(report->modules, id);
+    return row_by_id(report->modules, &((struct ms_report *)report)->module_index, id);
 }
 
 size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t **frames, size_t max)
@@ -108,15 +160,90 @@ const char *ms_report_device_prefix(const json_t *row)
     return !strcmp(api, "acl") ? "acl " : "";
 }
 
-bool ms_report_is_on(const json_t *row, const json_t *device)
+/* A device as rows name it. */
+struct device_key {
+    const char *api;
+    json_int_t number;
+    size_t row; /* of devices[] */
+};
+
+struct ms_report_device_index {
+    size_t count;
+    struct device_key keys[];
+};
+
+static int compare_devices(const void *a, const void *b)
+{
+    const struct device_key *x = a, *y = b;
+
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return strcmp(x->api, y->api);
+}
+
+static int compare_device_rows(const void *a, const void *b)
+{
+    const struct device_key *x = a, *y = b;
+    int order = compare_devices(a, b);
+
+    return order ? order : x->row < y->row ? -1 : x->row > y->row;
+}
+
+static struct ms_report_device_index *make_device_index(const struct ms_report *report)
+{
+    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    struct ms_report_device_index *index =
+        malloc(sizeof(*index) + json_array_size(devices) * sizeof(struct device_key));
+    size_t i;
+
+    if (!index)
+        return NULL;
+    index->count = json_array_size(devices);
+    json_array_foreach (devices, i, device) {
+        const char *api = ms_report_text(device, "api");
+
+        index->keys[i] = (struct device_key){*api ? api : "cuda", ms_report_int(device, "index"), i};
+    }
+    if (index->count)
+        qsort(index->keys, index->count, sizeof(struct device_key), compare_device_rows);
+    return index;
+}
+
+static size_t device_row(const struct ms_report *report, const char *api, json_int_t number)
+{
+    struct ms_report_device_index **index_p = &((struct ms_report *)report)->device_index;
+    struct device_key wanted = {api, number, 0};
+    size_t low = 0, high;
+
+    if (!*index_p)
+        *index_p = make_device_index(report);
+    high = *index_p ? (*index_p)->count : 0;
+    while (low < high) { /* the first that is not less */
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_devices(&(*index_p)->keys[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!*index_p || low == (*index_p)->count || compare_devices(&(*index_p)->keys[low], &wanted) != 0)
+        return SIZE_MAX;
+    return (*index_p)->keys[low].row;
+}
+
+size_t ms_report_device_of(const struct ms_report *report, const json_t *row)
+{
+    return device_row(report, ms_report_device_api(row), ms_report_int(row, "device"));
+}
+
+size_t ms_report_device_first(const struct ms_report *report, const json_t *device)
 {
     const char *api = ms_report_text(device, "api");
 
-    return ms_report_int(row, "device") == ms_report_int(device, "index") &&
-           !strcmp(ms_report_device_api(row), *api ? api : "cuda");
+    return device_row(report, *api ? api : "cuda", ms_report_int(device, "index"));
 }
 
-json_int_t ms_report_leaked(const struct ms_report *report, const json_t *device)
+json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device)
 {
     json_t *leaks = ms_report_array(report->root, "leaks");
     json_int_t bytes = 0;
@@ -124,11 +251,14 @@ json_int_t ms_report_leaked(const struct ms_report *report, const json_t *device
     size_t i;
 
     json_array_foreach (leaks, i, leak) {
-        json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
+        size_t device = by_device ? ms_report_device_of(report, ms_report_site(report, ms_report_int(leak, "site")))
+                                  : SIZE_MAX;
 
-        if (strcmp(ms_report_text(leak, "class"), "suppressed") &&
-            (!device || ms_report_is_on(site, device)))
-            bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
+        if (!strcmp(ms_report_text(leak, "class"), "suppressed"))
+            continue;
+        bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
+        if (device != SIZE_MAX)
+            by_device[device] = ms_report_sum(by_device[device], ms_report_int(leak, "bytes"));
     }
     return bytes;
 }
@@ -151,52 +281,43 @@ static int check_version(const json_t *root, const char *path, char *error, size
     return 0;
 }
 
-/* jansson's words end in "near '...'" with text from the file; control characters in it must not reach a
- * terminal. */
-static void make_printable(char *text)
+/* What the user's own shell made, such as <(command), which may be a pipe. */
+static bool is_inherited(const char *path)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
+    return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14) || !strcmp(path, "/dev/stdin");
 }
 
-static FILE *open_input(const char *path, char *error, size_t error_bytes)
+/* In a directory that others can write to a name may be a pipe that never ends or a device: neither is opened. */
+static int open_input(const char *path, char *error, size_t error_bytes)
 {
     struct stat st;
-    FILE *file;
+    int fd;
 
     if (!strcmp(path, "-"))
-        return stdin;
-    file = fopen(path, "re");
-    if (file && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
-        fclose(file);
-        file = NULL;
-        errno = EISDIR;
-    }
-    if (!file)
-        snprintf(error, error_bytes, "cannot read %s: %s", path, strerror(errno));
-    return file;
+        return dup(STDIN_FILENO);
+    fd = is_inherited(path) ? open(path, O_RDONLY | O_CLOEXEC) : ms_file_open_regular(path, &st);
+    if (fd < 0)
+        snprintf(error, error_bytes, "cannot read %s: %s", path,
+                 errno == EINVAL ? "no regular file" : strerror(errno));
+    return fd;
 }
 
-int ms_report_read(const char *path, struct ms_report *report_p, char *error, size_t error_bytes)
+int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes)
 {
-    FILE *file = open_input(path, error, error_bytes);
-    json_error_t fault;
-    json_t *root;
+    FILE *file = fdopen(fd, "r"); /* json_loadfd() reads byte by byte */
+    json_error_t fault = {.text = "no memory"};
+    json_t *root = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &fault) : NULL;
 
-    if (!file)
-        return -1;
-    root = json_loadf(file, JSON_REJECT_DUPLICATES, &fault);
-    if (file != stdin)
+    if (file)
         fclose(file);
+    else
+        close(fd);
     if (!root) {
         snprintf(error, error_bytes, "%s: no JSON: line %d, column %d: %s", path, fault.line, fault.column,
                  fault.text);
-        make_printable(error);
         return -1;
     }
     if (check_version(root, path, error, error_bytes) < 0) {
-        make_printable(error);
         json_decref(root);
         return -1;
     }
@@ -210,8 +331,18 @@ int ms_report_read(const char *path, struct ms_report *report_p, char *error, si
     return 0;
 }
 
+int ms_report_read(const char *path, struct ms_report *report_p, char *error, size_t error_bytes)
+{
+    int fd = open_input(path, error, error_bytes);
+
+    return fd < 0 ? -1 : ms_report_read_fd(fd, path, report_p, error, error_bytes);
+}
+
 void ms_report_close(struct ms_report *report)
 {
     json_decref(report->root);
+    free(report->site_index);
+    free(report->module_index);
+    free(report->device_index);
     memset(report, 0, sizeof(*report));
 }

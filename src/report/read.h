@@ -20,14 +20,19 @@ struct ms_report {
     json_t *stacks;
     json_t *frames;
     json_t *modules;
+    struct ms_report_index *site_index, *module_index; /* made when first needed, as the next one */
+    struct ms_report_device_index *device_index;
 };
 
-/** Read a report; `path` "-" is standard input.
+/** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that the
+ * shell made (/dev/fd/N).
  *
  * Returns 0, or -1 with one line in `error` that names the file and what is wrong with it: unreadable, no
  * JSON (with line and column), no memshim report, or one of a later major version. The caller closes a report
  * that was read. */
 int ms_report_read(const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
+/** The same from a descriptor, which it closes; `path` is for errors. */
+int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
 void ms_report_close(struct ms_report *report);
 
 /** Members of any object of the report, leniently. */
@@ -51,10 +56,14 @@ size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t 
 const char *ms_report_device_api(const json_t *row);
 /** ... before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
 const char *ms_report_device_prefix(const json_t *row);
-/** Whether a row of any list lies on this row of devices[]. */
-bool ms_report_is_on(const json_t *row, const json_t *device);
+/** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What is
+ * worked out per device goes through the lists once and asks this: files with many devices exist. */
+size_t ms_report_device_of(const struct ms_report *report, const json_t *row);
+/** The first row of devices[] that is the same device as this one, which stands for it in such sums. */
+size_t ms_report_device_first(const struct ms_report *report, const json_t *device);
 
-/** Bytes leaked on this row of devices[] (NULL: on all): leaks[] without those that are suppressed. */
-json_int_t ms_report_leaked(const struct ms_report *report, const json_t *device);
+/** Bytes leaked: leaks[] without those that are suppressed. What lies on each row of devices[] is added to
+ * `by_device` (NULL, or as long as devices[]). */
+json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device);
 
 #endif

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
@@ -24,10 +25,10 @@
 
 #ifndef MS_HAVE_JANSSON
 
-int ms_report_write(enum ms_end_reason reason, int exit_code)
+int ms_report_write(enum ms_end_reason reason, int code)
 {
     (void)reason;
-    (void)exit_code;
+    (void)code;
     ms_log(MS_LOG_ERROR, "report", "built without a static jansson: no report is written");
     return -1;
 }
@@ -40,8 +41,6 @@ void ms_report_late_frees(uint64_t count)
 #else
 
 #include "report/json.h"
-
-enum { TRIES = 16 };
 
 /* The report that was written, so that it can be found again. */
 static struct {
@@ -81,29 +80,16 @@ static void release_signals(struct held_signals *held)
     pthread_sigmask(SIG_SETMASK, &held->before, NULL);
 }
 
-/* A new file beside `path`, so that renaming it stays within one file system. */
-static int open_temporary(const char *path, char *temporary, size_t bytes)
-{
-    for (int i = 0; i < TRIES; i++) {
-        if ((size_t)snprintf(temporary, bytes, "%s.%d-%d.tmp", path, (int)getpid(), i) >= bytes) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
-static int write_beside(const char *path, enum ms_end_reason reason, int exit_code)
+/* Whole under its name, or not there. Several processes of one run may have been given one name: then each
+ * but the first puts a number in it. */
+static int write_beside(char *path, size_t bytes, enum ms_end_reason reason, int code)
 {
     static char temporary[PATH_MAX + 32];
-    int fd = open_temporary(path, temporary, sizeof temporary);
+    int fd = ms_file_create_beside(path, ms_file_mode(), temporary, sizeof temporary);
     if (fd < 0)
         return -1;
     struct stat status = {.st_ino = 0};
-    int result = ms_report_contents(fd, reason, exit_code, true, &written.late_frees_at);
+    int result = ms_report_contents(fd, reason, code, true, &written.late_frees_at);
     int saved_errno = errno;
     fstat(fd, &status);
     written.device = status.st_dev;
@@ -112,37 +98,42 @@ static int write_beside(const char *path, enum ms_end_reason reason, int exit_co
         saved_errno = errno;
         result = -1;
     }
-    if (result == 0 && rename(temporary, path) != 0) {
+    if (result != 0)
+        unlink(temporary);
+    else if (ms_file_publish(&status, temporary, path, bytes,
+                             ms_process()->run_id ? MS_FILE_NUMBERED : MS_FILE_REPLACE) != 0) {
         saved_errno = errno;
         result = -1;
     }
-    if (result != 0)
-        unlink(temporary);
     errno = saved_errno;
     return result;
 }
 
-/* Replaces a file or makes one; writes into a device such as /dev/null; anything else there is left alone. */
-static int write_to(const char *path, enum ms_end_reason reason, int exit_code)
+/* Makes a file or replaces one; writes into a device such as /dev/null; anything else there is left alone. */
+static int write_to(char *path, size_t bytes, enum ms_end_reason reason, int code)
 {
     struct stat status;
     if (lstat(path, &status) != 0 || S_ISREG(status.st_mode))
-        return write_beside(path, reason, exit_code);
+        return write_beside(path, bytes, reason, code);
     if (!S_ISCHR(status.st_mode)) {
         errno = S_ISLNK(status.st_mode) ? ELOOP : S_ISDIR(status.st_mode) ? EISDIR : EEXIST;
         return -1;
     }
-    int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    int result = ms_report_contents(fd, reason, exit_code, true, NULL);
+    int result = -1;
+    if (fstat(fd, &status) == 0 && S_ISCHR(status.st_mode))
+        result = ms_report_contents(fd, reason, code, true, NULL);
+    else
+        errno = EEXIST;
     int saved_errno = errno;
     close(fd);
     errno = saved_errno;
     return result;
 }
 
-static int write_report(enum ms_end_reason reason, int exit_code)
+static int write_report(enum ms_end_reason reason, int code)
 {
     char *path = written.path;
     const char *pattern = ms_option_text(MS_OPT_REPORT);
@@ -158,7 +149,7 @@ static int write_report(enum ms_end_reason reason, int exit_code)
         return -1;
     }
     hold_signals(&held);
-    int result = write_to(path, reason, exit_code);
+    int result = write_to(path, sizeof written.path, reason, code);
     int error = errno;
     release_signals(&held);
     if (result == 0) {
@@ -175,7 +166,7 @@ void ms_report_late_frees(uint64_t count)
     struct stat status;
     char text[32];
     int saved_errno = errno;
-    int fd = written.late_frees_at ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC) : -1;
+    int fd = written.late_frees_at ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
     int bytes = snprintf(text, sizeof text, MS_REPORT_LATE_FREES, (unsigned long long)count);
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == written.device &&
         status.st_ino == written.inode &&
@@ -186,7 +177,7 @@ void ms_report_late_frees(uint64_t count)
     errno = saved_errno;
 }
 
-int ms_report_write(enum ms_end_reason reason, int exit_code)
+int ms_report_write(enum ms_end_reason reason, int code)
 {
     static atomic_flag writing = ATOMIC_FLAG_INIT;
     int saved_errno = errno;
@@ -194,7 +185,7 @@ int ms_report_write(enum ms_end_reason reason, int exit_code)
         ms_log(MS_LOG_ERROR, "report", "already being written by another thread");
         return -1;
     }
-    int result = write_report(reason, exit_code);
+    int result = write_report(reason, code);
     atomic_flag_clear(&writing);
     errno = saved_errno;
     return result;

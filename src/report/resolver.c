@@ -11,6 +11,7 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/files.h"
 
 #ifdef MS_HAVE_DEMANGLE
 /* The Itanium C++ ABI's demangler; the result is malloc's. */
@@ -102,6 +104,34 @@ static char *debug_search_path(const struct ms_symbol_places *places)
     return path;
 }
 
+/* Whether libdwfl may open this name, if there is such a file: it waits for a pipe. */
+static bool is_safe(const char *directory, const char *sub, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s%s%s%s", directory, *directory ? "/" : "", sub, name) >= sizeof(path))
+        return false;
+    return stat(path, &st) < 0 || S_ISREG(st.st_mode);
+}
+
+/* A file names its separate debug information, and lies where its owner wants it to: the places that libdwfl
+ * tries beside it are looked at first. */
+static int find_debuginfo(Dwfl_Module *module, void **user_data, const char *name, Dwarf_Addr base,
+                          const char *file, const char *debuglink, GElf_Word crc, char **debuginfo_p)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    char *directory = slash ? strndup(file, (size_t)(slash - file)) : strdup("");
+    bool safe = directory != NULL;
+
+    if (safe && debuglink)
+        safe = *debuglink == '/' ? is_safe("", "", debuglink)
+                                 : is_safe(directory, "", debuglink) && is_safe(directory, ".debug/", debuglink);
+    free(directory);
+    return safe ? dwfl_standard_find_debuginfo(module, user_data, name, base, file, debuglink, crc, debuginfo_p)
+                : -1;
+}
+
 static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *file, int fd,
                                      const char *build_id)
 {
@@ -109,7 +139,7 @@ static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *f
 
     resolver->callbacks = (Dwfl_Callbacks){
         .find_elf = dwfl_build_id_find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .find_debuginfo = find_debuginfo,
         .section_address = dwfl_offline_section_address,
         .debuginfo_path = &resolver->debug_path,
     };
@@ -134,15 +164,17 @@ enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id,
 {
     enum ms_resolver_status status = MS_RESOLVER_BROKEN;
     struct ms_resolver *resolver;
+    struct stat st;
     char *file;
     int fd;
 
     if (asprintf(&file, "%s%s", places->sysroot ? places->sysroot : "", path) < 0)
         return MS_RESOLVER_BROKEN;
-    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    fd = ms_file_open_regular(file, &st); /* the report may be somebody else's, and name a device */
     if (fd < 0) {
+        status = errno == EINVAL || errno == EISDIR ? MS_RESOLVER_BROKEN : MS_RESOLVER_MISSING;
         free(file);
-        return MS_RESOLVER_MISSING;
+        return status;
     }
     unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask the network */
     resolver = calloc(1, sizeof(*resolver));

@@ -9,21 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
+#include "report/utf8.h"
+
 struct ms_text_number ms_text_size(json_int_t bytes)
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    struct ms_text_number number;
-    double value = (double)bytes;
-    unsigned unit = 0;
+    struct ms_text_number number = {"-"};
+    uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
 
-    if (bytes > -1024 && bytes < 1024) {
-        snprintf(number.text, sizeof(number.text), "%" JSON_INTEGER_FORMAT " B", bytes);
-        return number;
-    }
-    /* 1023.95 would be printed as 1024.0 of the smaller unit. */
-    for (value /= 1024; (value >= 1023.95 || value <= -1023.95) && unit < 5; unit++)
-        value /= 1024;
-    snprintf(number.text, sizeof(number.text), "%.1f %s", value, units[unit]);
+    ms_size_write(size, number.text + (bytes < 0), sizeof(number.text) - 1);
     return number;
 }
 
@@ -61,13 +55,66 @@ void ms_text_heading(FILE *out, const char *text)
     fprintf(out, "\n%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
 }
 
-void ms_text_put(FILE *out, const char *text)
+/* How many bytes at `text` are one character that a terminal takes for text; 0 if it would take them for a
+ * command, or for nothing it knows. C1 begins at U+0080, which is c2 80. */
+static size_t plain_bytes(const char *text)
 {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = ms_utf8_bytes(text);
 
-        fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+    if (byte[0] < ' ' || byte[0] == 0x7f || (byte[0] == 0xc2 && length && byte[1] < 0xa0))
+        return 0;
+    return length;
+}
+
+size_t ms_text_put(FILE *out, const char *text)
+{
+    size_t columns = 0;
+
+    for (; *text; columns++) {
+        size_t plain = plain_bytes(text), taken = ms_utf8_bytes(text);
+
+        if (plain)
+            fwrite(text, 1, plain, out);
+        else
+            fputc('?', out);
+        text += taken ? taken : 1;
     }
+    return columns;
+}
+
+void ms_text_column(FILE *out, const char *text, size_t columns)
+{
+    size_t used = ms_text_put(out, text);
+
+    if (used < columns)
+        fprintf(out, "%*s", (int)(columns - used), "");
+}
+
+/* Inside a string, where alone such characters can be, JSON has a spelling for them. */
+static int put_json(const char *bytes, size_t count, void *arg)
+{
+    FILE *out = arg;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        unsigned char c = (unsigned char)bytes[i], next = i + 1 < count ? (unsigned char)bytes[i + 1] : 0;
+
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+            fprintf(out, "\\u%04x", next);
+            i++;
+        } else if (c == 0x7f) {
+            fputs("\\u007f", out);
+        } else {
+            fputc(c, out);
+        }
+    }
+    return ferror(out) ? -1 : 0;
+}
+
+int ms_text_json(FILE *out, const json_t *value, size_t flags)
+{
+    return json_dump_callback(value, put_json, out, flags);
 }
 
 /* The directory in which the command was started, or "". Kept: the command changes no directory while it prints. */

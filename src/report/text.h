@@ -22,8 +22,13 @@ struct ms_text_number ms_text_duration(json_int_t ns);
 bool ms_text_bold(FILE *out);
 void ms_text_heading(FILE *out, const char *text);
 
-/** `text`, control characters replaced by '?'. */
-void ms_text_put(FILE *out, const char *text);
+/** `text` on a terminal: C0, DEL, C1 (U+0080 to U+009F) and what is no UTF-8 become '?', the end of a line too.
+ * Every string that is not a constant of ours goes through here. Returns the number of characters. */
+size_t ms_text_put(FILE *out, const char *text);
+/** The same, filled up with blanks to so many columns. */
+void ms_text_column(FILE *out, const char *text, size_t columns);
+/** A JSON value with jansson's `flags`, those characters spelled \uXXXX. 0, or -1. */
+int ms_text_json(FILE *out, const json_t *value, size_t flags);
 
 /** A path as ms_text_put, without the current directory where it lies in that. */
 void ms_text_put_path(FILE *out, const char *path);

@@ -40,6 +40,8 @@ static void expand(const char *pattern, FILE *path)
         case 'h':
             fputs(host, path);
             break;
+        case 'R':
+            break;
         case 'e':
             fputs(program_invocation_short_name, path);
             break;
@@ -51,17 +53,20 @@ static void expand(const char *pattern, FILE *path)
 
 static void print_report(FILE *out, long long leaked)
 {
-    char host[256] = "";
+    const char *run = getenv("MEMSHIM_RUN");
+    char host[256] = "", id[32] = "";
 
     gethostname(host, sizeof(host) - 1);
+    if (run && *run)
+        snprintf(id, sizeof(id), "\"id\": \"%016llx\", ", strtoull(run, NULL, 10));
     fprintf(out,
             "{\"schema_version\": \"1.0\", \"tool\": {\"name\": \"memshim\", \"version\": \"0\", \"commit\": "
             "\"0\"},\n"
-            "\"run\": {\"argv\": [\"%s\"], \"exe\": \"\", \"cwd\": \"\", \"host\": \"%s\", \"pid\": %d, "
+            "\"run\": {%s\"argv\": [\"%s\"], \"exe\": \"\", \"cwd\": \"\", \"host\": \"%s\", \"pid\": %d, "
             "\"ppid\": %d,\n"
             " \"start_unix_ns\": %lld, \"end_unix_ns\": %lld, \"end_reason\": \"exit\", \"complete\": true, "
             "\"symbolized\": false},\n",
-            program_invocation_short_name, host, (int)getpid(), (int)getppid(), started_ns, unix_ns());
+            id, program_invocation_short_name, host, (int)getpid(), (int)getppid(), started_ns, unix_ns());
     fprintf(
         out,
         "\"config\": [], \"pools\": [], \"apis\": [], \"segments\": [], \"oom\": [], \"findings\": [], "
@@ -101,6 +106,21 @@ static void print_report(FILE *out, long long leaked)
             leaked, leaked, leaked, leaked, leaked);
 }
 
+/* As the library does: nothing is replaced. */
+static FILE *open_numbered(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash + 1 : path, '.');
+    int stem = dot && dot[-1] != '/' ? (int)(dot - path) : (int)strlen(path), number;
+    FILE *out = fopen(path, "wx");
+    char numbered[4096];
+
+    for (number = 2; !out && errno == EEXIST && number < 100; number++) {
+        snprintf(numbered, sizeof(numbered), "%.*s.%d%s", stem, path, number, path + stem);
+        out = fopen(numbered, "wx");
+    }
+    return out;
+}
+
 __attribute__((destructor)) static void end(void)
 {
     const char *gpu = getenv("FAKE_GPU"), *pattern = getenv("MEMSHIM_REPORT");
@@ -115,7 +135,7 @@ __attribute__((destructor)) static void end(void)
         return;
     expand(pattern, out);
     fclose(out);
-    out = fopen(path, "w");
+    out = open_numbered(path);
     if (out) {
         print_report(out, atoll(gpu));
         fclose(out);

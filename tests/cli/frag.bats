@@ -97,7 +97,7 @@ END
 
 @test "wrong usage is refused" {
     try frag
-    refused 2 "one report"
+    refused 2 "no report"
     try frag missing.json
     refused 2 missing.json
     sample

@@ -13,12 +13,34 @@ load helpers
 
 @test "--min-bytes leaves out smaller sites" {
     try leaks --min-bytes=1025K "$data/train.json"
-    [[ $out == "2.0 MiB leaked in 1 block at 1 site"* ]]
+    [[ $out == "2.0 MiB leaked in 1 block at 1 site"$'\n'"1.0 MiB left out in 2 blocks at 1 site of less than 1.0 MiB each"* ]]
     try leaks --min-bytes=1M "$data/train.json"
     [[ $out == "3.0 MiB leaked"* ]]
     try leaks --min-bytes=1G "$data/train.json"
     [ "$status" -eq 0 ]
-    [ "$out" = "no leaks" ]
+    [ "$out" = $'no leaks of 1.0 GiB or more\n3.0 MiB left out in 3 blocks at 2 sites of less than 1.0 GiB each' ]
+    try leaks --json --min-bytes=1.5MiB "$data/train.json"
+    python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["left_out"] == {"bytes": 1 << 20, "count": 2, "sites": 1}' out.txt
+}
+
+@test "several reports: a line for each process, what they add up to, and each one's leaks" {
+    sed 's/"pid": *[0-9]*/"pid": 77/; s/"rank": *[0-9]*/"rank": 5/' "$data/train.json" >second.json
+    for verb in leaks frag summary; do
+        try "$verb" "$data/train.json" second.json
+        [ "$status" -eq 0 ]
+        [[ $out == "process "*"report"* ]]
+        grep -qE "^77 +5 .* second.json\$" out.txt
+        grep -qE '^total .* 2 processes$' out.txt
+        try "$verb" --json "$data/train.json" second.json
+        python3 -c 'import json, sys; assert [r["file"][-5:] for r in json.load(open(sys.argv[1]))] == [".json"] * 2' out.txt
+        try "$verb" second.json missing.json
+        refused 2 "missing.json"
+        try "$verb"
+        refused 2 "no report"
+    done
+    try leaks "$data/train.json" second.json
+    grep -qE '^total +6.0 MiB +6 +4  2 processes$' out.txt
+    [ "$(grep -c 'json: 3.0 MiB leaked in 3 blocks at 2 sites$' out.txt)" -eq 2 ]
 }
 
 @test "suppressed leaks are shown but not counted" {

@@ -2,7 +2,7 @@
 EXTRA_DIST += tests/cli/helpers.bash tests/cli/data/train.json $(ms_cli_tests)
 ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/frag.bats tests/cli/damaged.bats \
 	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats tests/cli/docs.bats \
-	tests/cli/whole.bats
+	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.
@@ -26,7 +26,8 @@ if BUILD_CLI
 check_PROGRAMS += tests/cli/test_schema tests/cli/test_text
 TESTS += tests/cli/test_schema tests/cli/test_text
 tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read.h src/report/read.c src/report/text.h \
-	src/report/text.c
+	src/report/text.c src/report/utf8.h src/base/size.h src/base/size.c src/base/files.h src/base/files.c src/base/options.h src/base/options.c \
+	src/base/options_value.h src/base/options_value.c
 tests_cli_test_text_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_cli_test_text_LDADD = $(JANSSON_LIBS)
 tests_cli_test_schema_SOURCES = tests/cli/test_schema.c tests/tap.h src/report/schema.h src/report/schema.c \

@@ -183,7 +183,7 @@ setup() {
 @test "--fail-on-leak: 23, or what --error-exitcode says; the program's own failure stands" {
     FAKE_GPU=1 try run --fail-on-leak -- true
     [ "$status" -eq 23 ]
-    [[ $err == *"leaked 1 B, allowed 0 B"* ]]
+    [[ $err == *"leaked 1 B, allowed 0 B"*"1 B in 1 block, at_exit, cudaMalloc, device 0"*"(no stack)"* ]]
     FAKE_GPU=1 try run --fail-on-leak --error-exitcode 99 -- true
     [ "$status" -eq 99 ]
     FAKE_GPU=1024 try run --fail-on-leak=1K -- true
@@ -274,7 +274,40 @@ END
     ${TEST_CC:-cc} -static -o static static.c 2>/dev/null || skip "no static C library"
     try run -- ./static
     [ "$status" -eq 6 ]
-    [[ $err == *"./static is statically linked"* ]]
+    [[ $err == *"./static is statically linked"*"it runs without memshim"* ]]
+    try run --fail-on-leak -- ./static
+    [ "$status" -eq 6 ]
+    echo '#include <stdlib.h>
+int main(void) { return getenv("LD_PRELOAD") != NULL; }' >static.c
+    ${TEST_CC:-cc} -static -o static static.c
+    try run --fail-on-leak -- ./static
+    [ "$status" -eq 125 ]
+    [[ $err == *"nothing was checked"* ]]
+}
+
+@test "a program of musl's is run without the library, which its loader would end it for" {
+    need_plain "a program that another loader runs"
+    loader=$(LC_ALL=C readelf -l /bin/sh | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+    [ -e "$loader" ] || skip "the loader's path cannot be told"
+    ln -s "$loader" ld-musl-x86_64.so.1
+    echo '#include <stdlib.h>
+int main(void) { return getenv("LD_PRELOAD") != NULL; }' >musl.c
+    ${TEST_CC:-cc} -Wl,--dynamic-linker="$PWD/ld-musl-x86_64.so.1" -o musl musl.c
+    try run -- ./musl
+    [ "$status" -eq 0 ]
+    [[ $err == *"musl"*"it runs without memshim"* ]]
+    try run --fail-on-leak -- ./musl
+    [ "$status" -eq 125 ]
+    FAKE_GPU=1 try run -- "$loader" /bin/true
+    [[ $err == *"report: "* ]]
+}
+
+@test "an empty or foreign ledger beside the run is nobody's business" {
+    mkdir ledgers
+    FAKE_GPU=0 MEMSHIM_DIR=$PWD/ledgers try run -- sh -c ': >ledgers/memshim-7-7.ledger; mkfifo ledgers/memshim-8-8.ledger; exec true'
+    [ "$status" -eq 0 ]
+    [[ $err != *ledger* ]]
+    [ -e ledgers/memshim-7-7.ledger ]
 }
 
 @test "a directory that no report can be written in is known before the run" {

@@ -48,6 +48,21 @@ END
     refused 2 "missing.json" "No such file"
 }
 
+@test "memory that could not be had: who asked, and who held the rest" {
+    python3 - "$data/train.json" >oom.json <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+r["oom"] = [{"t_ns": 4000000, "device": 0, "api": "cudaMallocAsync", "requested": 8 << 20, "cause": "limit", "live": 3 << 20,
+             "reserved": 4 << 20, "largest_free": 1 << 19, "stack": r["sites"][1]["stack"],
+             "top_sites": [{"site": 0, "bytes": 2 << 20}, {"site": 2, "bytes": 1 << 20}]}]
+json.dump(r, sys.stdout)
+END
+    try summary -n 0 oom.json
+    [ "$status" -eq 0 ]
+    [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were live, 4.0 MiB reserved, the largest free piece 512.0 KiB"* ]]
+    [[ $out == *"held most then:"*"2.0 MiB by cudaMalloc"*"make_weights at /src/train.c:41"*"1.0 MiB by "* ]]
+}
+
 @test "no colour on a pipe, and none on a terminal under NO_COLOR" {
     try summary "$data/train.json"
     absent grep -q "$(printf '\033')" out.txt

@@ -31,7 +31,7 @@ load helpers
     try leaks --json=3 "$data/train.json"
     refused 2 "--json" "no argument"
     try leaks --min-bytes=12Q "$data/train.json"
-    refused 2 "--min-bytes" "12Q" "K, M, G or T"
+    refused 2 "--min-bytes" "12Q" "1.5G"
     try leaks --min-bytes=-1 "$data/train.json"
     refused 2 "--min-bytes" "-1"
     try leaks --min-bytes=99999999999999999999 "$data/train.json"

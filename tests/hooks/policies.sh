@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 62
+plan 64
 program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
@@ -51,6 +51,10 @@ report "nothing is taken in advance" 'r["devices"][0]["peak_reserved_bytes"] < 3
 with MEMSHIM_PREALLOC=64M -- one
 report "MEMSHIM_PREALLOC=64M is taken at once" 'r["devices"][0]["reserved_bytes"] >= 64 << 20'
 report "and shows as what it is" "$parts"' and r["devices"][0]["reserved_parts"]["requested"] == 4096 + (4 << 20)'
+
+with MEMSIM_MEMORY=64M MEMSHIM_PREALLOC=1G -- one
+report "MEMSHIM_PREALLOC that the device cannot give: the pool begins without it" 'r["devices"][0]["peak_reserved_bytes"] <= 64 << 20 and apis["cudaMalloc"]["served"] == 2'
+try "and one line says so" grep -q 'MEMSHIM_PREALLOC: device 0 does not give 1.0 GiB' "$TEST_TMP/err"
 
 # MEMSHIM_KEEP, MEMSHIM_MEMINFO
 with MEMSHIM_MEMINFO=real MEMSHIM_KEEP=256M -- cached

@@ -49,7 +49,7 @@ static void test_good_values(void)
     ok(ms_option_size(MS_OPT_LIMIT, UINT64_MAX) > UINT64_MAX / 2, "a percentage of much does not overflow");
     is_u64(ms_option_size(MS_OPT_KEEP, 0), UINT64_C(3) << 40, "a unit in lower case");
     load("MEMSHIM_REPORT=", "MEMSHIM_INCLUDE=^/usr/(bin|lib)/x.*$");
-    is_str(ms_option_text(MS_OPT_REPORT), "memshim.%h.%p.json", "set to nothing is not set");
+    is_str(ms_option_text(MS_OPT_REPORT), "memshim.%h%R.%p.json", "set to nothing is not set");
     is_str(ms_option_text(MS_OPT_INCLUDE), "^/usr/(bin|lib)/x.*$", "an expression");
 }
 
@@ -60,6 +60,31 @@ static void bad(const char *variable, enum ms_option_id id, const char *words)
     ok(count == 1 && strstr(complaints[0], words) &&
            strcmp(ms_option_text(id), ms_option_info(id)->default_text) == 0,
        "%s: \"%s\"", variable, complaints[0]);
+}
+
+static void test_sizes(void)
+{
+    static const struct {
+        const char *variable;
+        uint64_t bytes;
+    } sizes[] = {
+        {"MEMSHIM_KEEP=0", 0},
+        {"MEMSHIM_KEEP=512", 512},
+        {"MEMSHIM_KEEP=1.5G", UINT64_C(3) << 29},
+        {"MEMSHIM_KEEP=1GB", UINT64_C(1) << 30},
+        {"MEMSHIM_KEEP=1GiB", UINT64_C(1) << 30},
+        {"MEMSHIM_KEEP=2kib", 2048},
+        {"MEMSHIM_KEEP=0.5K", 512},
+        {"MEMSHIM_KEEP=0.3k", 307},
+        {"MEMSHIM_KEEP=1.00000000000000000001T", UINT64_C(1) << 40},
+        {"MEMSHIM_KEEP=18446744073709551615", UINT64_MAX},
+        {"MEMSHIM_KEEP=16777215.99999999999T", (UINT64_C(1) << 40) * 16777216 - 11},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        load(sizes[i].variable, NULL);
+        is_int(complaint_count, 0, "%s is a size", sizes[i].variable);
+        is_u64(ms_option_size(MS_OPT_KEEP, 0), sizes[i].bytes, "and the right one");
+    }
 }
 
 static void test_bad_values(void)
@@ -74,7 +99,12 @@ static void test_bad_values(void)
     bad("MEMSHIM_STACK_DEPTH=99999999999999999999999", MS_OPT_STACK_DEPTH, "1-256");
     bad("MEMSHIM_LIMIT=101%", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_LIMIT=5X", MS_OPT_LIMIT, "or the word none");
-    bad("MEMSHIM_LIMIT=5KB", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_LIMIT=1.5", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_LIMIT=5KiBs", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_LIMIT=.5G", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_LIMIT=1GBB", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_LIMIT=18446744073709551616", MS_OPT_LIMIT, "is not a size");
+    bad("MEMSHIM_limit=1G", MS_OPT_LIMIT, "no such variable");
     bad("MEMSHIM_LIMIT=99999999T", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_LIMIT=K", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_PREALLOC=none", MS_OPT_PREALLOC, "is not a size");
@@ -160,7 +190,7 @@ static void test_file(void)
 {
     const char *variable =
         write_file("# a comment\n\n  MODE =  track  \nSTACK_DEPTH=7\nLIMT = 3\nLOG loud\nLIMIT=much\n"
-                   "CONFIG = /other\nKEEP = 1G");
+                   "CONFIG = /other\nlimit = 2G\nKeep = 1G");
     const char *path = strchr(variable, '=') + 1;
     char expected[256];
     load(variable, "MEMSHIM_STACK_DEPTH=9");
@@ -169,6 +199,7 @@ static void test_file(void)
     is_int(ms_option_int(MS_OPT_STACK_DEPTH), 9, "the environment wins");
     is_int(ms_option_source(MS_OPT_STACK_DEPTH), MS_SOURCE_ENVIRONMENT, "and is the source");
     is_u64(ms_option_size(MS_OPT_KEEP, 0), 1 << 30, "the last line needs no newline");
+    is_u64(ms_option_size(MS_OPT_LIMIT, 0), UINT64_C(2) << 30, "a name in lower case, in a file");
     is_int(complaint_count, 4, "each bad line brings a complaint");
     snprintf(expected, sizeof expected, "%s:5: LIMT: no such variable; did you mean LIMIT?", path);
     is_str(complaints[0], expected, "with file and line");
@@ -189,6 +220,7 @@ int main(void)
     plan(0);
     test_defaults();
     test_good_values();
+    test_sizes();
     test_bad_values();
     test_long_value();
     test_regexes();

@@ -1,0 +1,184 @@
+/* files.c - files that memshim reads and writes where others may write too; see files.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/files.h"
+#include "base/options.h"
+
+enum { TRIES = 64 };
+
+mode_t ms_file_mode(void)
+{
+    static const mode_t modes[] = {[MS_READERS_OWNER] = 0600, [MS_READERS_GROUP] = 0640, [MS_READERS_ALL] = 0644};
+    int64_t readers = ms_option_int(MS_OPT_READERS);
+
+    return readers >= 0 && readers < (int64_t)MS_ARRAY_LEN(modes) ? modes[readers] : 0600;
+}
+
+static int refuse(int fd, int error)
+{
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+/* O_PATH says what is there without opening it: to open a device can be to command it. */
+int ms_file_open_regular(const char *path, struct stat *status_p)
+{
+    char again[32];
+    int fd, seen = open(path, O_PATH | O_CLOEXEC);
+
+    if (seen < 0)
+        return -1;
+    if (fstat(seen, status_p) != 0)
+        return refuse(seen, errno);
+    if (!S_ISREG(status_p->st_mode))
+        return refuse(seen, S_ISDIR(status_p->st_mode) ? EISDIR : EINVAL);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", seen);
+    fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return refuse(seen, errno);
+    close(seen);
+    return fd;
+}
+
+int ms_file_open_own(const char *path, struct stat *status_p)
+{
+    int fd = -1;
+
+    if (lstat(path, status_p) != 0)
+        return -1;
+    if (!S_ISREG(status_p->st_mode))
+        return refuse(-1, S_ISLNK(status_p->st_mode) ? ELOOP : EINVAL);
+    if (status_p->st_uid != geteuid())
+        return refuse(-1, EPERM);
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, status_p) != 0)
+        return refuse(fd, errno);
+    if (!S_ISREG(status_p->st_mode) || status_p->st_uid != geteuid())
+        return refuse(fd, EPERM);
+    return fd;
+}
+
+int ms_file_create_beside(const char *path, mode_t mode, char *temporary, size_t bytes)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if ((size_t)snprintf(temporary, bytes, "%s.%d-%d.tmp", path, (int)getpid(), i) >= bytes)
+            return refuse(-1, ENAMETOOLONG);
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+        if (fd >= 0 && fchmod(fd, mode) != 0 && errno != EPERM && errno != EOPNOTSUPP) {
+            int error = errno;
+
+            unlink(temporary);
+            return refuse(fd, error);
+        }
+        if (fd >= 0)
+            return fd;
+    }
+    return refuse(-1, EEXIST);
+}
+
+int ms_file_number(const char *path, unsigned number, char *numbered, size_t bytes)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    int stem = dot && dot != name ? (int)(dot - path) : (int)strlen(path);
+
+    if ((size_t)snprintf(numbered, bytes, "%.*s.%u%s", stem, path, number, path + stem) < bytes)
+        return 0;
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+/* Where a file system knows no renaming that replaces nothing, a second name for it does not either; where it
+ * knows no second names, as FAT, there are no links and no owners to beware of. */
+static int move_to_new(const char *temporary, const char *path)
+{
+    struct stat status;
+
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (link(temporary, path) == 0) {
+        unlink(temporary);
+        return 0;
+    }
+    if (errno == EEXIST)
+        return -1;
+    if (lstat(path, &status) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return rename(temporary, path);
+}
+
+static int move_over(const char *temporary, const char *path)
+{
+    struct stat status;
+
+    if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        errno = S_ISLNK(status.st_mode) ? ELOOP : S_ISDIR(status.st_mode) ? EISDIR : EEXIST;
+        return -1;
+    }
+    return rename(temporary, path);
+}
+
+static int move_to_numbered(const char *temporary, char *path, size_t bytes)
+{
+    static char numbered[PATH_MAX]; /* the stack that this runs on may be small */
+    int result = move_to_new(temporary, path);
+
+    for (unsigned i = 2; result != 0 && errno == EEXIST && i <= MS_FILE_NUMBERS; i++) {
+        if (ms_file_number(path, i, numbered, sizeof numbered) != 0 || strlen(numbered) >= bytes)
+            return refuse(-1, ENAMETOOLONG);
+        result = move_to_new(temporary, numbered);
+        if (result == 0)
+            strcpy(path, numbered);
+    }
+    return result;
+}
+
+static int move(const char *temporary, char *path, size_t bytes, enum ms_file_place place)
+{
+    switch (place) {
+    case MS_FILE_NEW:
+        return move_to_new(temporary, path);
+    case MS_FILE_NUMBERED:
+        return move_to_numbered(temporary, path, bytes);
+    case MS_FILE_REPLACE:
+        break;
+    }
+    return move_over(temporary, path);
+}
+
+int ms_file_publish(const struct stat *written, const char *temporary, char *path, size_t bytes,
+                    enum ms_file_place place)
+{
+    struct stat named;
+
+    if (move(temporary, path, bytes, place) != 0) {
+        int error = errno;
+
+        unlink(temporary);
+        return refuse(-1, error);
+    }
+    if (lstat(path, &named) != 0)
+        return -1;
+    if (written->st_dev == named.st_dev && written->st_ino == named.st_ino)
+        return 0;
+    errno = ESTALE;
+    return -1;
+}

@@ -1,0 +1,121 @@
+/* leaks.c - the leaks of a report; see leaks.h.
+ *
+ * Floor 5. */
+#include "cli/leaks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/load.h"
+#include "report/text.h"
+
+static int compare_leaks(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    json_int_t left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
+
+    if (left != right)
+        return left > right ? -1 : 1;
+    left = ms_report_int(x, "site"), right = ms_report_int(y, "site");
+    return left < right ? -1 : left > right;
+}
+
+static void add(struct ms_leak_sum *sum, const json_t *leak)
+{
+    sum->bytes = ms_report_sum(sum->bytes, ms_report_int(leak, "bytes"));
+    sum->blocks = ms_report_sum(sum->blocks, ms_report_int(leak, "count"));
+    sum->sites++;
+}
+
+int ms_leaks_open(const struct ms_report *report, uint64_t min_bytes, struct ms_leaks *leaks_p)
+{
+    json_t *all = ms_report_array(report->root, "leaks"), *leak;
+    size_t i;
+
+    *leaks_p = (struct ms_leaks){.rows = calloc(json_array_size(all) + 1, sizeof(json_t *))};
+    if (!leaks_p->rows)
+        return -1;
+    json_array_foreach (all, i, leak) {
+        bool suppressed = !strcmp(ms_report_text(leak, "class"), "suppressed");
+        json_int_t bytes = ms_report_int(leak, "bytes");
+
+        if (bytes >= 0 && (uint64_t)bytes >= min_bytes) {
+            leaks_p->rows[leaks_p->count++] = leak;
+            add(suppressed ? &leaks_p->suppressed : &leaks_p->counted, leak);
+        } else if (bytes >= 0 && !suppressed) {
+            add(&leaks_p->left_out, leak);
+        }
+    }
+    if (leaks_p->count)
+        qsort(leaks_p->rows, leaks_p->count, sizeof(json_t *), compare_leaks);
+    return 0;
+}
+
+void ms_leaks_close(struct ms_leaks *leaks)
+{
+    free(leaks->rows);
+    leaks->rows = NULL;
+}
+
+static void print_sum(FILE *out, const struct ms_leak_sum *sum, const char *verb)
+{
+    fprintf(out, "%s %s in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(sum->bytes).text, verb,
+            sum->blocks, sum->blocks == 1 ? "" : "s", sum->sites, sum->sites == 1 ? "" : "s");
+}
+
+void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct ms_leaks *leaks,
+                         uint64_t min_bytes)
+{
+    json_int_t late = ms_report_int(json_object_get(report->root, "coverage"), "late_frees");
+
+    if (leaks->count) {
+        print_sum(out, &leaks->counted, "leaked");
+        if (leaks->suppressed.bytes)
+            fprintf(out, "; %s more suppressed", ms_text_size(leaks->suppressed.bytes).text);
+    } else if (leaks->left_out.sites) {
+        fprintf(out, "no leaks of %s or more", ms_text_size((json_int_t)min_bytes).text);
+    } else {
+        fputs("no leaks", out);
+    }
+    fputc('\n', out);
+    if (leaks->left_out.sites) {
+        print_sum(out, &leaks->left_out, "left out");
+        fprintf(out, " of less than %s each\n", ms_text_size((json_int_t)min_bytes).text);
+    }
+    if (late && leaks->count)
+        fprintf(out,
+                "%" JSON_INTEGER_FORMAT
+                " block%s freed after the report was written, and counted here all the same\n",
+                late, late == 1 ? " was" : "s were");
+}
+
+static void print_leak(FILE *out, const struct ms_report *report, const json_t *leak, size_t depth)
+{
+    json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
+    json_int_t count = ms_report_int(leak, "count"), device = ms_report_int(site, "device");
+    const char *class = ms_report_text(leak, "class");
+    const char *owner = ms_text_stack_module(report, ms_report_int(site, "stack"));
+
+    fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ",
+            ms_text_size(ms_report_int(leak, "bytes")).text, count, count == 1 ? "" : "s");
+    ms_text_put(out, *class ? class : "at_exit");
+    fputs(", ", out);
+    ms_text_put(out, ms_cli_site_api(site));
+    if (device >= 0)
+        fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
+    if (*owner) {
+        fputs(", by ", out);
+        ms_text_put_path(out, owner);
+    }
+    fputc('\n', out);
+    ms_text_stack(out, report, ms_report_int(site, "stack"), "    ", depth);
+}
+
+void ms_leaks_print(FILE *out, const struct ms_report *report, const struct ms_leaks *leaks, size_t top,
+                    size_t depth)
+{
+    for (size_t i = 0; i < leaks->count && i < top; i++)
+        print_leak(out, report, leaks->rows[i], depth);
+    if (leaks->count > top)
+        fprintf(out, "\n... and %zu more site%s\n", leaks->count - top, leaks->count - top == 1 ? "" : "s");
+}

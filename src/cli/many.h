@@ -1,0 +1,37 @@
+/* many.h - several reports in one page: a line per process, and what they add up to.
+ *
+ * Floor 5. */
+#ifndef MS_CLI_MANY_H
+#define MS_CLI_MANY_H
+
+#include <stdio.h>
+
+#include "report/read.h"
+
+enum { MS_MANY_FIGURES = 4 };
+
+/** One figure of each process. */
+struct ms_many_column {
+    const char *heading;
+    bool is_count; /* a number, not bytes */
+};
+
+struct ms_many {
+    struct ms_many_column columns[MS_MANY_FIGURES];
+    json_int_t totals[MS_MANY_FIGURES];
+    size_t rows;
+};
+
+/** The headings; columns without a heading are left out. */
+void ms_many_begin(FILE *out, const struct ms_many *many);
+/** A process's line, and its part of the totals. */
+void ms_many_row(FILE *out, struct ms_many *many, const char *path, const struct ms_report *report,
+                 const json_int_t figures[MS_MANY_FIGURES]);
+/** The line of totals, and an empty one. */
+void ms_many_end(FILE *out, const struct ms_many *many);
+
+/** All reports, or none after an error line: one bad file leaves no half output. An array of malloc's. */
+struct ms_report *ms_many_load(char **paths, size_t count);
+void ms_many_close(struct ms_report *reports, size_t count);
+
+#endif

@@ -1,0 +1,59 @@
+/* summary_oom.c - memory that could not be had: who asked for it, and who held the rest; see summary.h.
+ *
+ * Floor 5. */
+#include "cli/load.h"
+#include "cli/summary.h"
+#include "report/text.h"
+
+enum { ASKED_SHOWN = 12, HOLDER_SHOWN = 4 }; /* frames of the stack that asked, and of one that held memory */
+
+static void print_holders(FILE *out, const struct ms_report *report, const json_t *row)
+{
+    json_t *holders = ms_report_array(row, "top_sites"), *holder;
+    size_t i;
+
+    if (json_array_size(holders))
+        fputs("    held most then:\n", out);
+    json_array_foreach (holders, i, holder) {
+        json_t *site = ms_report_site(report, ms_report_int(holder, "site"));
+
+        fprintf(out, "      %s by ", ms_text_size(ms_report_int(holder, "bytes")).text);
+        ms_text_put(out, ms_cli_site_api(site));
+        fputc('\n', out);
+        ms_text_stack(out, report, ms_report_int(site, "stack"), "          ", HOLDER_SHOWN);
+    }
+}
+
+static void print_one(FILE *out, const struct ms_report *report, const json_t *row)
+{
+    const char *cause = ms_report_text(row, "cause");
+
+    fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
+    ms_text_put(out, ms_report_text(row, "api"));
+    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT, ms_text_size(ms_report_int(row, "requested")).text,
+            ms_report_device_prefix(row), ms_report_int(row, "device"));
+    if (*cause) {
+        fputs(" (", out);
+        ms_text_put(out, cause);
+        fputc(')', out);
+    }
+    fprintf(out, "; %s were live", ms_text_size(ms_report_int(row, "live")).text);
+    if (ms_report_int(row, "reserved"))
+        fprintf(out, ", %s reserved, the largest free piece %s", ms_text_size(ms_report_int(row, "reserved")).text,
+                ms_text_size(ms_report_int(row, "largest_free")).text);
+    fputc('\n', out);
+    ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", ASKED_SHOWN);
+    print_holders(out, report, row);
+}
+
+void ms_summary_print_oom(FILE *out, const struct ms_report *report)
+{
+    json_t *rows = ms_report_array(report->root, "oom"), *row;
+    size_t i;
+
+    if (!json_array_size(rows))
+        return;
+    ms_text_heading(out, "Out of memory");
+    json_array_foreach (rows, i, row)
+        print_one(out, report, row);
+}

@@ -1,0 +1,30 @@
+/* utf8.h - where a character of UTF-8 ends.
+ *
+ * Floor 4. Pure. */
+#ifndef MS_REPORT_UTF8_H
+#define MS_REPORT_UTF8_H
+
+#include <stddef.h>
+
+/** Bytes of the sequence at `text`, which ends in a NUL; 0 if it is none: cut off, longer than it need be, a
+ * surrogate, or beyond U+10FFFF. */
+static inline size_t ms_utf8_bytes(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    size_t length = byte[0] < 0x80   ? 1
+                    : byte[0] < 0xc2 ? 0
+                    : byte[0] < 0xe0 ? 2
+                    : byte[0] < 0xf0 ? 3
+                    : byte[0] < 0xf5 ? 4
+                                     : 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xed && byte[1] > 0x9f) ||
+        (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+#endif
