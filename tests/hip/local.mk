@@ -17,6 +17,12 @@ tests_hip_conform_7_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
 tests_hip_conform_7_LDFLAGS = $(hip_test_ldflags)
 tests_hip_conform_7_LDADD = libamdhip64.so.7
 
+check_PROGRAMS += tests/hip/first
+TESTS += tests/hip/first
+tests_hip_first_SOURCES = tests/hip/first.c tests/tap.h
+tests_hip_first_LDFLAGS = $(hip_test_ldflags)
+tests_hip_first_LDADD = libamdhip64.so.6 -ldl
+
 dist_check_SCRIPTS += tests/hip/versions.sh
 TESTS += tests/hip/versions.sh
 EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py

@@ -2,7 +2,7 @@
  * Costs and faults of the driver's functions (rules.c has how they are asked for), and the count of calls that are not simulated.
  *
  * Every exported function passes sim_fault_enter while sim_armed is set; it is cleared after the first call if nothing
- * was asked for, so that the usual price is one relaxed load. No lock.
+ * was asked for, so that the usual price is one load. No lock.
  */
 #include <pthread.h>
 #include <string.h>
@@ -29,8 +29,9 @@ static atomic_ullong unsupported[SIM_FN_COUNT];
 static void read_environment(void)
 {
     sim_rules_read(&driver);
+    sim_card_read();
     if (!sim_rules_asked())
-        atomic_store(&sim_armed, 0);
+        atomic_store_explicit(&sim_armed, 0, memory_order_release);
 }
 
 /** Reads the environment if that has not happened yet. */

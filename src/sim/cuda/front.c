@@ -1,6 +1,7 @@
 /*
- * What stands in fault.c's place where another vendor's library is built on these rooms (front.h): the rooms' own functions are
- * never armed; work on streams takes the time and the faults that the library's rules give. No lock.
+ * What stands in fault.c's place where another vendor's library is built on these rooms (front.h): the rooms'
+ * own functions are never armed; work on streams takes the time and the faults that the library's rules give.
+ * No lock.
  */
 #include "front.h"
 
@@ -14,12 +15,14 @@ static atomic_int front_armed = 1;
 static pthread_once_t read_once = PTHREAD_ONCE_INIT;
 static atomic_ullong unsupported;
 
+/* Who finds it disarmed passes without waiting for this function: that is said last, when the rooms can be
+ * used. */
 static void read_environment(void)
 {
     sim_rules_read(&sim_front);
-    if (!sim_rules_asked())
-        atomic_store(&front_armed, 0);
     cuInit(0);
+    if (!sim_rules_asked())
+        atomic_store_explicit(&front_armed, 0, memory_order_release);
 }
 
 void sim_fault_read(void)
@@ -76,7 +79,8 @@ CUresult sim_unsupported(enum sim_fn fn)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/** As the driver's: how often the library's function of this name was called, if MEMSIM_COUNT is 1, or bytes of the first device. */
+/** As the driver's: how often the library's function of this name was called, if MEMSIM_COUNT is 1, or bytes
+ * of the first device. */
 __attribute__((visibility("default"))) long long memsim_count(const char *name)
 {
     long long bytes = sim_device_count(name);
