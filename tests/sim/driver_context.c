@@ -97,6 +97,7 @@ static void primary(void)
     unsigned flags;
     unsigned long long before = 0, after = 0;
     int active = -1;
+    CUdevice device = -1;
     size_t free_before, free_after, total;
     pthread_t thread;
 
@@ -115,6 +116,11 @@ static void primary(void)
     must(cuMemAlloc_v2(&p, 64 * MIB));
     answers(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
     answers(cuMemAlloc_v2(&q, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    answers(cuCtxGetDevice(&device), CUDA_SUCCESS);
+    is_int(device, 0, "a primary context that is not active names its device");
+    device = -1;
+    answers(cuCtxGetDevice_v2(&device, ctx), CUDA_SUCCESS);
+    is_int(device, 0, "also by its handle");
     answers(cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
     is_ptr(again, ctx, "a reset keeps the handle");
     must(cuCtxGetId(ctx, &after));
@@ -126,6 +132,90 @@ static void primary(void)
         answers(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
     cuDevicePrimaryCtxGetState(0, &flags, &active);
     is_int(active, 0, "the last release puts it to sleep");
+}
+
+struct freeing {
+    CUcontext current;
+    CUdeviceptr p;
+    CUresult status;
+    atomic_bool over;
+};
+
+static void *free_it(void *data)
+{
+    struct freeing *freeing = data;
+
+    must(cuCtxSetCurrent(freeing->current));
+    freeing->status = cuMemFree_v2(freeing->p);
+    atomic_store(&freeing->over, true);
+    return NULL;
+}
+
+/* Memory of one context is freed with the other current, while only one of them has work. */
+static bool free_waits(CUcontext owner, CUcontext current, CUcontext busy)
+{
+    struct freeing freeing = {.current = current};
+    atomic_int go = 0;
+    CUstream stream;
+    pthread_t thread;
+
+    must(cuCtxSetCurrent(owner));
+    must(cuMemAlloc_v2(&freeing.p, 4 * MIB));
+    must(cuCtxSetCurrent(busy));
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must(cuLaunchHostFunc(stream, hold, &go));
+    pthread_create(&thread, NULL, free_it, &freeing);
+    for (int i = 0; i < 50 && !atomic_load(&freeing.over); i++)
+        pause_ms(1);
+    bool waits = !atomic_load(&freeing.over);
+    atomic_store(&go, 1);
+    pthread_join(thread, NULL);
+    must(freeing.status);
+    must(cuStreamDestroy_v2(stream));
+    return waits;
+}
+
+/* One that ends while it is waited for takes the memory along, and the free is over all the same. */
+static void owner_ends(CUcontext other)
+{
+    struct freeing freeing = {.current = other};
+    atomic_int go = 0;
+    CUcontext owner;
+    CUstream stream;
+    pthread_t thread;
+
+    must(cuCtxCreate_v2(&owner, 0, 0));
+    must(cuMemAlloc_v2(&freeing.p, 4 * MIB));
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must(cuLaunchHostFunc(stream, hold, &go));
+    pthread_create(&thread, NULL, free_it, &freeing);
+    pause_ms(5);
+    atomic_store(&go, 1);
+    must(cuCtxDestroy_v2(owner));
+    pthread_join(thread, NULL);
+    ok(freeing.status == CUDA_SUCCESS || freeing.status == CUDA_ERROR_INVALID_VALUE, /* it came too late */
+       "a free and the end of the memory's context meet");
+}
+
+static void frees(void)
+{
+    CUcontext first = begin(), second;
+    size_t before, after, total;
+
+    must(cuMemGetInfo_v2(&before, &total));
+    must(cuCtxCreate_v2(&second, 0, 0));
+    ok(free_waits(second, first, second), "a free waits for the context that the memory belongs to");
+    ok(!free_waits(second, first, first), "and not for the one that is current");
+    ok(free_waits(first, second, first), "the same the other way round");
+    must(cuCtxSetCurrent(first));
+    for (int i = 0; i < 10; i++)
+        owner_ends(first);
+    must(cuCtxDestroy_v2(second));
+    must(cuCtxSetCurrent(first));
+    must(cuMemGetInfo_v2(&after, &total));
+    is_u64(after, before, "and nothing is lost");
+    must(cuDevicePrimaryCtxRelease_v2(0));
+    must(cuCtxSetCurrent(NULL));
 }
 
 static void after_fork(void)
@@ -159,6 +249,7 @@ int main(void)
     devices();
     stacks();
     primary();
+    frees();
     after_fork();
     return done();
 }

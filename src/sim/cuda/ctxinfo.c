@@ -3,18 +3,31 @@
  */
 #include "sim.h"
 
+/* A primary context is its device's for ever: it names the device also while it is not active, after a reset
+ * or before the next retain. */
+static CUresult device_of(const struct CUctx_st *ctx, CUresult status, CUdevice *device_p)
+{
+    if (status != CUDA_SUCCESS && (status != CUDA_ERROR_CONTEXT_IS_DESTROYED || !ctx || !ctx->primary))
+        return status;
+    *device_p = ctx->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_current_device(CUdevice *device_p)
+{
+    const struct sim_thread *thread = sim_thread();
+    struct CUctx_st *ctx = thread && thread->depth ? thread->stack[thread->depth - 1] : NULL;
+    CUresult status = sim_context_peek(&ctx);
+
+    if (!device_p)
+        return status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : status;
+    return device_of(ctx, status, device_p);
+}
+
 SIM_API(cuCtxGetDevice)(CUdevice *device_p)
 {
     SIM_ENTER(cuCtxGetDevice);
-    struct CUctx_st *ctx;
-    CUresult status = sim_context_peek(&ctx);
-
-    if (status != CUDA_SUCCESS)
-        return status;
-    if (!device_p)
-        return CUDA_ERROR_INVALID_VALUE;
-    *device_p = ctx->device->ordinal;
-    return CUDA_SUCCESS;
+    return get_current_device(device_p);
 }
 
 /* The context of a handle, referenced; NULL means the current one. */
@@ -38,14 +51,18 @@ static CUresult context_of(CUcontext handle, struct CUctx_st **ctx_p)
 SIM_API(cuCtxGetDevice_v2)(CUdevice *device_p, CUcontext handle)
 {
     SIM_ENTER(cuCtxGetDevice_v2);
-    struct CUctx_st *ctx;
-    CUresult status = device_p ? context_of(handle, &ctx) : CUDA_ERROR_INVALID_VALUE;
+    struct CUctx_st *ctx = handle ? sim_object_get(handle, SIM_CONTEXT) : NULL;
 
-    if (status != CUDA_SUCCESS)
-        return status;
-    *device_p = ctx->device->ordinal;
+    if (!device_p || (handle && !ctx)) {
+        if (ctx)
+            sim_object_put(ctx);
+        return device_p ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!handle)
+        return get_current_device(device_p);
+    CUresult status = device_of(ctx, ctx->alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED, device_p);
     sim_object_put(ctx);
-    return CUDA_SUCCESS;
+    return status;
 }
 
 SIM_API(cuCtxGetId)(CUcontext handle, unsigned long long *id_p)

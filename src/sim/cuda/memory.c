@@ -38,8 +38,9 @@ static CUresult alloc_pitch(CUdeviceptr *address_p, size_t *pitch_p, size_t widt
     return status;
 }
 
-/* The block that a free means, marked so that a second free of it finds nothing. */
-static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
+/* The block that a free means, marked so that a second free of it finds nothing. Plain memory may go with its
+ * context from here on, so its kind is told apart. */
+static CUresult claim(CUdeviceptr address, struct sim_block **block_p, enum sim_block_kind *kind_p)
 {
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base(address);
@@ -48,50 +49,74 @@ static CUresult claim(CUdeviceptr address, struct sim_block **block_p)
     if (ours)
         block->claimed = true;
     ours = ours || (block && block->kind == SIM_BLOCK_GRAPH); /* which lives on */
+    *kind_p = ours ? block->kind : SIM_BLOCK_HOST;
     sim_memory_unlock();
     *block_p = block;
     return ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Plain memory, and nothing in the context to wait for. */
-static bool free_idle(CUdeviceptr address)
+/* Plain memory whose context has nothing to wait for is freed at once. Otherwise *owner_p is that context,
+ * referenced. */
+static bool free_idle(CUdeviceptr address, struct CUctx_st **owner_p)
 {
+    bool freed = false;
+
+    *owner_p = NULL;
     sim_memory_write_lock();
     struct sim_block *block = sim_block_base(address);
-    bool ours = block && block->kind == SIM_BLOCK_DEVICE;
-    if (ours)
-        sim_heap_free(block);
+    if (block && block->kind == SIM_BLOCK_DEVICE) { /* its context lives as long as it */
+        freed = !atomic_load(&block->ctx->pending);
+        if (freed)
+            sim_heap_free(block);
+        else
+            *owner_p = sim_object_ref(block->ctx);
+    }
     sim_memory_unlock();
-    return ours;
+    return freed;
 }
 
+/* Plain memory, claimed, after its context's work; that context may have ended meanwhile, and taken it along. */
+static CUresult free_claimed(CUdeviceptr address, struct CUctx_st *owner)
+{
+    sim_context_drain(owner);
+    sim_memory_write_lock();
+    struct sim_block *block = sim_block_at(address);
+    if (block && block->claimed && block->range.start == address && block->kind == SIM_BLOCK_DEVICE)
+        sim_heap_free(block);
+    sim_memory_unlock();
+    return sim_context_error(owner);
+}
+
+static CUresult release_other(struct sim_block *block, enum sim_block_kind kind, struct CUctx_st *ctx)
+{
+    if (kind == SIM_BLOCK_GRAPH)
+        return sim_graph_memory_free_now(block->owner);
+    if (kind == SIM_BLOCK_POOL) /* needs no waiting: the program vouches that its work is over */
+        return sim_pool_free_now(block);
+    sim_context_drain(ctx);
+    return kind == SIM_BLOCK_IMPORTED ? sim_pool_drop_import(block, ctx->legacy) : sim_managed_free(block);
+}
+
+/* A free waits for the context that the memory belongs to, whichever is current. */
 CUresult sim_heap_release(CUdeviceptr address)
 {
-    struct CUctx_st *ctx;
+    struct CUctx_st *ctx, *owner;
     struct sim_block *block;
+    enum sim_block_kind kind;
     CUresult status = sim_context_current(&ctx);
 
     if (status != CUDA_SUCCESS || !address)
         return status;
     SIM_REFUSE_UNSAFE();
-    if (!atomic_load(&ctx->pending) && free_idle(address))
+    if (free_idle(address, &owner))
         return sim_context_error(ctx);
-    status = claim(address, &block);
-    if (status != CUDA_SUCCESS)
-        return status;
-    if (block->kind == SIM_BLOCK_GRAPH)
-        return sim_graph_memory_free_now(block->owner);
-    if (block->kind == SIM_BLOCK_POOL) /* needs no waiting: the program vouches that its work is over */
-        return sim_pool_free_now(block);
-    sim_context_drain(ctx);
-    if (block->kind == SIM_BLOCK_IMPORTED)
-        return sim_pool_drop_import(block, ctx->legacy);
-    if (block->kind == SIM_BLOCK_MANAGED)
-        return sim_managed_free(block);
-    sim_memory_write_lock();
-    sim_heap_free(block);
-    sim_memory_unlock();
-    return sim_context_error(ctx);
+    status = claim(address, &block, &kind);
+    if (status == CUDA_SUCCESS)
+        status = kind == SIM_BLOCK_DEVICE ? free_claimed(address, owner ? owner : ctx)
+                                          : release_other(block, kind, ctx);
+    if (owner)
+        sim_object_put(owner);
+    return status;
 }
 
 SIM_API(cuMemAlloc_v2)(CUdeviceptr *address_p, size_t bytes)
