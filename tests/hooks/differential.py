@@ -25,6 +25,7 @@ NOT_SERVED = {
     "driver_vmm": "freed memory can be touched while the pool holds it",
     "driver_pool": "what a pool keeps, and which memory a stream gets, is ours: tests/stream",
     "driver_reuse": "which memory a stream gets that another has freed is ours: tests/stream",
+    "record_pool": "as driver_pool",
     "driver_ipc": "a handle of a packed block is memshim's own: tests/ipc",
 }
 
@@ -36,7 +37,7 @@ def programs():
 
 
 # Equal under the rule that a free waits, and that captures forbid what they forbid natively.
-STRICT = ("driver_stream", "driver_perthread", "driver_capture", "runtime_graph_12", "runtime_graph_13")
+STRICT = ("driver_context", "driver_stream", "driver_perthread", "driver_capture", "runtime_graph_12", "runtime_graph_13")
 
 # Equal where nothing stays cached when the program waits: its pools have no release threshold.
 KEEPS_NOTHING = ("driver_stress",)
@@ -45,6 +46,8 @@ KEEPS_NOTHING = ("driver_stress",)
 def run(program, mode):
     own = tempfile.mkdtemp(dir=TMP)
     more = {"TEST_TMP": own}
+    if os.path.basename(program).startswith("record_"):
+        more.update(MEMSIM_CARD="rtx3060", MEMSIM_DEVICES="2")
     if os.path.basename(program) in STRICT:
         more["MEMSHIM_FREE"] = "strict"
     if os.path.basename(program) in KEEPS_NOTHING:

@@ -65,6 +65,29 @@ tests_sim_driver_stress_SOURCES = tests/sim/driver_stress.c $(sim_driver_sources
 tests_sim_driver_stress_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_stress_LDADD = libcuda.so.1
 
+# What recorded hardware answers: the programs say what the simulator does, record.py compares.
+sim_record_sources = tests/sim/record.h $(sim_driver_sources)
+check_PROGRAMS += tests/sim/record_device tests/sim/record_peer tests/sim/record_pool tests/sim/record_sweep tests/sim/record_vmm
+tests_sim_record_device_SOURCES = tests/sim/record_device.c $(sim_record_sources)
+tests_sim_record_device_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_record_device_LDADD = libcuda.so.1
+tests_sim_record_peer_SOURCES = tests/sim/record_peer.c $(sim_record_sources)
+tests_sim_record_peer_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_record_peer_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
+tests_sim_record_peer_LDADD = libcudart.so.13 libcuda.so.1
+tests_sim_record_pool_SOURCES = tests/sim/record_pool.c $(sim_record_sources)
+tests_sim_record_pool_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_record_pool_LDADD = libcuda.so.1
+tests_sim_record_sweep_SOURCES = tests/sim/record_sweep.c $(sim_record_sources)
+tests_sim_record_sweep_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_record_sweep_LDADD = libcuda.so.1 -ldl
+tests_sim_record_vmm_SOURCES = tests/sim/record_vmm.c $(sim_record_sources)
+tests_sim_record_vmm_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_record_vmm_LDADD = libcuda.so.1
+TESTS += tests/sim/record.py
+dist_check_SCRIPTS += tests/sim/record.py
+EXTRA_DIST += tests/sim/record.tsv
+
 TESTS += tests/sim/driver_tables.sh
 dist_check_SCRIPTS += tests/sim/driver_tables.sh
 tests_sim_driver_memop_SOURCES = tests/sim/driver_memop.c $(sim_driver_sources)

@@ -88,7 +88,7 @@ static void advice(void)
     must(cuMemAllocManaged(&managed, 8192, CU_MEM_ATTACH_GLOBAL));
     must(cuMemAlloc_v2(&device, 8192));
     answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here), CUDA_SUCCESS);
-    answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere), CUDA_ERROR_INVALID_DEVICE);
+    answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemAdvise_v2(device, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, here), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemPrefetchAsync_v2(managed, 8192, here, 0, NULL), CUDA_SUCCESS);
     answers(cuMemPrefetchAsync_v2(managed, 8193, here, 0, NULL), CUDA_ERROR_INVALID_VALUE);

@@ -1,6 +1,7 @@
 /*
- * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, seed, log.
- * Read once, on the first call of any exported function (fault.c). A bad value gets one line on stderr and the default.
+ * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, seed, log (card.c has
+ * which card). Read once, on the first call of any exported function (fault.c). A bad value gets one line on
+ * stderr and the default.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -82,7 +83,7 @@ static void read_memory(void)
     if (!sim_config_size(text, &bytes) || bytes < SIM_MIB || bytes > (32UL << 40))
         sim_config_complain("MEMSIM_MEMORY", text, "a size from 1M to 32T");
     else
-        sim_config.memory_bytes = bytes;
+        sim_config.memory_bytes = bytes, sim_config.memory_asked = true;
 }
 
 /** Reads the environment into sim_config. Called once, by fault.c. */

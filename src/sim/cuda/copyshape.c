@@ -152,6 +152,8 @@ static CUresult shaped_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool p
 {
     unsigned to = c ? device_of(c->dstContext) : 0, from = c ? device_of(c->srcContext) : 0;
 
+    if (c && (!c->WidthInBytes || !c->Height || !c->Depth)) /* nothing: nobody looks whose it would be */
+        return sim_stream_check(stream, per_thread);
     if (!to || !from)
         return c ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     CUDA_MEMCPY3D plain = {
@@ -189,6 +191,22 @@ SIM_PAIR(cuMemcpy3DPeerAsync, ptsz, (const CUDA_MEMCPY3D_PEER *c, CUstream strea
 /* --- many copies in one call: one after the other on the stream
  * ---------------------------------------------------- */
 
+#define NO_COPY SIZE_MAX /* the index where no single copy is to blame */
+
+/* Whether each copy has attributes, from the first on, and good ones. */
+static bool good_attributes(const CUmemcpyAttributes *attributes, const size_t *firsts,
+                            size_t attribute_count, size_t count)
+{
+    if (!attributes || !firsts || !attribute_count || attribute_count > count || firsts[0])
+        return false;
+    for (size_t i = 0; i < attribute_count; i++)
+        if ((i && firsts[i] <= firsts[i - 1]) || firsts[i] >= count || (attributes[i].flags & ~1U) ||
+            attributes[i].srcAccessOrder < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
+            attributes[i].srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+            return false;
+    return true;
+}
+
 static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
                       const CUmemcpyAttributes *attributes, const size_t *firsts, size_t attribute_count,
                       size_t *failed_p, CUstream stream, bool per_thread)
@@ -197,8 +215,11 @@ static CUresult batch(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t 
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!to || !from || !bytes || !count || !attributes || !firsts || !attribute_count ||
-        attribute_count > count || firsts[0] || (!stream && !per_thread) || stream == CU_STREAM_LEGACY)
+    if ((!stream && !per_thread) || stream == CU_STREAM_LEGACY)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (failed_p)
+        *failed_p = NO_COPY;
+    if (!to || !from || !bytes || !count || !good_attributes(attributes, firsts, attribute_count, count))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         struct sim_copy copy = {.width = bytes[i], .height = 1, .depth = 1};

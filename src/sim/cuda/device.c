@@ -7,7 +7,6 @@
 
 #include "sim.h"
 
-#define DEVICE_NAME "Simulated NVIDIA H200"
 #define FIRST_BUS   0x18
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
@@ -28,12 +27,6 @@ long long sim_device_count(const char *name)
     sim_memory_unlock();
     return (long long)bytes;
 }
-
-static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
-#define X(name, value) [CU_DEVICE_ATTRIBUTE_##name] = value,
-#include "attributes.def"
-#undef X
-};
 
 SIM_API(cuDeviceGetCount)(int *count_p)
 {
@@ -62,7 +55,7 @@ SIM_API(cuDeviceGetName)(char *name, int length, CUdevice device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!name || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    snprintf(name, (size_t)length, "%s", DEVICE_NAME);
+    snprintf(name, (size_t)length, "%s", sim_card_name());
     return CUDA_SUCCESS;
 }
 
@@ -120,7 +113,8 @@ SIM_API(cuDeviceGetAttribute)(int *value_p, CUdevice_attribute attribute, CUdevi
         return CUDA_ERROR_INVALID_VALUE;
     if (!sim_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
-    *value_p = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? FIRST_BUS + device : attributes[attribute];
+    *value_p =
+        attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? FIRST_BUS + device : sim_card_attribute(attribute);
     return CUDA_SUCCESS;
 }
 
@@ -131,8 +125,8 @@ SIM_API(cuDeviceComputeCapability)(int *major_p, int *minor_p, CUdevice device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!major_p || !minor_p)
         return CUDA_ERROR_INVALID_VALUE;
-    *major_p = attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
-    *minor_p = attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+    *major_p = sim_card_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *minor_p = sim_card_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     return CUDA_SUCCESS;
 }
 
@@ -144,16 +138,16 @@ SIM_API(cuDeviceGetProperties)(CUdevprop *prop, CUdevice device)
     if (!prop)
         return CUDA_ERROR_INVALID_VALUE;
     *prop = (CUdevprop){
-        .maxThreadsPerBlock = attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK],
+        .maxThreadsPerBlock = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
         .maxThreadsDim = {1024, 1024, 64},
         .maxGridSize = {2147483647, 65535, 65535},
-        .sharedMemPerBlock = attributes[CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK],
-        .totalConstantMemory = attributes[CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY],
-        .SIMDWidth = attributes[CU_DEVICE_ATTRIBUTE_WARP_SIZE],
-        .memPitch = attributes[CU_DEVICE_ATTRIBUTE_MAX_PITCH],
-        .regsPerBlock = attributes[CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK],
-        .clockRate = attributes[CU_DEVICE_ATTRIBUTE_CLOCK_RATE],
-        .textureAlign = attributes[CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT],
+        .sharedMemPerBlock = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .totalConstantMemory = sim_card_attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+        .SIMDWidth = sim_card_attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .memPitch = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+        .regsPerBlock = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .clockRate = sim_card_attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        .textureAlign = sim_card_attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
     };
     return CUDA_SUCCESS;
 }
@@ -196,7 +190,7 @@ SIM_API(cuDeviceGetTexture1DLinearMaxWidth)(size_t *width_p, CUarray_format form
         return CUDA_ERROR_INVALID_DEVICE;
     if (!width_p || (channels != 1 && channels != 2 && channels != 4))
         return CUDA_ERROR_INVALID_VALUE;
-    *width_p = (size_t)attributes[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH];
+    *width_p = (size_t)sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     return CUDA_SUCCESS;
 }
 

@@ -233,7 +233,7 @@ SIM_API(cuFuncGetName)(const char **name_p, CUfunction handle)
 {
     SIM_ENTER(cuFuncGetName);
     struct sim_function *function;
-    CUresult status = name_p ? sim_function_get(handle, NULL, &function) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = name_p && handle ? sim_function_get(handle, NULL, &function) : CUDA_ERROR_INVALID_VALUE;
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -262,7 +262,7 @@ SIM_API(cuFuncGetModule)(CUmodule *module_p, CUfunction handle)
     struct sim_function *function = sim_object_get(handle, SIM_FUNCTION);
 
     if (!function)
-        return CUDA_ERROR_INVALID_HANDLE;
+        return handle ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
     if (module_p)
         *module_p = function->module;
     sim_object_put(function);

@@ -57,7 +57,7 @@ static CUresult get_all(int device, CUdevResource *resource, CUdevResourceType t
 {
     if (!resource || type != CU_DEV_RESOURCE_TYPE_SM)
         return resource ? CUDA_ERROR_INVALID_RESOURCE_TYPE : CUDA_ERROR_INVALID_VALUE;
-    fill(resource, SIM_MULTIPROCESSORS, SM_LEAST, device, 0);
+    fill(resource, (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), SM_LEAST, device, 0);
     return CUDA_SUCCESS;
 }
 

@@ -193,10 +193,24 @@ static CUresult library_variable(struct CUctx_st *ctx, CUdeviceptr *address_p, s
     return status;
 }
 
+/* Whether the library has a kernel of that name, and says so in its image. */
+static bool is_kernel(CUlibrary handle, const char *name)
+{
+    struct CUlib_st *library = sim_object_get(handle, SIM_LIBRARY);
+
+    if (!library)
+        return false;
+    bool found = sim_image_find(&library->image, name, true) != NULL;
+    sim_object_put(library);
+    return found;
+}
+
 SIM_API(cuLibraryGetGlobal)(CUdeviceptr *address_p, size_t *bytes_p, CUlibrary handle, const char *name)
 {
     SIM_ENTER_CTX(cuLibraryGetGlobal);
-    return library_variable(ctx, address_p, bytes_p, handle, name);
+    CUresult status = library_variable(ctx, address_p, bytes_p, handle, name);
+
+    return status == CUDA_ERROR_NOT_FOUND && is_kernel(handle, name) ? CUDA_ERROR_INVALID_VALUE : status;
 }
 
 /* The simulator's device memory is host memory: the host may read and write a managed variable where it is.

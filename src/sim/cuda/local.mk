@@ -9,6 +9,8 @@ sim_cuda_rooms = \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/block.c \
 	src/sim/cuda/body.c \
+	src/sim/cuda/card.c \
+	src/sim/cuda/cards.def \
 	src/sim/cuda/capture.c \
 	src/sim/cuda/captureapi.c \
 	src/sim/cuda/clock.c \

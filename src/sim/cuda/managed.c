@@ -1,6 +1,6 @@
 /*
- * Advice about managed memory, and moving it ahead of use. Here memory is where it is: advice is checked and forgotten,
- * but for what can be asked back, which has the answers of memory that nobody gave advice about.
+ * Advice about managed memory, and moving it ahead of use. Here memory is where it is: advice is checked and
+ * forgotten, but for what can be asked back, which has the answers of memory that nobody gave advice about.
  */
 #include "sim.h"
 
@@ -14,26 +14,44 @@ static bool is_managed(CUdeviceptr address, size_t bytes)
     return good;
 }
 
-static bool is_place(CUdevice device)
+/* Where memory is asked to be: nowhere that exists, at the host, or at a device. Devices that cannot use
+ * managed memory beside the host take no advice that names them, and nothing is moved to anybody there; which
+ * argument is looked at first is as recorded. */
+enum place { PLACE_NONE, PLACE_HOST, PLACE_DEVICE };
+
+static bool moves(void)
 {
-    return device == CU_DEVICE_CPU || sim_device(device);
+    return sim_card_attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) != 0;
 }
 
-static bool is_location(const CUmemLocation *location)
+static enum place place_of_device(CUdevice device)
 {
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? sim_device(location->id) != NULL
-               : location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-                     location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    return device == CU_DEVICE_CPU ? PLACE_HOST : sim_device(device) ? PLACE_DEVICE : PLACE_NONE;
 }
 
-static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, bool place_is_good)
+static enum place place_of(const CUmemLocation *location)
+{
+    switch ((int)location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return sim_device(location->id) ? PLACE_DEVICE : PLACE_NONE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return PLACE_HOST;
+    default:
+        return PLACE_NONE;
+    }
+}
+
+static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, enum place place)
 {
     bool needs_place = advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 
     if ((int)advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         return CUDA_ERROR_INVALID_VALUE;
-    if (needs_place && !place_is_good)
+    if (needs_place && place == PLACE_NONE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (needs_place && place == PLACE_DEVICE && !moves())
         return CUDA_ERROR_INVALID_DEVICE;
     return is_managed(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -41,32 +59,32 @@ static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, b
 SIM_API(cuMemAdvise_v2)(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)
 {
     SIM_ENTER(cuMemAdvise_v2);
-    return advise(address, bytes, advice, is_location(&location));
+    return advise(address, bytes, advice, place_of(&location));
 }
 
 SIM_API(cuMemAdvise)(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device)
 {
     SIM_ENTER(cuMemAdvise);
-    return advise(address, bytes, advice, is_place(device));
+    return advise(address, bytes, advice, place_of_device(device));
 }
 
-static CUresult prefetch(CUdeviceptr address, size_t bytes, bool place_is_good, unsigned flags, CUstream stream,
+static CUresult prefetch(CUdeviceptr address, size_t bytes, enum place place, unsigned flags, CUstream stream,
                          bool per_thread)
 {
     CUresult status = sim_stream_check(stream, per_thread);
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!place_is_good)
-        return CUDA_ERROR_INVALID_DEVICE;
-    return !flags && is_managed(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (flags || !is_managed(address, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    return place != PLACE_NONE && moves() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 SIM_PAIR(cuMemPrefetchAsync, ptsz, (CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream),
-         prefetch(address, bytes, is_place(device), 0, stream, per_thread))
+         prefetch(address, bytes, place_of_device(device), 0, stream, per_thread))
 SIM_PAIR(cuMemPrefetchAsync_v2, ptsz,
          (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
-         prefetch(address, bytes, is_location(&location), flags, stream, per_thread))
+         prefetch(address, bytes, place_of(&location), flags, stream, per_thread))
 
 static CUresult batch(CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags, CUstream stream,
                       bool per_thread)
@@ -75,7 +93,7 @@ static CUresult batch(CUdeviceptr *addresses, size_t *bytes, size_t count, unsig
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!addresses || !bytes || !count || flags)
+    if (!addresses || !bytes || !count || flags || !moves())
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
         if (!is_managed(addresses[i], bytes[i]))
@@ -89,7 +107,7 @@ static CUresult batch_to(CUdeviceptr *addresses, size_t *bytes, size_t count, CU
     if (!places || !firsts || !place_count || place_count > count || firsts[0])
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < place_count; i++)
-        if (!is_location(&places[i]) || (i && firsts[i] <= firsts[i - 1]) || firsts[i] >= count)
+        if (place_of(&places[i]) == PLACE_NONE || (i && firsts[i] <= firsts[i - 1]) || firsts[i] >= count)
             return CUDA_ERROR_INVALID_VALUE;
     return batch(addresses, bytes, count, flags, stream, per_thread);
 }

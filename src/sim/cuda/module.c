@@ -250,7 +250,7 @@ SIM_API(cuModuleGetFunctionCount)(unsigned *count_p, CUmodule handle)
     SIM_ENTER(cuModuleGetFunctionCount);
     struct CUctx_st *ctx;
     struct CUmod_st *module;
-    CUresult status = count_p ? get_module(handle, &ctx, &module) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = count_p && handle ? get_module(handle, &ctx, &module) : CUDA_ERROR_INVALID_VALUE;
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -266,7 +266,7 @@ SIM_API(cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count, CUmod
     SIM_ENTER(cuModuleEnumerateFunctions);
     struct CUctx_st *ctx;
     struct CUmod_st *module;
-    CUresult status = functions && count ? get_module(handle, &ctx, &module) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = functions && handle ? get_module(handle, &ctx, &module) : CUDA_ERROR_INVALID_VALUE;
 
     if (status != CUDA_SUCCESS)
         return status;

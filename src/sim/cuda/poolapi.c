@@ -329,7 +329,7 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
         return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return CUDA_SUCCESS;
+    return sim_device(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 SIM_API(cuMemGetDefaultMemPool)(CUmemoryPool *pool_p, CUmemLocation *location, CUmemAllocationType type)

@@ -19,7 +19,6 @@
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_driver_fn.h"
 
-#define SIM_MULTIPROCESSORS 132
 #define SIM_MAX_DEVICES 16
 #define SIM_HOST        (-1)
 #define SIM_MIB         (1024UL * 1024UL)
@@ -44,6 +43,7 @@ enum sim_fn {
 struct sim_config {
     unsigned devices;
     size_t memory_bytes;      /* per device */
+    bool memory_asked;        /* by the environment; else a card that is asked for brings its own */
     size_t granularity_bytes; /* of device memory; a power of two */
     uint64_t seed;            /* 0: streams run as fast as they can */
     const char *log_path;     /* NULL: unsupported calls are only counted */
@@ -78,7 +78,7 @@ uint64_t sim_now_ns(void);
  * needs a current context (which it declares as ctx), and of a function with its per-thread twin. */
 #define SIM_ENTER_RAW(fn)                                                                                    \
     do {                                                                                                     \
-        if (__builtin_expect(atomic_load_explicit(&sim_armed, memory_order_relaxed), 0)) {                   \
+        if (__builtin_expect(atomic_load_explicit(&sim_armed, memory_order_acquire), 0)) {                   \
             CUresult enter_status = sim_fault_enter(SIM_FN_##fn);                                            \
             if (enter_status != CUDA_SUCCESS)                                                                \
                 return enter_status;                                                                         \
@@ -196,6 +196,18 @@ int sim_memfd_open(const char *name, size_t bytes);
 int sim_memfd_reopen(int fd, const char *kind);
 int sim_memfd_number(int fd);
 CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
+
+/* --- card.c: which card the devices are ------------------------------------------------------------------------- */
+
+/** Reads MEMSIM_CARD; until then, and in the libraries of other vendors, the card is the first, an H200. */
+void sim_card_read(void);
+const char *sim_card_name(void);
+/** What the card answers for an attribute; 0 for one that it has nothing to say of. */
+int sim_card_attribute(CUdevice_attribute attribute);
+/** Whether devices of this card reach each other's memory. */
+bool sim_card_peers(void);
+/** Whether the driver runs under Windows' Linux (WSL), where some refusals have other numbers. */
+bool sim_card_wsl(void);
 
 /* --- device.c
  * -------------------------------------------------------------------------------------------------- */

@@ -1,13 +1,12 @@
 /*
- * Virtual memory management, the virtual half: reserved addresses, and mappings of handles (vmm.c) onto them. A mapping is
- * a second view of the handle's file, inaccessible until access is set. Lock: memory, for writing.
+ * Virtual memory management, the virtual half: reserved addresses, and mappings of handles (vmm.c) onto them.
+ * A mapping is a second view of the handle's file, inaccessible until access is set. Lock: memory, for
+ * writing.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "vmm.h"
-
-#define HOST_PAGE 4096UL
 
 struct reservation {
     struct sim_range range; /* first; in sim_windows */
@@ -26,7 +25,7 @@ static void *reserve_at(CUdeviceptr hint, size_t bytes, size_t align)
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *place = MAP_FAILED;
 
-    if (hint && !(hint % align))
+    if (hint && !(hint % align)) /* a wish: what does not fit is overlooked */
         place = mmap((void *)(uintptr_t)hint, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
     if (place != MAP_FAILED && (uintptr_t)place != hint) { /* an old kernel took it for a hint */
         munmap(place, bytes);
@@ -50,7 +49,7 @@ SIM_API(cuMemAddressReserve)(CUdeviceptr *address_p, size_t bytes, size_t align,
                              unsigned long long flags)
 {
     SIM_ENTER(cuMemAddressReserve);
-    if (!address_p || !bytes || bytes % HOST_PAGE || flags || (align & (align - 1)) || hint % HOST_PAGE)
+    if (!address_p || !bytes || bytes % granularity() || flags || (align & (align - 1)))
         return CUDA_ERROR_INVALID_VALUE;
     if (align < granularity())
         align = granularity();
@@ -114,11 +113,24 @@ static bool reserved(CUdeviceptr address, size_t bytes)
     return false;
 }
 
+/* What a mapping that cannot be is answered with. WSL's driver was seen to have another number for it. */
+static CUresult misfit(void)
+{
+    return sim_card_wsl() ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool is_whole(CUdeviceptr address, size_t bytes, size_t offset)
+{
+    return !(address % granularity() || bytes % granularity() || offset % granularity());
+}
+
 static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, struct sim_phys *phys)
 {
-    if (!phys || offset > phys->bytes || bytes > phys->bytes - offset || !reserved(address, bytes) ||
-        !unmapped(address, bytes))
+    if (!phys)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!is_whole(address, bytes, offset) || offset > phys->bytes || bytes > phys->bytes - offset ||
+        !reserved(address, bytes) || !unmapped(address, bytes))
+        return misfit();
     if (!sim_arena_valid_fd(phys->arena))
         return CUDA_ERROR_OPERATING_SYSTEM;
     struct sim_block *block = sim_block_new(SIM_BLOCK_MAPPED, (uintptr_t)address, bytes);
@@ -140,7 +152,7 @@ SIM_API(cuMemMap)(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
                   unsigned long long flags)
 {
     SIM_ENTER(cuMemMap);
-    if (!bytes || flags || address % granularity() || bytes % granularity() || offset % granularity())
+    if (!bytes || flags)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_write_lock();
     CUresult status = map(address, bytes, offset, sim_phys_find(handle));
@@ -148,7 +160,8 @@ SIM_API(cuMemMap)(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     return status;
 }
 
-/* The range must begin and end with mappings, and consist of them. */
+/* The range must begin and end with mappings, and consist of them. (Where nothing of a reservation is mapped,
+ * unmapping it is nothing, and is no error.) */
 static bool whole_mappings(CUdeviceptr address, size_t bytes)
 {
     while (bytes) {
@@ -176,8 +189,10 @@ SIM_API(cuMemUnmap)(CUdeviceptr address, size_t bytes)
 {
     SIM_ENTER(cuMemUnmap);
     sim_memory_write_lock();
-    bool good = bytes && whole_mappings(address, bytes);
-    for (size_t done = 0; good && done < bytes;) {
+    bool mapped = bytes && whole_mappings(address, bytes);
+    bool good = mapped || (bytes && is_whole(address, bytes, 0) && reserved(address, bytes) &&
+                           unmapped(address, bytes));
+    for (size_t done = 0; mapped && done < bytes;) {
         struct sim_block *block = sim_block_base(address + done);
         done += block->range.bytes;
         unmap_block(block);
