@@ -1,4 +1,4 @@
-"""The benches of scripts/bench that compare allocators: pool, async, replay, random, runahead. docs/bench.md says what they measure."""
+"""The benches of scripts/bench that compare allocators: pool, async, replay, random, runahead, shapes. docs/bench.md says what they measure."""
 
 import glob
 import gzip
@@ -49,7 +49,7 @@ def compile_peer(options, name, place):
     """The program that measures a peer; made of the same objects as ours."""
     sources = os.path.join(options.top, "tests/bench")
     program = os.path.join(options.build, "tests/bench/peers", name)
-    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe", "runahead")]
+    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe", "runahead", "shapes")]
     source = os.path.join(sources, "peers", name + ".cc")
     libraries = {"torch": ["torch/lib"], "rmm": ["librmm/lib64", "rapids_logger/lib64"]}[name]
     includes = {"torch": ["torch/include"], "rmm": ["librmm/include", "librmm/include/rapids", "rapids_logger/include"]}[name]
@@ -395,6 +395,52 @@ def bench_runahead(options):
     tools += [Tool("native-async", command, {}), Tool("memshim-async", command, preload)]
     tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
     return [runahead_row(tool, options, ahead_ms) for ahead_ms in options.ahead or (0, 500) for tool in tools]
+
+
+# --- shapes
+
+SHAPES = ("loop", "layers", "growing", "tiny", "serving")
+# What a fill or a copy takes on its stream: a small kernel's time, and more than the host needs to queue one.
+WORK_COSTS = "memset=50000,copy=50000"
+
+
+def shapes_row(tool, options, shape, streams):
+    """The medians of the rounds; of memory the most of them, and limbo as the report of the last has it."""
+    taken, told = [], {"limbo": None, "waits": None}
+    with tempfile.TemporaryDirectory() as place:
+        path = os.path.join(place, "report.json")
+        more = {"MEMSIM_MEMORY": "64G", "MEMSIM_COUNT": "1", "MEMSIM_COST": WORK_COSTS}
+        if "LD_PRELOAD" in tool.environment:
+            more["MEMSHIM_REPORT"] = path
+        for _ in range(max(1, min(3, options.rounds))):
+            figures = tool.run(options, ["shapes", shape, streams], more)
+            if figures:
+                taken.append(figures)
+                told = told_by_report(path)
+    live = taken and int(max(figures["live_peak_bytes"] for figures in taken))
+    reserved = taken and int(max(figures["reserved_peak_bytes"] for figures in taken))
+    return {
+        "allocator": tool.name,
+        "shape": shape,
+        "streams": streams,
+        "live_peak_bytes": live or None,
+        "largest_bytes": taken and int(taken[0]["largest_bytes"]) or None,
+        "reserved_peak_bytes": reserved or None,
+        "reserved_over_live": taken and rounded(reserved / live, 3) or None,
+        "limbo_bytes_at_peak": told["limbo"],
+        "events": taken and rounded(median(figures["events"] for figures in taken), 0),
+        "vendor_calls": taken and rounded(median(figures["vendor_calls"] for figures in taken), 0),
+        "seconds": taken and rounded(median(figures["seconds"] for figures in taken), 3),
+    }
+
+
+def bench_shapes(options):
+    """Programs whose host never waits, on one stream and on four: cudaMalloc, cudaMallocAsync, and PyTorch's allocator."""
+    mine = ours(options, {})
+    tools = mine + [renamed(in_streams(tool), tool.name + "-async") for tool in mine[:2]]
+    tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
+    return [shapes_row(tool, options, shape, streams) for shape in options.cases or SHAPES for streams in options.threads or (1, 4)
+            for tool in tools]
 
 
 # --- submit

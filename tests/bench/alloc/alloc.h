@@ -26,6 +26,8 @@ struct bench_allocator {
     void (*free)(void *block, size_t bytes, unsigned stream);
     /** The block was used on another stream than it is for, before it is freed there; NULL where the free says it all. */
     void (*used_on)(void *block, unsigned stream);
+    /** The stream of that number, as the runtime has it; NULL where the allocator knows none. */
+    void *(*stream)(unsigned stream);
 };
 
 /** The program's allocators, ended by one without a name. */
@@ -73,6 +75,7 @@ void bench_die(const char *what) __attribute__((noreturn));
 int bench_pool(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_replay(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_runahead(const struct bench_allocator *allocator, int argc, char **argv);
+int bench_shapes(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_recipe(const struct bench_allocator *allocator, int argc, char **argv);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /*
  * What the benches of allocators share; see alloc.h.
  *
- * Usage: alloc ALLOCATOR VERB ARGUMENT..., where VERB is pool, replay, random or runahead.
+ * Usage: alloc ALLOCATOR VERB ARGUMENT..., where VERB is pool, replay, random, runahead or shapes.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -198,7 +198,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct bench_allocator *, int, char **);
-    } verbs[] = {{"pool", bench_pool}, {"replay", bench_replay}, {"random", bench_recipe}, {"runahead", bench_runahead}};
+    } verbs[] = {{"pool", bench_pool},
+                 {"replay", bench_replay},
+                 {"random", bench_recipe},
+                 {"runahead", bench_runahead},
+                 {"shapes", bench_shapes}};
     const struct bench_allocator *allocator = bench_allocators;
 
     while (argc > 2 && allocator->name && strcmp(allocator->name, argv[1]) != 0)
@@ -208,7 +212,7 @@ int main(int argc, char **argv)
             bench_clock_start();
             return allocator->start() != 0 ? 1 : verbs[i].run(allocator, argc - 3, argv + 3);
         }
-    fprintf(stderr, "usage: alloc ALLOCATOR pool|replay|random|runahead ARGUMENT...\nallocators:");
+    fprintf(stderr, "usage: alloc ALLOCATOR pool|replay|random|runahead|shapes ARGUMENT...\nallocators:");
     for (allocator = bench_allocators; allocator->name; allocator++)
         fprintf(stderr, " %s", allocator->name);
     fputc('\n', stderr);

@@ -88,6 +88,11 @@ static void give_on(void *block, size_t bytes, unsigned stream)
         bench_die("a block cannot be freed");
 }
 
+static void *stream_of(unsigned stream)
+{
+    return streams[stream];
+}
+
 /* Only the default stream has a handle here that others know. */
 static void *take_async(size_t bytes, unsigned stream)
 {
@@ -106,9 +111,9 @@ static void give_async(void *block, size_t bytes, unsigned stream)
 }
 
 const struct bench_allocator bench_allocators[] = {
-    {"runtime", start, start_thread, take, give, NULL},
-    {"runtime-async", start_streams, start_thread, take_on, give_on, NULL},
-    {"runtime-async-held", start_streams_held, start_thread, take_on, give_on, NULL},
-    {"runtime-default-async", start, start_thread, take_async, give_async, NULL},
-    {NULL, NULL, NULL, NULL, NULL, NULL},
+    {"runtime", start, start_thread, take, give, NULL, NULL},
+    {"runtime-async", start_streams, start_thread, take_on, give_on, NULL, stream_of},
+    {"runtime-async-held", start_streams_held, start_thread, take_on, give_on, NULL, stream_of},
+    {"runtime-default-async", start, start_thread, take_async, give_async, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -85,6 +85,11 @@ void give(void *block, size_t, unsigned)
     allocator::raw_delete(block);
 }
 
+void *stream_handle(unsigned stream)
+{
+    return stream_of(stream);
+}
+
 /* What a tensor's record_stream() does. */
 void used_on(void *block, unsigned stream)
 {
@@ -96,7 +101,7 @@ void used_on(void *block, unsigned stream)
 } // namespace
 
 const struct bench_allocator bench_allocators[] = {
-    {"torch-native", start_native, start_thread, take, give, used_on},
-    {"torch-expandable", start_expandable, start_thread, take, give, used_on},
-    {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+    {"torch-native", start_native, start_thread, take, give, used_on, stream_handle},
+    {"torch-expandable", start_expandable, start_thread, take, give, used_on, stream_handle},
+    {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
 };
