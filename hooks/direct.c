@@ -74,7 +74,8 @@ bool ms_direct_free(unsigned row, uint64_t address)
 {
     struct ms_section section;
     struct ms_pool_block block MS_CACHELINE;
-    bool served;
+    struct ms_pool_wait wait;
+    bool served, waits = false;
 
     if (!address || !ms_direct_is_ordinary())
         return false;
@@ -83,9 +84,11 @@ bool ms_direct_free(unsigned row, uint64_t address)
     served = ms_pool_free_hit(address, &block);
     if (MS_LIKELY(served)) {
         ms_ledger_unserve(block.ticket, block.address, NULL);
-        ms_pool_free_hit_end(&block);
+        waits = MS_UNLIKELY(ms_pool_free_hit_end(&block)) && ms_pool_wait_begin(&block, &wait);
         ms_ledger_call((uint16_t)row, true, true, 0);
     }
     leave(&section, NULL);
+    if (MS_UNLIKELY(waits))
+        ms_serve_wait(&wait);
     return served;
 }

@@ -175,7 +175,8 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     enum ms_pool_verdict verdict;
     struct ms_section section;
     struct ms_pool_block block;
-    bool served;
+    struct ms_pool_wait wait;
+    bool served, waits;
 
     if (!address || !is_ours_to_serve())
         return address && ms_thread.depth > 0 && drop(address, status_p);
@@ -185,9 +186,12 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block);
+    waits = verdict == MS_POOL_SERVED && MS_UNLIKELY(block.over) && ms_pool_wait_begin(&block, &wait);
     if (served)
         count(outer, target->gpu, row, *status_p, 0);
     leave(&section, outer);
+    if (MS_UNLIKELY(waits))
+        ms_serve_wait(&wait);
     return served;
 }
 

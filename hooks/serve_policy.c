@@ -25,6 +25,17 @@
 _Atomic bool ms_serve_on;
 bool ms_serve_strictly;
 
+/* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It bounds the memory that limbo
+ * takes of such a program, and how often its frees wait. */
+#define LIMBO_LEAST_BYTES ((uint64_t)32 << 20)
+
+static uint64_t limbo_of(uint64_t live_bytes)
+{
+    uint64_t bytes = ms_option_size(MS_OPT_LIMBO, live_bytes);
+
+    return ms_option_is_percent(MS_OPT_LIMBO) && bytes < LIMBO_LEAST_BYTES ? LIMBO_LEAST_BYTES : bytes;
+}
+
 static uint64_t size_of(char option, uint64_t total_bytes)
 {
     switch (option) {
@@ -34,6 +45,8 @@ static uint64_t size_of(char option, uint64_t total_bytes)
         return ms_option_size(MS_OPT_PREALLOC, total_bytes);
     case 'K':
         return ms_option_size(MS_OPT_KEEP, total_bytes);
+    case 'B':
+        return limbo_of(total_bytes);
     default:
         return ms_option_size(MS_OPT_SINGLE_MIN, total_bytes);
     }

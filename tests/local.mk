@@ -42,6 +42,7 @@ include tests/gpu/local.mk
 include tests/stream/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
+include tests/limbo/local.mk
 include tests/nohang/local.mk
 include tests/faults/local.mk
 

@@ -24,6 +24,7 @@ enum { PREFIX_LENGTH = sizeof prefix - 1 };
 #define ENUM   MS_TYPE_ENUM
 #define INT    MS_TYPE_INT
 #define SIZE   MS_TYPE_SIZE
+#define SHARE  MS_TYPE_SHARE
 #define STRING MS_TYPE_STRING
 #define PATH   MS_TYPE_PATH
 #define REGEX  MS_TYPE_REGEX
@@ -36,6 +37,7 @@ static const struct ms_option_info infos[MS_OPT_COUNT] = {
 #undef ENUM
 #undef INT
 #undef SIZE
+#undef SHARE
 #undef STRING
 #undef PATH
 #undef REGEX
@@ -243,4 +245,9 @@ uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes)
     if (!value->percent)
         return value->bytes;
     return (uint64_t)((__uint128_t)total_bytes * value->bytes / 100);
+}
+
+bool ms_option_is_percent(enum ms_option_id id)
+{
+    return values[id].percent;
 }

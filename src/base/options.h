@@ -17,7 +17,7 @@ enum ms_option_id {
 };
 
 enum ms_option_source { MS_SOURCE_DEFAULT, MS_SOURCE_ENVIRONMENT, MS_SOURCE_FILE };
-enum ms_option_type { MS_TYPE_ENUM, MS_TYPE_INT, MS_TYPE_SIZE, MS_TYPE_STRING, MS_TYPE_PATH, MS_TYPE_REGEX };
+enum ms_option_type { MS_TYPE_ENUM, MS_TYPE_INT, MS_TYPE_SIZE, MS_TYPE_SHARE, MS_TYPE_STRING, MS_TYPE_PATH, MS_TYPE_REGEX };
 enum ms_option_effect { MS_EFFECT_NOW, MS_EFFECT_POOL, MS_EFFECT_STACKS, MS_EFFECT_LEDGER };
 
 /** What is known of an option before any value: one row of options.def. */
@@ -47,8 +47,10 @@ enum ms_option_source ms_option_source(enum ms_option_id id);
 const char *ms_option_text(enum ms_option_id id);
 /** ENUM: index into the values. INT: the number. REGEX: not meaningful. */
 int64_t ms_option_int(enum ms_option_id id);
-/** SIZE in bytes; a percentage is of `total_bytes`; "none" is UINT64_MAX. */
+/** SIZE or SHARE in bytes; a percentage is of `total_bytes`; "none" is UINT64_MAX. */
 uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes);
+/** Whether it was given as a percentage. */
+bool ms_option_is_percent(enum ms_option_id id);
 
 /* Values of the enumerated options that code branches on, in the order of options.def. */
 enum { MS_MODE_POOL, MS_MODE_TRACK, MS_MODE_OFF };

@@ -241,6 +241,7 @@ static bool parse_by_type(const struct ms_option_info *info, const char *text,
     case MS_TYPE_INT:
         return parse_int(info, text, value_p);
     case MS_TYPE_SIZE:
+    case MS_TYPE_SHARE:
         return parse_size(info, text, value_p);
     case MS_TYPE_REGEX:
         return !*text || regex_compiles(text);
@@ -266,6 +267,10 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
         break;
     case MS_TYPE_SIZE:
         snprintf(why, why_bytes, MS_SIZE_ALLOWED ", or %% of the device%s%s",
+                 *info->values ? ", or the word " : "", info->values);
+        break;
+    case MS_TYPE_SHARE:
+        snprintf(why, why_bytes, MS_SIZE_ALLOWED ", or %% of live memory%s%s",
                  *info->values ? ", or the word " : "", info->values);
         break;
     case MS_TYPE_REGEX:

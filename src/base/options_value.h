@@ -12,7 +12,7 @@ struct ms_option_value {
     char text[MS_OPTION_TEXT_BYTES];
     enum ms_option_source source;
     int64_t number; /* ENUM: index, INT: the number */
-    uint64_t bytes; /* SIZE: bytes, or hundredths of the device's if `percent` */
+    uint64_t bytes; /* SIZE: bytes, or if `percent` hundredths, of the device's (SHARE: of what is live) */
     bool percent;
 };
 

@@ -53,6 +53,10 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
         snprintf(text, bytes, "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of the device's memory%s%s",
                  used ? "; or " : "", words);
         break;
+    case MS_TYPE_SHARE:
+        snprintf(text, bytes, "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of live memory%s%s",
+                 used ? "; or " : "", words);
+        break;
     case MS_TYPE_PATH:
         snprintf(text, bytes, "a path%s%s", used ? ", or " : "", words);
         break;

@@ -26,12 +26,14 @@ bool ms_fence_pending(struct ms_heap *heap)
 }
 
 /* Fence's lock held. */
-static void set_done(struct ms_fence *fence, uint64_t epoch)
+static void set_done(struct ms_heap *heap, uint64_t epoch)
 {
+    struct ms_fence *fence = &heap->fence;
     if (atomic_load_explicit(&fence->done, memory_order_relaxed) < epoch)
         atomic_store_explicit(&fence->done, epoch, memory_order_release);
     if (fence->covered < epoch)
         fence->covered = epoch;
+    ms_limbo_retired(heap, epoch);
 }
 
 CUevent ms_fence_take_event(struct ms_heap *heap)
@@ -63,25 +65,35 @@ static void drop_first(struct ms_heap *heap)
     fence->count--;
 }
 
-/* Looks at the events in their order, until one is not done. Returns whether `done` has moved. */
-static bool poll_marks(struct ms_heap *heap)
+/* Looks at the events in their order, until one is not done. Returns what the driver said last. */
+static int poll_marks(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
-    uint64_t before = fence->done;
     while (fence->count) {
         const struct ms_fence_mark *mark = &fence->marks[fence->first];
         if (mark->upto == 0 || mark->upto > fence->done) {
             int status = (int)heap->gpu->event_query(mark->event);
             if (status == CUDA_ERROR_NOT_READY)
-                break;
+                return status;
             ms_segment_judge(heap, status);
             if (status != CUDA_SUCCESS)
-                break;
-            set_done(fence, mark->upto);
+                return status;
+            set_done(heap, mark->upto);
         }
         drop_first(heap);
     }
-    return fence->done != before;
+    return CUDA_SUCCESS;
+}
+
+int ms_fence_look_locked(struct ms_heap *heap)
+{
+    CUstreamCaptureMode mode;
+    if (!heap->fence.count)
+        return CUDA_SUCCESS;
+    bool pushed = ms_segment_enter(heap, &mode);
+    int status = poll_marks(heap);
+    ms_segment_leave(heap, pushed, mode);
+    return status;
 }
 
 static bool push_mark(struct ms_heap *heap, CUevent event, uint64_t upto)
@@ -125,8 +137,7 @@ static bool record(struct ms_heap *heap, uint64_t upto)
     return record_one(heap, DEFAULT_STREAM, upto);
 }
 
-/* Fence's lock held. Whether everything that was issued up to now has its event. */
-static bool close_epoch(struct ms_heap *heap)
+bool ms_fence_close_locked(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     CUstreamCaptureMode mode;
@@ -134,14 +145,14 @@ static bool close_epoch(struct ms_heap *heap)
         atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
     if (fence->count == MS_MARKS)
-        poll_marks(heap);
-    uint64_t epoch = atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst);
+        ms_fence_look_locked(heap);
+    uint64_t epoch = ms_limbo_next_epoch(heap);
     bool pushed = ms_segment_enter(heap, &mode);
     bool closed = record(heap, epoch);
     ms_segment_leave(heap, pushed, mode);
     if (closed) {
         fence->covered = epoch;
-        atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
+        ms_limbo_covered(heap, epoch);
         ms_lock(&heap->lock);
         ms_budget_fenced(heap);
         ms_unlock(&heap->lock);
@@ -154,36 +165,18 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed = ms_fence_freed(heap) <= fence->covered || close_epoch(heap);
+    bool closed = ms_fence_freed(heap) <= fence->covered || ms_fence_close_locked(heap);
     ms_unlock(&fence->lock);
     return closed;
-}
-
-/* What is left of the device's memory is more than this many times what was freed since the last event. */
-enum { PLENTY = 8 };
-
-void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes)
-{
-    struct ms_fence *fence = &heap->fence;
-    uint64_t freed = atomic_fetch_add_explicit(&fence->freed_bytes, bytes, memory_order_relaxed) + bytes;
-    atomic_fetch_add_explicit(&fence->freed_count, 1, memory_order_relaxed);
-    if (freed < ms_heap_left(heap) / PLENTY)
-        return;
-    atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
-    ms_fence_close(heap);
 }
 
 bool ms_fence_poll(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
-    CUstreamCaptureMode mode;
     ms_lock(&fence->lock);
-    bool moved = false;
-    if (fence->count) {
-        bool pushed = ms_segment_enter(heap, &mode);
-        moved = poll_marks(heap);
-        ms_segment_leave(heap, pushed, mode);
-    }
+    uint64_t before = fence->done;
+    ms_fence_look_locked(heap);
+    bool moved = fence->done != before;
     ms_unlock(&fence->lock);
     return moved;
 }
@@ -214,12 +207,10 @@ bool ms_fence_quiet(struct ms_heap *heap)
         return idle;
     }
     ms_lock(&fence->lock);
-    bool quiet = close_epoch(heap);
+    bool quiet = ms_fence_close_locked(heap);
     if (quiet) {
         uint64_t epoch = fence->open - 1;
-        bool pushed = ms_segment_enter(heap, &mode);
-        poll_marks(heap);
-        ms_segment_leave(heap, pushed, mode);
+        ms_fence_look_locked(heap);
         quiet = fence->done >= epoch;
     }
     ms_unlock(&fence->lock);
@@ -235,9 +226,7 @@ void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
 {
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
-    set_done(fence, epoch);
-    if (ms_fence_freed(heap) <= epoch)
-        atomic_store_explicit(&fence->freed_bytes, 0, memory_order_relaxed);
+    set_done(heap, epoch);
     /* Without those that a stream left behind at its end: nothing else remembers its work. */
     for (uint64_t last = last_upto(fence); last && last <= epoch && fence->count;)
         drop_first(heap);
@@ -253,14 +242,15 @@ void ms_fence_forget(struct ms_heap *heap)
     atomic_store_explicit(&fence->captures, 0, memory_order_relaxed);
     atomic_store_explicit(&fence->graphs, 0, memory_order_relaxed);
     /* Whatever is still tagged in another thread's hands is of the life before. */
-    set_done(fence, atomic_fetch_add_explicit(&fence->open, 1, memory_order_seq_cst));
+    set_done(heap, ms_limbo_next_epoch(heap));
+    ms_limbo_begin(heap);
     ms_unlock(&fence->lock);
 }
 
 uint64_t ms_pool_sync_begin(uint64_t context)
 {
     struct ms_heap *heap = ms_heap_of(context);
-    return heap ? atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst) : 0;
+    return heap ? ms_limbo_next_epoch(heap) : 0;
 }
 
 void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)

@@ -24,8 +24,7 @@ enum { MS_MARKS = 4096, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 /** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
 struct ms_fence {
     struct ms_lock lock;
-    _Atomic uint64_t freed_bytes;       /* large blocks, since the last event */
-    _Atomic uint32_t freed_count;       /* ... since the budget was told */
+    _Atomic uint32_t freed_count;       /* large blocks, since the budget was told */
     _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
     struct ms_fence_mark marks[MS_MARKS];
     uint32_t first, count;
@@ -42,11 +41,12 @@ struct ms_fence {
 bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
 bool ms_fence_close(struct ms_heap *heap);
-/** A block of `bytes` was freed: where memory is short, the epoch closes at once, so that work which is
- * issued later does not hold it. */
-void ms_fence_weigh(struct ms_heap *heap, uint64_t bytes);
+/** Fence's lock held: closes the epoch, whatever is in it. Whether everything that was issued up to now has its event. */
+bool ms_fence_close_locked(struct ms_heap *heap);
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
+/** The same, fence's lock held. Returns what the driver said last: CUDA_SUCCESS if nothing is under way. */
+int ms_fence_look_locked(struct ms_heap *heap);
 /** Whether nothing is going on in the context: a fresh event over it is done at once. */
 bool ms_fence_quiet(struct ms_heap *heap);
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);

@@ -365,7 +365,7 @@ bool ms_stream_owns(uint64_t address)
     return segment && address - segment->address < segment->bytes && segment->heap->flow;
 }
 
-void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *stream)
+void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream)
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_flow *flow = heap->flow;

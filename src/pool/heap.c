@@ -18,6 +18,7 @@ struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
 struct ms_device ms_devices[MS_DEVICES_MAX];
 
+static _Atomic uint32_t generation;
 static struct ms_lock table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 MS_TLS struct ms_heap *ms_last_heap;
 
@@ -169,6 +170,7 @@ static void clear(struct ms_heap *heap)
         atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->frees, 0, memory_order_relaxed);
+        lease->unweighed = 0;
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
             atomic_store_explicit(&lease->hits[tier], 0, memory_order_relaxed);
     }
@@ -194,7 +196,7 @@ static void clear(struct ms_heap *heap)
     heap->budget = (struct ms_budget){0};
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);
     heap->peak_parts = (struct ms_pool_parts){0};
-    heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;
+    heap->trim_reserved_bytes = heap->keep_extra_bytes = heap->live_peak_bytes = 0;
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
     heap->alloc_fills = heap->free_fills = heap->returns = NULL;
@@ -270,6 +272,11 @@ void ms_pool_stand_down(uint64_t context, const char *why)
         ms_pool_note(why);
 }
 
+uint32_t ms_heap_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
 void ms_heap_reset(void)
 {
     ms_lock_reset(&table_lock);
@@ -282,4 +289,5 @@ void ms_heap_reset(void)
     atomic_store_explicit(&ms_heap_count, 0, memory_order_relaxed);
     memset(ms_devices, 0, sizeof(ms_devices));
     ms_last_heap = NULL;
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }

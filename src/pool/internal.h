@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "pool/budget.h"
 #include "pool/fence.h"
+#include "pool/limbo.h"
 #include "pool/ordered.h"
 #include "pool/pagemap.h"
 #include "pool/pool.h"
@@ -137,6 +138,7 @@ struct ms_lease {
     _Atomic uint64_t bags[2]; /* magazines that may have a bag, by bits: of classes, of exact sizes; looked at without the lock as well */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
+    uint64_t unweighed; /* went into limbo, and the heap does not know yet */
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
     struct ms_magazine magazines[MS_MAGAZINES];
 } MS_CACHELINE;
@@ -166,6 +168,7 @@ struct ms_heap {
     _Atomic uint32_t backing_state;    /* enum ms_backing_state */
 
     struct ms_fence fence;
+    struct ms_limbo limbo_sums;
     struct ms_order order; /* MEMSHIM_FREE=ordered */
 
     struct ms_lock lock MS_CACHELINE;
@@ -197,6 +200,7 @@ struct ms_heap {
     struct ms_pool_parts peak_parts;
     /* Giving back: see keep.c. */
     uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
+    uint64_t live_peak_bytes; /* that was met at a growth */
     _Atomic uint64_t vendor_ns; /* what an allocation of the vendor's costs, averaged */
 
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
@@ -231,6 +235,8 @@ void ms_pool_warn(const char *line);
 uint64_t ms_heap_left(const struct ms_heap *heap);
 enum { MS_LEFT_SHARE = 256 };
 void ms_heap_reset(void);
+/** Changes where all heaps are new ones: in a fork child. */
+uint32_t ms_heap_generation(void);
 extern MS_TLS struct ms_heap *ms_last_heap;
 struct ms_heap *ms_heap_find(uint64_t context);
 /** The heap of a context; NULL if it has none. */
@@ -424,11 +430,6 @@ uint64_t ms_lease_settle(struct ms_heap *heap);
 static inline uint64_t ms_fence_freed(const struct ms_heap *heap)
 {
     return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed);
-}
-/** Bytes of large blocks that were freed since the last event. */
-static inline uint64_t ms_fence_gathered(const struct ms_heap *heap)
-{
-    return atomic_load_explicit(&heap->fence.freed_bytes, memory_order_relaxed);
 }
 /** The epoch for a block that is freed now. */
 static inline uint64_t ms_fence_tag(struct ms_heap *heap)

@@ -20,6 +20,9 @@ enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
 /* Where the device has plenty left: a tenth of live memory; MERGED times what is asked for goes back at once;
  * a segment that goes back costs one call more if what takes its place is not as large. */
 enum { PLENTY_SHARE = 10, MERGED = 2, SHORT_QUARTERS = 4, MERGE_QUARTERS = 16, SPARE_CALLS = 2 };
+/* A share of what was live at most, and so much more, may be reserved at a growth. */
+enum { LIVE_SHARE = 4 };
+#define BEYOND_BYTES (64 * MS_MIB)
 #define FORGET_NS   ((uint64_t)60 * 1000000000u)
 #define SLACK_BYTES (64 * MS_MIB)
 
@@ -200,6 +203,18 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
     return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + SPARE_CALLS ? 0 : wanted;
 }
 
+/* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
+ * take more than a quarter more than it ever had, and a part that is for small ones. Natively each of its frees
+ * would be a call, and would wait. Heap's lock held. */
+static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t live = live_bytes(heap) + bytes;
+    if (heap->live_peak_bytes < live)
+        heap->live_peak_bytes = live;
+    uint64_t allowed = heap->live_peak_bytes + heap->live_peak_bytes / LIVE_SHARE + BEYOND_BYTES, after = heap->reserved_bytes + bytes;
+    return after > allowed ? least_of(after - allowed, heap->vacant_bytes) : 0;
+}
+
 uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 {
     ms_lock(&heap->lock);
@@ -209,16 +224,21 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = ms_keep_over(heap, bytes), most = live_bytes(heap) + bytes + heap->keep_bytes;
+    uint64_t over = ms_keep_over(heap, bytes), most = live_bytes(heap) + bytes + heap->keep_bytes,
+             beyond = beyond_bound(heap, bytes);
     bool leaving = heap->leaving != NULL, merge = false;
     if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
         over = affordable(heap, bytes, over);
         merge = over > bytes && !ms_budget_short(heap, MERGE_QUARTERS);
     }
+    if (over < beyond)
+        over = beyond;
     ms_unlock(&heap->lock);
     if (!over && !leaving)
         return bytes;
     uint64_t given = ms_keep_give_back(heap, over ? over : 1, false);
+    if (given < over && !heap->gpu->free_is_sync) /* the device is busy, with what needs none of it */
+        given += ms_keep_give_back_async(heap, over - given);
     atomic_fetch_add_explicit(&heap->churned_bytes, given, memory_order_relaxed);
     ms_lock(&heap->lock);
     ms_budget_owe(heap, least_of(given, bytes));

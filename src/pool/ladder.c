@@ -315,7 +315,7 @@ static bool has_spare(struct ms_heap *heap)
     ms_lock(&heap->lock);
     uint64_t free_bytes = heap->run_free_bytes + heap->vacant_bytes;
     ms_unlock(&heap->lock);
-    return free_bytes > ms_fence_gathered(heap);
+    return free_bytes > ms_limbo_gathered(&heap->limbo_sums);
 }
 
 static bool is_large(const struct ms_heap *heap, const struct ms_request *request)

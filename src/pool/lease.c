@@ -41,6 +41,13 @@ static bool is_full(const struct ms_bag *bag, uint64_t bytes)
     return bag->count >= (bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT);
 }
 
+/* A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits for a later one: what a free
+ * waits for (limbo.c) is then there to be used. */
+static bool is_of_another(const struct ms_bag *bag, uint64_t bytes, uint64_t epoch)
+{
+    return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
+}
+
 static bool retired(const struct ms_heap *heap, const struct ms_bag *bag)
 {
     return bag->epoch <= ms_fence_done(heap);
@@ -98,11 +105,19 @@ static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
     ms_table_drop_bag(bag);
 }
 
+/* In the order of epochs, so that none is held up by a later one: nearly always at the end. */
 static void bag_to_limbo(struct ms_heap *heap, struct ms_bag *bag)
 {
-    bag->next = NULL;
-    *heap->limbo_end = bag;
-    heap->limbo_end = &bag->next;
+    _Static_assert(offsetof(struct ms_bag, next) == 0, "the end of the list is the last bag's address");
+    struct ms_bag **place = heap->limbo_end;
+    if (heap->limbo && ((struct ms_bag *)place)->epoch > bag->epoch) {
+        for (place = &heap->limbo; (*place)->epoch <= bag->epoch; place = &(*place)->next)
+            ;
+    }
+    bag->next = *place;
+    *place = bag;
+    if (!bag->next)
+        heap->limbo_end = &bag->next;
     heap->limbo_bytes += bag->count ? bag->count * bag->items[0]->run->slot_bytes : 0;
 }
 
@@ -219,7 +234,8 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
     }
     struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
     struct ms_bag *bag = m->freed;
-    if (MS_UNLIKELY(bag && is_full(bag, bytes))) {
+    uint64_t epoch = ms_fence_tag(heap);
+    if (MS_UNLIKELY(bag && (is_full(bag, bytes) || is_of_another(bag, bytes, epoch)))) {
         if (retired(heap, bag) && (!m->ready || !m->ready->count)) {
             m->freed = m->ready;
             m->ready = bag;
@@ -238,7 +254,7 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
         has_bag(lease, m);
     }
     ms_slot_set(slot, MS_SLOT_LIMBO);
-    bag->epoch = ms_fence_tag(heap);
+    bag->epoch = epoch;
     bag->items[bag->count++] = slot;
 }
 

@@ -107,7 +107,7 @@ static MS_INLINE void describe_briefly(const struct ms_slot *slot, struct ms_poo
     b->context = heap->context;
     b->device = heap->device;
     b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    b->pinned = b->in_order = false;
+    b->pinned = b->in_order = b->over = false;
     b->ordered = heap->flow != NULL;
     b->own_heap = heap;
     b->own_item = (uintptr_t)slot;
@@ -170,13 +170,36 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     return MS_POOL_SERVED;
 }
 
-/* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. */
-static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once)
+/* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. */
+static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot, uint64_t bytes)
+{
+    ms_lease_put(heap, lease, slot);
+    lease->unweighed += bytes;
+    if (MS_LIKELY(lease->unweighed < MS_LIMBO_WEIGH_BYTES))
+        return 0;
+    bytes = lease->unweighed;
+    lease->unweighed = 0;
+    return bytes;
+}
+
+/* Whether there is more in limbo than should be. */
+static MS_NOINLINE bool weigh(const struct ms_pool_block *block, uint64_t bytes)
+{
+    struct ms_heap *heap = block->own_heap;
+    if (block->granted > MS_MIB)
+        atomic_fetch_add_explicit(&heap->fence.freed_count, 1, memory_order_relaxed);
+    return ms_limbo_weigh(heap, bytes);
+}
+
+/* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. `weigh_p`
+ * is what limbo has to be told of, mostly nothing. */
+static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, uint64_t *weigh_p)
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     struct ms_lease *lease = ms_lease_lock(heap);
     bool alive = atomic_load_explicit(&heap->life, memory_order_acquire) == block->own_life;
+    *weigh_p = 0;
     if (MS_LIKELY(alive)) {
         ms_count(&lease->requested, -block->requested);
         ms_count(&lease->granted, -block->granted);
@@ -186,7 +209,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once)
         else if (at_once)
             ms_lease_put_ready(heap, lease, slot);
         else
-            ms_lease_put(heap, lease, slot);
+            *weigh_p = put(heap, lease, slot, block->granted);
     }
     ms_lease_unlock(lease);
     return alive;
@@ -213,8 +236,10 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
         !ms_poison_alloc(heap, block_p->address, block_p->granted)) {
         /* The fill is still to come: the block is nobody's before a fence has seen it, and the vendor
          * answers. */
+        uint64_t unweighed;
         ms_slot_set((struct ms_slot *)(uintptr_t)block_p->own_item, MS_SLOT_DYING);
-        retire(block_p, false);
+        if (retire(block_p, false, &unweighed) && unweighed)
+            weigh(block_p, unweighed);
         verdict = MS_POOL_PASSED;
     }
     return verdict;
@@ -438,10 +463,11 @@ bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
     return MS_LIKELY(segment && !ms_pins_any() && is_quick(segment->heap)) && free_hit(segment, address, block_p);
 }
 
-void ms_pool_free_hit_end(const struct ms_pool_block *block)
+bool ms_pool_free_hit_end(const struct ms_pool_block *block)
 {
-    if (MS_LIKELY(retire(block, false)) && MS_UNLIKELY(block->granted > MS_MIB))
-        ms_fence_weigh(block->own_heap, block->granted);
+    uint64_t unweighed;
+    retire(block, false, &unweighed);
+    return MS_UNLIKELY(unweighed) && weigh(block, unweighed);
 }
 
 bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
@@ -515,12 +541,13 @@ static bool must_wait(struct ms_heap *heap, uint64_t bytes, bool in_order)
     return captured_too_long(heap, bytes);
 }
 
-int ms_pool_free_end(const struct ms_pool_block *block)
+int ms_pool_free_end(struct ms_pool_block *block)
 {
     struct ms_heap *heap = block->own_heap;
     int status = CUDA_SUCCESS;
+    uint64_t unweighed;
     if (MS_UNLIKELY(heap->flow)) {
-        retire(block, true);
+        retire(block, true, &unweighed);
         ms_flow_count_free(heap->flow, block->requested);
         return status;
     }
@@ -528,10 +555,10 @@ int ms_pool_free_end(const struct ms_pool_block *block)
     if (MS_UNLIKELY(ms_policy->poison_free && serving))
         ms_poison_free(heap, block->address, block->granted);
     bool at_once = MS_UNLIKELY(ms_policy->free_rule == MS_POOL_ORDERED) && ms_ordered_frees_at_once(heap);
-    if (MS_UNLIKELY(!retire(block, at_once)) || at_once)
+    if (MS_UNLIKELY(!retire(block, at_once, &unweighed)) || at_once)
         return status;
-    if (MS_UNLIKELY(block->granted > MS_MIB && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
-        ms_fence_weigh(heap, block->granted);
+    if (MS_UNLIKELY(unweighed && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
+        block->over = weigh(block, unweighed) && !block->in_order;
     if (MS_UNLIKELY(serving && must_wait(heap, block->granted, block->in_order))) {
         status = synchronize(heap);
         tell_of_sickness(heap);

@@ -36,7 +36,7 @@ struct ms_pool_policy {
     bool large_whole;  /* what has `single_min_bytes` or more is a single, always; may change as well */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
-     * 'K'eep, 'S'ingle. */
+     * 'K'eep, 'S'ingle; 'B'ound of limbo (UINT64_MAX for none), of so many bytes of live memory. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
 };
 
@@ -103,6 +103,7 @@ struct ms_pool_block {
     bool pinned;
     bool ordered; /* given in the order of a stream: stream.h */
     bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
+    bool over;     /* of a free, when it has ended: more than MEMSHIM_LIMBO may be in limbo, see ms_pool_wait_begin */
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;
@@ -144,10 +145,27 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
  * ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which returns the ticket as it seems to be, or 0. */
 uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p);
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
-void ms_pool_free_hit_end(const struct ms_pool_block *block);
+/** Returns what `over` of the block would be. */
+bool ms_pool_free_hit_end(const struct ms_pool_block *block);
 /** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free
- * does, and returns the vendor's status for the program. */
-int ms_pool_free_end(const struct ms_pool_block *block);
+ * does, and returns the vendor's status for the program. Sets `over`. */
+int ms_pool_free_end(struct ms_pool_block *block);
+
+/** The wait of a free that left more than MEMSHIM_LIMBO in limbo (limbo.c). begin: right after the free, as the
+ * first thing; false if there is nothing to wait for, or what there is cannot be waited for. It is then looked at
+ * now and then, until a look returns true: within a second, or MEMSHIM_OOM_WAIT_MS if that is less. Between two
+ * looks nothing of the pool's is held, and its context may end. Each calls the vendor. */
+struct ms_pool_wait {
+    void *own_heap;
+    uint64_t own_epoch, own_until_ns;
+    uint32_t own_life, own_generation;
+};
+bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p);
+bool ms_pool_wait_look(const struct ms_pool_wait *wait);
+/** A stream of ours in `context` is about to wait for work of another context, which no free is to wait for. */
+void ms_pool_joined(uint64_t context);
+/** There are streams of a green context, which shares the memory of another: from now on no free waits. */
+void ms_pool_green_seen(void);
 
 /** The live block that `address` lies in. */
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);

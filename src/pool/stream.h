@@ -36,7 +36,7 @@ bool ms_stream_hit(struct ms_stream *stream, uint64_t pool, uint64_t bytes, stru
 /** First half of a free, of a live block that is `ordered` and of which nothing else has to be known. */
 bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p);
 /** Second half of a free, of a block that is `ordered`, in stream order. */
-void ms_stream_free_end(const struct ms_pool_block *block, struct ms_stream *stream);
+void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream);
 /** ... on a stream that ms_stream_of does not know, but the driver does. False if no event could be recorded
  * there; then the block stays as it is, for ever. */
 bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_block *block, uint64_t handle);

@@ -401,6 +401,8 @@ static uint64_t size_of(char option, uint64_t total_bytes)
         return fake_sizes.prealloc;
     case 'K':
         return fake_sizes.keep;
+    case 'B':
+        return fake_sizes.limbo ? fake_sizes.limbo : UINT64_MAX;
     default:
         return fake_sizes.single_min;
     }

@@ -18,7 +18,7 @@ dataframe 1.25 1.17 24
 decode 1.24 1.15 52
 pipeline 1.47 1.03 9
 training 1.08 1.05 8
-transformer 1.10 1.09 54'
+transformer 1.10 1.10 54'
 
 n=0
 result() { # STATUS NAME

@@ -320,6 +320,27 @@ static void free_waits(void)
     say("device %d", cudaDeviceSynchronize());
 }
 
+/* Twice as much as may be in limbo is freed behind work: does the first of the frees wait, and the last? */
+static void free_over_the_bound(void)
+{
+    enum { BLOCKS = 8 };
+    cudaStream_t busy = make_stream(NONBLOCKING);
+    void *blocks[BLOCKS];
+    struct gate gate;
+    int refused = 0;
+
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = take(16 * MIB);
+    gate_close(&gate, LONGER_MS, busy);
+    say("free %d", cudaFree(blocks[0]));
+    say("after the first: %s", cudaStreamQuery(busy) ? "busy" : "ready");
+    for (int i = 1; i < BLOCKS; i++)
+        refused += cudaFree(blocks[i]) != cudaSuccess;
+    say("refused: %d, after the last: %s", refused, cudaStreamQuery(busy) ? "busy" : "ready");
+    gate_open(&gate);
+    say("device %d", cudaDeviceSynchronize());
+}
+
 /* Whoever synchronises one stream has not waited for another. */
 static void sync_of_one_stream(void)
 {
@@ -422,6 +443,7 @@ static void wait_across(void)
 
 const struct trap traps_order[] = {
     {"free-waits", free_waits, NULL},
+    {"free-over-the-bound", free_over_the_bound, NULL},
     {"reuse-after-legacy-stream", reuse_legacy, "MEMSIM_MEMORY=144M"},
     {"reuse-after-blocking-stream", reuse_blocking, "MEMSIM_MEMORY=144M"},
     {"reuse-after-nonblocking-stream", reuse_nonblocking, "MEMSIM_MEMORY=144M"},

@@ -1,0 +1,250 @@
+/* limbo.c - how much of a context's memory may be in limbo: MEMSHIM_LIMBO, and the wait of a free that finds
+ * more.
+ *
+ * A host that is far ahead of the device frees faster than memory comes out of limbo. The vendor's own free
+ * waits for the device; here a free waits where more than the bound is in limbo, and only until it no longer
+ * is. What is in limbo is known without a list: all that was freed is a sum (leases count, and tell it in
+ * batches), each epoch's end remembers what the sum was, and what was freed up to the end of an epoch that is
+ * done is no longer in limbo. A free is counted behind its tag, so the figure is never less than what is
+ * there, but for what leases have not told yet. Bounds are of one context each.
+ *
+ * So that there is an early event to wait for, an epoch closes whenever a quarter of the bound has gathered.
+ * A free over the bound takes its snapshot at its entry: of the events that are under way the oldest that
+ * suffices, or else one that is recorded there and then. It never looks for a later one, which might stand
+ * behind work that was issued while it waits. The hook waits, with nothing of ours held (hooks/serve_wait.c):
+ * a handle says what for, and each look at it is a query in relaxed capture mode under the fence's lock. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/internal.h"
+
+enum {
+    QUARTERS = 4, /* so many events are under way where a free waits: the host is then ahead of what it waits
+                     for by three quarters of the bound */
+    LOOKS = 8,    /* live memory is summed up so often before an epoch closes, and at each wait */
+    PLENTY = 8    /* what is left of the device's memory is more than this many times what has gathered */
+};
+/* The longest wait, of which nobody can say whether it ends: work may need what the program does after the
+ * free. */
+#define VAIN_MS 1000u
+
+static uint64_t bound_of(const struct ms_heap *heap)
+{
+    uint64_t live = 0;
+    for (int i = 0; i < MS_LEASES; i++)
+        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    return ms_policy->size_of('B', live);
+}
+
+/* The bound as it is now, and when to look again. */
+static uint64_t look(struct ms_heap *heap)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    uint64_t bound = bound_of(heap);
+    atomic_store_explicit(&limbo->bound_bytes, bound, memory_order_relaxed);
+    return bound;
+}
+
+/* The larger of both, whoever else does the same. */
+static void raise_to(_Atomic uint64_t *sum, uint64_t bytes)
+{
+    uint64_t before = atomic_load_explicit(sum, memory_order_relaxed);
+    while (before < bytes && !atomic_compare_exchange_weak_explicit(sum, &before, bytes, memory_order_relaxed,
+                                                                    memory_order_relaxed)) {
+    }
+}
+
+void ms_limbo_begin(struct ms_heap *heap)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_relaxed);
+    atomic_store_explicit(&limbo->covered_bytes, freed, memory_order_relaxed);
+    atomic_store_explicit(&limbo->over_bytes, freed, memory_order_relaxed);
+    atomic_store_explicit(&limbo->bound_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&limbo->look_bytes, 0, memory_order_relaxed);
+}
+
+uint64_t ms_limbo_next_epoch(struct ms_heap *heap)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);
+    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);
+    struct ms_limbo_end *end = &limbo->ends[epoch % MS_LIMBO_ENDS];
+    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);
+    atomic_store_explicit(&end->freed_bytes, freed, memory_order_release);
+    atomic_store_explicit(&end->epoch, epoch, memory_order_release);
+    return epoch;
+}
+
+uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch)
+{
+    const struct ms_limbo_end *end = &heap->limbo_sums.ends[epoch % MS_LIMBO_ENDS];
+    if (atomic_load_explicit(&end->epoch, memory_order_acquire) != epoch)
+        return 0;
+    uint64_t freed = atomic_load_explicit(&end->freed_bytes, memory_order_acquire);
+    return atomic_load_explicit(&end->epoch, memory_order_relaxed) == epoch ? freed : 0;
+}
+
+void ms_limbo_covered(struct ms_heap *heap, uint64_t epoch)
+{
+    raise_to(&heap->limbo_sums.covered_bytes, ms_limbo_freed_by(heap, epoch));
+    atomic_store_explicit(&heap->limbo_sums.look_bytes, 0, memory_order_relaxed);
+}
+
+void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch)
+{
+    uint64_t freed = ms_limbo_freed_by(heap, epoch);
+    raise_to(&heap->limbo_sums.covered_bytes, freed);
+    raise_to(&heap->limbo_sums.over_bytes, freed);
+}
+
+/* Whether what has gathered is worth an event. */
+static bool should_close(struct ms_heap *heap, uint64_t gathered)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    if (gathered >= ms_heap_left(heap) / PLENTY)
+        return true;
+    if (gathered < atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed))
+        return false;
+    uint64_t quarter = look(heap) / QUARTERS;
+    if (gathered > quarter)
+        return true;
+    uint64_t soon = gathered + quarter / LOOKS;
+    atomic_store_explicit(&limbo->look_bytes, soon < quarter ? soon : quarter, memory_order_relaxed);
+    return false;
+}
+
+bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    atomic_fetch_add_explicit(&limbo->freed_bytes, bytes, memory_order_acq_rel);
+    uint64_t gathered = ms_limbo_gathered(limbo);
+    if (should_close(heap, gathered) &&
+        !ms_fence_close(heap)) /* none can be recorded: not tried at every free */
+        atomic_store_explicit(&limbo->look_bytes,
+                              gathered +
+                                  atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed) / QUARTERS,
+                              memory_order_relaxed);
+    return ms_limbo_bytes(limbo) > atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed);
+}
+
+/* --- the wait of a free --- */
+
+static _Atomic bool any_green;
+
+void ms_pool_green_seen(void)
+{
+    atomic_store_explicit(&any_green, true, memory_order_relaxed);
+}
+
+void ms_pool_joined(uint64_t context)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (!heap)
+        return;
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    ms_lock(&heap->fence.lock);
+    uint64_t open = atomic_load_explicit(&heap->fence.open, memory_order_seq_cst);
+    if (atomic_load_explicit(&limbo->joined, memory_order_relaxed) <= heap->fence.done)
+        atomic_store_explicit(&limbo->joined_first, open, memory_order_relaxed);
+    atomic_store_explicit(&limbo->joined, open, memory_order_relaxed);
+    ms_unlock(&heap->fence.lock);
+}
+
+/* An event that covers a joiner's wait covers work of another context, for which the vendor's free would not
+ * wait. */
+static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
+{
+    const struct ms_limbo *limbo = &heap->limbo_sums;
+    return atomic_load_explicit(&limbo->joined, memory_order_relaxed) > heap->fence.done &&
+           epoch >= atomic_load_explicit(&limbo->joined_first, memory_order_relaxed);
+}
+
+/* The streams of a green context share the memory of another, whose events cover them; a free of the vendor's
+ * need not wait for them. Whose memory that is nothing tells: where there are such streams no free waits. */
+static bool may_wait(const struct ms_heap *heap)
+{
+    return (ms_policy->free_rule == MS_POOL_FENCE || ms_policy->free_rule == MS_POOL_ORDERED) &&
+           ms_policy->oom_wait_ms && heap->gpu->ctx_record_event &&
+           !atomic_load_explicit(&any_green, memory_order_relaxed);
+}
+
+/* Somebody waited in vain for what is still not done. */
+static bool is_suspended(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->limbo_sums.in_vain, memory_order_relaxed) > ms_fence_done(heap);
+}
+
+/* Until ms_heap_leave the context is not ended. */
+static bool visit(struct ms_heap *heap, uint32_t life)
+{
+    atomic_fetch_add(&heap->visitors, 1);
+    if (atomic_load(&heap->state) == MS_HEAP_SERVING &&
+        atomic_load_explicit(&heap->life, memory_order_acquire) == life)
+        return true;
+    ms_heap_leave(heap);
+    return false;
+}
+
+/* The epoch that is to be over: the oldest with an event that suffices, or else the one that is open now. 0
+ * if it cannot be waited for. Fence's lock held. */
+static uint64_t snapshot(struct ms_heap *heap, uint64_t bound)
+{
+    const struct ms_fence *fence = &heap->fence;
+    uint64_t freed = atomic_load_explicit(&heap->limbo_sums.freed_bytes, memory_order_relaxed), epoch = 0;
+    for (uint32_t i = 0; i < fence->count && !epoch; i++) {
+        uint64_t upto = fence->marks[(fence->first + i) % MS_MARKS].upto;
+        if (upto && freed <= ms_limbo_freed_by(heap, upto) + bound)
+            epoch = upto;
+    }
+    if (!epoch && ms_fence_close_locked(heap))
+        epoch = fence->covered;
+    return epoch && !is_behind_joiner(heap, epoch) ? epoch : 0;
+}
+
+bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p)
+{
+    struct ms_heap *heap = block->own_heap;
+    uint64_t bound, epoch = 0, most_ms = ms_policy->oom_wait_ms < VAIN_MS ? ms_policy->oom_wait_ms : VAIN_MS;
+    if (!visit(heap, block->own_life))
+        return false;
+    if (may_wait(heap) && ms_limbo_bytes(&heap->limbo_sums) > (bound = look(heap))) {
+        ms_lock(&heap->fence.lock);
+        ms_fence_look_locked(heap);
+        if (ms_limbo_bytes(&heap->limbo_sums) > bound && !is_suspended(heap))
+            epoch = snapshot(heap, bound);
+        ms_unlock(&heap->fence.lock);
+    }
+    ms_heap_leave(heap);
+    *wait_p = (struct ms_pool_wait){heap, epoch, ms_clock_ns() + most_ms * 1000000u, block->own_life,
+                                    ms_heap_generation()};
+    return epoch != 0;
+}
+
+/* One look, in which the context does not end. */
+static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
+{
+    int status = CUDA_SUCCESS;
+    ms_lock(&heap->fence.lock);
+    if (heap->fence.done < wait->own_epoch)
+        status = ms_fence_look_locked(heap);
+    bool over = heap->fence.done >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
+    ms_unlock(&heap->fence.lock);
+    return over;
+}
+
+bool ms_pool_wait_look(const struct ms_pool_wait *wait)
+{
+    struct ms_heap *heap = wait->own_heap;
+    if (wait->own_generation != ms_heap_generation() || !visit(heap, wait->own_life))
+        return true;
+    bool over = is_over(heap, wait) || is_suspended(heap);
+    if (!over && ms_clock_ns() >= wait->own_until_ns) {
+        over = true;
+        raise_to(&heap->limbo_sums.in_vain, wait->own_epoch);
+        ms_pool_note("a free waited in vain for work that was issued before it; until that is done more than "
+                     "MEMSHIM_LIMBO may be in limbo");
+    }
+    ms_heap_leave(heap);
+    return over;
+}

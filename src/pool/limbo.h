@@ -1,0 +1,65 @@
+/* limbo.h - how much of a context's memory may be in limbo; see limbo.c.
+ *
+ * Floor 2, for src/pool/ alone: what hooks call is in pool.h. Part of a heap; read and counted up without a
+ * lock. */
+#ifndef MS_POOL_LIMBO_H
+#define MS_POOL_LIMBO_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ms_heap;
+
+/* As many epochs as there can be events under way (MS_MARKS): of an older one it is forgotten what was freed
+ * before its end. */
+enum { MS_LIMBO_ENDS = 4096 };
+
+/** What went into limbo, as sums that only grow; a difference of two is what is there. */
+struct ms_limbo {
+    _Atomic uint64_t freed_bytes;   /* all */
+    _Atomic uint64_t covered_bytes; /* ... before the newest epoch that has an event */
+    _Atomic uint64_t over_bytes;    /* ... that came out again */
+    _Atomic uint64_t bound_bytes;   /* as it was when last looked at */
+    _Atomic uint64_t look_bytes;    /* so much beyond `covered_bytes` before it is looked at again */
+    _Atomic uint64_t joined_first,
+        joined; /* epochs, see ms_pool_joined; the latter is done if no such wait is under way */
+    _Atomic uint64_t in_vain; /* no free waits before this epoch is done */
+    struct ms_limbo_end {
+        _Atomic uint64_t epoch, freed_bytes;
+    } ends[MS_LIMBO_ENDS];
+};
+
+/** A context begins, or its life is over. */
+void ms_limbo_begin(struct ms_heap *heap);
+/** Opens the next epoch, and returns the one that it ends. Any thread, any lock. */
+uint64_t ms_limbo_next_epoch(struct ms_heap *heap);
+/** An event was recorded behind `epoch`; it is done, and so is what was freed in it. Fence's lock held. */
+void ms_limbo_covered(struct ms_heap *heap, uint64_t epoch);
+void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch);
+/** What was freed up to the end of an epoch; 0 where that is forgotten. */
+uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch);
+/** `bytes` more were freed: closes the epoch where a quarter of the bound has gathered, or where memory is
+ * short, so that work which is issued later does not hold it. Whether there is more than the bound allows, as
+ * far as that is known without asking the vendor. No lock of ours held. */
+bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes);
+/** A heap's free blocks are counted up by leases, and weighed when they come to so many bytes: 32 leases hold
+ * 8 MiB of them back at most. */
+#define MS_LIMBO_WEIGH_BYTES ((uint64_t)256 << 10)
+
+/** What was freed and no event covers, and what is in limbo at all: not less than there is, but for what
+ * leases have not weighed. */
+static inline uint64_t ms_limbo_gathered(const struct ms_limbo *limbo)
+{
+    uint64_t covered = atomic_load_explicit(&limbo->covered_bytes, memory_order_relaxed);
+    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_relaxed);
+    return freed > covered ? freed - covered : 0;
+}
+static inline uint64_t ms_limbo_bytes(const struct ms_limbo *limbo)
+{
+    uint64_t over = atomic_load_explicit(&limbo->over_bytes, memory_order_relaxed);
+    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_relaxed);
+    return freed > over ? freed - over : 0;
+}
+
+#endif

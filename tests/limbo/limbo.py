@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""A free over the bound waits, and no longer than it should: every program of limbo.c ends in every mode, and prints what it has to. A wait in
+vain is told in the report. And what programs whose host never waits reserve (tests/bench/alloc, shapes) is bounded, whatever is freed behind work.
+"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment, skip  # noqa: E402
+
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+PROGRAM = os.path.join(BUILD, "tests", "limbo", "limbo")
+SHAPES = os.path.join(BUILD, "tests", "bench", "alloc", "alloc")
+SANITIZED = bool(os.environ["TEST_SANITIZE"])
+MIB = 1 << 20
+END = ["device 0", "the end"]
+SAYS = {"vain": ["refused 0", "refused again 0", "device 0"] + 3 * ["refused 0"] + ["the end"], "vain-driver": ["refused 0"] + END,
+        "function": ["refused in a host function: 0"] + END, "handler": ["refused 0", "handled 1"] + END,
+        "fork": ["refused 0", "the child ended with 7"] + END, "endless": 4 * ["refused 0"] + END,
+        "capture": ["refused 0", "broken captures 0"] + END, "destroyed": ["destroyed 0", "refused 0"] + END}
+VAIN = ("vain", "vain-driver", "function")
+MODES = ({}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_BACKING": "vmm"}, {"MEMSHIM_PACK": "none"}, {"MEMSHIM_LIMBO": "0"}, {"MEMSHIM_LIMBO": "none"},
+         {"MEMSHIM_FREE": "immediate"}, {"MEMSHIM_MODE": "track"})
+# Natively, and so where nothing is served, the free itself waits; or the driver refuses it.
+TRACKED = ("endless", "destroyed")
+LIMBO_ONLY = [more for more in MODES if "MEMSHIM_FREE" not in more and more.get("MEMSHIM_LIMBO") != "none" and "MEMSHIM_MODE" not in more]
+
+
+def title(more):
+    return " ".join("%s=%s" % pair for pair in more.items()) or "defaults"
+
+
+def play(name, more):
+    """What it printed, what it ended with, and whether the report tells of a wait in vain."""
+    if name in VAIN:  # so long a wait in vain takes; where a signal comes during the wait it is a second
+        more = dict({"MEMSHIM_OOM_WAIT_MS": "150"}, **more)
+    report = os.path.join(TMP, "%s-%s.json" % (name, title(more).replace(" ", "-").replace("=", "-")))
+    try:
+        done = subprocess.run([PROGRAM, name], env=shim_environment(report, **dict({"MEMSHIM_LOG": "none"}, **more)), capture_output=True, text=True,
+                              timeout=120, check=False)
+    except subprocess.TimeoutExpired as late:
+        return ["it hangs", str(late.stdout)], None
+    told = False
+    if os.path.exists(report):
+        with open(report, encoding="utf-8") as file:
+            told = any("waited in vain" in line for line in json.load(file)["diagnostics"])
+    return done.stdout.splitlines() + done.stderr.splitlines() + ([] if done.returncode == 0 else ["exit %d" % done.returncode]), told
+
+
+def shape(allocator, name, streams, shimmed):
+    """What a program of this shape came to: the most that was live and reserved, and its largest block, in bytes."""
+    more = {"MEMSIM_MEMORY": "32G", "MEMSIM_COST": "memset=20000,copy=20000"}
+    report = os.path.join(TMP, "%s-%s-%d.json" % (allocator, name, streams))
+    env = shim_environment(report, MEMSHIM_LOG="none", **more) if shimmed else native_environment(**more)
+    done = subprocess.run([SHAPES, allocator, "shapes", name, str(streams)], env=env, capture_output=True, text=True, timeout=300, check=False)
+    figures = {key: float(value) for key, value in (line.split() for line in done.stdout.splitlines())} if done.returncode == 0 else None
+    vain = False
+    if shimmed and figures:
+        with open(report, encoding="utf-8") as file:
+            vain = any("waited in vain" in line for line in json.load(file)["diagnostics"])
+    return figures, vain, done.stderr
+
+
+def look_at_shape(name, streams):
+    """A machine that is so slow that work takes seconds makes frees wait in vain: then there is nothing to see."""
+    said = "%s on %d: synchronous calls reserve at most a quarter more than is live, 64 MiB and the largest block" % (name, streams)
+    figures, vain, complaint = shape("runtime", name, streams, True)
+    if vain:
+        skip(said, "a free waited in vain")
+        return
+    allowed = figures and 1.25 * figures["live_peak_bytes"] + 64 * MIB + figures["largest_bytes"]
+    fact(figures and figures["reserved_peak_bytes"] <= allowed, said, ["%s, allowed are %s" % (figures, allowed), complaint])
+
+
+JOBS = [(name, more) for name in SAYS for more in MODES if "MEMSHIM_MODE" not in more or name in TRACKED]
+SHAPE_JOBS = [] if SANITIZED else [(name, streams) for name in ("loop", "layers", "growing", "serving", "tiny") for streams in (1, 4)]
+plan(len(JOBS) + len(VAIN) * len(LIMBO_ONLY) + len(SHAPE_JOBS))
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    played = [(name, more, pool.submit(play, name, more)) for name, more in JOBS]
+    for name, more, job in played:
+        output, told = job.result()
+        fact(output == SAYS[name], "%s, %s" % (name, title(more)), output)
+        if name in VAIN and more in LIMBO_ONLY:
+            fact(told, "%s, %s: the report tells of a wait in vain" % (name, title(more)))
+for name, streams in SHAPE_JOBS:
+    look_at_shape(name, streams)
