@@ -79,6 +79,33 @@ static void arrays(void)
     is_u64(after, left, "a mipmapped array goes with its levels");
 }
 
+/* A copy without a stream comes behind the work of both devices, and what they get later comes behind it. */
+static void peers_in_order(CUcontext first, CUdeviceptr p, CUcontext second, CUdeviceptr q)
+{
+    CUstream held, other;
+    CUevent later;
+    atomic_int go = 0;
+    char out[8] = "";
+
+    must(cuCtxSetCurrent(first));
+    must(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+    must(cuLaunchHostFunc(held, hold, &go));
+    must(cuMemsetD8Async(p, 'x', 7, held));
+    must(cuCtxSetCurrent(second));
+    must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    must(cuEventCreate(&later, CU_EVENT_DISABLE_TIMING));
+    answers(cuMemcpyPeer(q, second, p, first, 8), CUDA_SUCCESS);
+    must(cuEventRecord(later, other));
+    answers(cuEventQuery(later), CUDA_ERROR_NOT_READY);
+    atomic_store(&go, 1);
+    must(cuMemcpyDtoHAsync_v2(out, q, 8, other));
+    must(cuStreamSynchronize(other));
+    is_str(out, "xxxxxxx", "a copy between devices waits for both, and both wait for it");
+    must(cuEventDestroy_v2(later));
+    must(cuStreamDestroy_v2(other));
+    must(cuStreamDestroy_v2(held));
+}
+
 static void peers(CUcontext first)
 {
     CUcontext second;
@@ -100,6 +127,7 @@ static void peers(CUcontext first)
     answers(cuMemcpyPeer(q, second, p, first, 8), CUDA_SUCCESS);
     must(cuMemcpyDtoH_v2(out, q, 8));
     is_str(out, "1234567", "bytes travel between devices");
+    peers_in_order(first, p, second, q);
     answers(cuMemFree_v2(q), CUDA_SUCCESS);
     must(cuDevicePrimaryCtxRelease_v2(1));
     must(cuCtxSetCurrent(first));

@@ -60,6 +60,56 @@ SIM_PAIR(cuMemcpyDtoDAsync_v2, ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n
          linear(to, from, n, 0, stream, per_thread))
 
 /* Between contexts each side is reached from its own device. */
+/* A copy between devices without a stream comes behind all that either has to do, and before all that it gets
+ * later (CUDA driver API, cuMemcpyPeer). */
+static CUresult submit_between(const struct sim_copy *copy, struct CUctx_st *const between[2], bool per_thread)
+{
+    struct sim_op *behind = sim_op_new(sizeof *behind, NULL);
+    struct sim_queue *queue;
+    CUresult status = behind ? sim_stream_queue(NULL, per_thread, &queue) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (status != CUDA_SUCCESS) {
+        sim_op_drop(behind);
+        return status;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct sim_ticket *tickets;
+        size_t count = sim_queue_tickets(between[i], &tickets);
+        for (size_t j = 0; j < count; j++)
+            sim_op_after(behind, tickets[j].queue, tickets[j].seq);
+        sim_ticket_free(tickets, count);
+    }
+    if (atomic_load(&queue->captured)) /* which the copy will be refused for */
+        sim_op_drop(behind);
+    else
+        sim_queue_push(queue, behind);
+    status = sim_copy_submit(NULL, per_thread, copy, SIM_COPY_STREAMLESS);
+    struct sim_ticket made = {queue, sim_queue_position(queue)};
+    for (unsigned i = 0; i < 2 && status == CUDA_SUCCESS; i++) {
+        sim_queue_gate_prune(between[i], false);
+        if (!sim_queue_gate(between[i], &made, 1))
+            status = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sim_queue_put(queue);
+    return status;
+}
+
+static CUresult submit_peer(struct sim_copy *copy, CUdeviceptr to, CUdeviceptr from, struct CUctx_st *const between[2],
+                            enum sim_copy_kind kind, CUstream stream, bool per_thread)
+{
+    size_t bytes = copy->width;
+
+    if (!bytes)
+        return CUDA_SUCCESS;
+    if (!sim_copy_side(&copy->to, to, bytes, bytes, copy, true) || copy->to.pageable ||
+        !sim_copy_side(&copy->from, from, bytes, bytes, copy, false) || copy->from.pageable)
+        return CUDA_ERROR_INVALID_VALUE;
+    copy->to.devices = 1U << between[0]->device->ordinal;
+    copy->from.devices = 1U << between[1]->device->ordinal;
+    return kind == SIM_COPY_STREAMLESS ? submit_between(copy, between, per_thread)
+                                       : sim_copy_submit(stream, per_thread, copy, kind);
+}
+
 static CUresult peer(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from, CUcontext from_handle,
                      size_t bytes, enum sim_copy_kind kind, CUstream stream, bool per_thread)
 {
@@ -68,22 +118,14 @@ static CUresult peer(CUdeviceptr to, CUcontext to_handle, CUdeviceptr from, CUco
 
     if (status != CUDA_SUCCESS)
         return status;
-    struct CUctx_st *to_ctx = sim_object_get(to_handle, SIM_CONTEXT);
-    struct CUctx_st *from_ctx = sim_object_get(from_handle, SIM_CONTEXT);
-    if (!to_ctx || !from_ctx) {
-        status = CUDA_ERROR_INVALID_CONTEXT;
-    } else if (bytes) {
-        if (!sim_copy_side(&copy.to, to, bytes, bytes, &copy, true) || copy.to.pageable ||
-            !sim_copy_side(&copy.from, from, bytes, bytes, &copy, false) || copy.from.pageable)
-            status = CUDA_ERROR_INVALID_VALUE;
-        copy.to.devices = 1U << to_ctx->device->ordinal;
-        copy.from.devices = 1U << from_ctx->device->ordinal;
-    }
-    if (to_ctx)
-        sim_object_put(to_ctx);
-    if (from_ctx)
-        sim_object_put(from_ctx);
-    return status != CUDA_SUCCESS || !bytes ? status : sim_copy_submit(stream, per_thread, &copy, kind);
+    struct CUctx_st *const between[2] = {sim_object_get(to_handle, SIM_CONTEXT),
+                                         sim_object_get(from_handle, SIM_CONTEXT)};
+    status = between[0] && between[1] ? submit_peer(&copy, to, from, between, kind, stream, per_thread)
+                                      : CUDA_ERROR_INVALID_CONTEXT;
+    for (unsigned i = 0; i < 2; i++)
+        if (between[i])
+            sim_object_put(between[i]);
+    return status;
 }
 
 SIM_PAIR(cuMemcpyPeer, ptds,
