@@ -38,10 +38,14 @@ ACL_API(aclrtIpcMemGetExportKey)(void *address, size_t bytes, char *key, size_t 
 {
     ACL_ENTER(aclrtIpcMemGetExportKey);
     struct acl_share_row row = {.kind = ACL_SHARE_KEY, .anybody = flags & ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION};
+    CUdeviceptr base = 0;
+    size_t whole = 0;
 
     ACL_CHECK(address && bytes && key && key_bytes >= KEY_BYTES && flags <= 1, ACL_ERROR_INVALID_PARAM);
     ACL_TRY(acl_context());
-    ACL_CHECK(cuIpcGetMemHandle(&row.memory, (uintptr_t)address) == CUDA_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
+    ACL_CHECK(cuMemGetAddressRange_v2(&base, &whole, (uintptr_t)address) == CUDA_SUCCESS && base == (uintptr_t)address,
+              ACL_ERROR_RT_IPC_ERROR);
+    ACL_CHECK(cuIpcGetMemHandle(&row.memory, base) == CUDA_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
     uint64_t shared = acl_share_enter(&row);
     ACL_CHECK(shared, ACL_ERROR_RT_IPC_ERROR);
     snprintf(key, key_bytes, KEY_TEXT, shared);
