@@ -23,7 +23,7 @@ extern _Atomic bool ms_serve_on;
 extern bool ms_serve_strictly;
 /** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
 void ms_serve_start(bool again);
-/** The figures and the map of the pool as they are now, into the record: before the report is written. */
+/** What is known of the pool only at the end, into the diagnostics: before the report is written. */
 void ms_serve_finish(void);
 /** The program waited: a good moment for the figures of the pool to be as they are, now and then. */
 void ms_serve_refresh(void);

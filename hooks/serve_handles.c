@@ -288,32 +288,68 @@ void ms_whole_share_end(struct ms_call *call, int status)
         ms_handle_pin(call);
 }
 
-/* --- the end --- */
+/* --- all of it at one moment, for the report --- */
+
+bool ms_whole_stop(unsigned timeout_ms)
+{
+    if (!ms_lock_within(&lock, timeout_ms))
+        return false;
+    if (ms_whole_hold(timeout_ms))
+        return true;
+    ms_unlock(&lock);
+    return false;
+}
+
+void ms_whole_go(void)
+{
+    ms_whole_let_go();
+    ms_unlock(&lock);
+}
+
+struct waiting {
+    uint64_t bytes, largest;
+};
+
+static void add_waiting(void *arg, const struct ms_whole *whole)
+{
+    struct waiting *waiting = (struct waiting *)arg + whole->key.device;
+
+    waiting->bytes += whole->key.bytes;
+    waiting->largest = whole->key.bytes > waiting->largest ? whole->key.bytes : waiting->largest;
+}
+
+/* A thread may be between counting a handle and putting it where it waits: what waits is true. */
+void ms_whole_tell_figures(void)
+{
+    struct waiting waiting[MS_DEVICES_MAX] = {{0, 0}};
+
+    ms_whole_each(add_waiting, waiting);
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        struct ms_pool_record record = devices[i].record;
+        if (!record.served_frees && !record.misses && !waiting[i].bytes)
+            continue;
+        record.reserved_bytes = record.parts.cached = waiting[i].bytes;
+        record.largest_free_bytes = waiting[i].largest;
+        if (record.reserved_bytes > record.peak_reserved_bytes) {
+            record.peak_reserved_bytes = record.reserved_bytes;
+            record.peak_parts = record.parts;
+        }
+        ms_ledger_tell_pool(i, &record);
+    }
+}
 
 static void tell_piece(void *arg, const struct ms_whole *whole)
 {
     const struct ms_segment_record segment = segment_of(whole);
     const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
-    uint64_t *largest = arg;
 
-    if (whole->key.bytes > largest[whole->key.device])
-        largest[whole->key.device] = whole->key.bytes;
-    ms_ledger_map_piece(&segment, &piece);
+    (void)arg;
+    ms_ledger_tell_piece(&segment, &piece);
 }
 
-void ms_whole_finish(void)
+void ms_whole_tell_pieces(void)
 {
-    uint64_t largest[MS_DEVICES_MAX] = {0};
-
-    ms_whole_each(tell_piece, largest);
-    ms_lock(&lock);
-    for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        if (largest[i]) {
-            devices[i].record.largest_free_bytes = largest[i];
-            ms_ledger_pool(i, &devices[i].record);
-        }
-    }
-    ms_unlock(&lock);
+    ms_whole_each(tell_piece, NULL);
 }
 
 void ms_whole_forget(void)

@@ -62,28 +62,38 @@ static struct ms_parts parts_of(const struct ms_pool_parts *parts)
                              .cached = parts->cached, .stranded = parts->stranded, .pinned = parts->pinned};
 }
 
-static void tell_figures(int device, const struct ms_pool_figures *f)
+static struct ms_pool_record record_of(const struct ms_pool_figures *f)
 {
-    const struct ms_pool_record record = {
+    return (struct ms_pool_record){
         .reserved_bytes = f->reserved_bytes, .peak_reserved_bytes = f->peak_reserved_bytes, .parts = parts_of(&f->parts),
         .peak_parts = parts_of(&f->peak_parts),
         .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]}, .misses = f->misses,
         .limbo_waits = f->limbo_waits, .trims = f->trims, .vendor_allocs = f->vendor_allocs, .vendor_frees = f->vendor_frees,
         .fences = f->fences, .served_allocs = f->served_allocs, .served_frees = f->served_frees,
         .largest_free_bytes = f->largest_free_bytes};
+}
+
+static void tell_figures(int device, const struct ms_pool_figures *f)
+{
+    const struct ms_pool_record record = record_of(f);
 
     ms_ledger_pool(device, &record);
 }
 
-static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
+static struct ms_flow_record flow_of(const struct ms_stream_figures *f)
 {
-    const struct ms_flow_record record = {
+    return (struct ms_flow_record){
         .pool = f->pool, .stream = f->stream, .reserved_bytes = f->figures.reserved_bytes, .live_bytes = f->figures.parts.requested,
         .limbo_bytes = f->away_bytes, .largest_free_bytes = f->figures.largest_free_bytes,
         .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN], f->figures.hits[MS_TIER_SINGLE]},
         .misses = f->figures.misses, .limbo_waits = f->figures.limbo_waits, .trims = f->figures.trims, .crossed = f->crossed,
         .borrowed = f->borrowed, .waited = f->waited, .device = (int16_t)f->device, .by_program = f->by_program, .ended = f->ended,
         .former = f->former};
+}
+
+static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
+{
+    const struct ms_flow_record record = flow_of(f);
 
     ms_ledger_flow(i, &record);
 }
@@ -120,6 +130,71 @@ static void warn(const char *line)
 static const struct ms_pool_observer observer = {
     .segment_added = segment_added, .segment_removed = segment_removed, .figures = tell_figures, .note = note,
     .warn = warn};
+
+/* --- all of it at one moment, for the report --- */
+
+/* The end of a process in a signal handler that interrupted memshim: this very thread may hold the pool's
+ * locks. */
+static bool stop(unsigned timeout_ms)
+{
+    if (ms_thread.depth > 1 || !ms_whole_stop(timeout_ms))
+        return false;
+    if (ms_pool_stop(timeout_ms))
+        return true;
+    ms_whole_go();
+    return false;
+}
+
+static void go(void)
+{
+    ms_pool_go();
+    ms_whole_go();
+}
+
+static void tell_flow_now(uint32_t i, const struct ms_stream_figures *f)
+{
+    const struct ms_flow_record record = flow_of(f);
+
+    ms_ledger_tell_flow(i, &record);
+}
+
+static void tell_all_figures(void)
+{
+    struct ms_pool_figures figures;
+
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (!ms_ledger_device_known(device))
+            continue;
+        ms_pool_figures(device, &figures);
+        if (figures.vendor_allocs || figures.served_allocs) {
+            const struct ms_pool_record record = record_of(&figures);
+            ms_ledger_tell_pool(device, &record);
+        }
+    }
+    ms_stream_each(tell_flow_now);
+    ms_whole_tell_figures();
+}
+
+static void tell_piece(void *arg, const struct ms_pool_piece *piece)
+{
+    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE, [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
+                                     [MS_STATE_FREE] = MS_PIECE_FREE, [MS_STATE_PINNED] = MS_PIECE_PINNED};
+    const struct ms_segment_record segment = segment_of(piece->segment);
+    const struct ms_piece_record record = {.offset = piece->offset, .bytes = piece->bytes, .requested = piece->requested,
+                                           .ticket = piece->ticket, .state = states[piece->state]};
+
+    (void)arg;
+    ms_ledger_tell_piece(&segment, &record);
+}
+
+static void tell_all_pieces(void)
+{
+    ms_pool_walk(tell_piece, NULL);
+    ms_whole_tell_pieces();
+}
+
+static const struct ms_pool_source source = {
+    .stop = stop, .tell_figures = tell_all_figures, .tell_pieces = tell_all_pieces, .go = go};
 
 /* --- what is loaded --- */
 
@@ -218,6 +293,7 @@ void ms_serve_start(bool again)
         ms_pool_init(&policy, &observer);
         ms_submit_start();
     }
+    ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
 }
 
@@ -239,18 +315,6 @@ void ms_serve_refresh(void)
     ms_stream_each(tell_flow);
 }
 
-static void tell_piece(void *arg, const struct ms_pool_piece *piece)
-{
-    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE, [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
-                                     [MS_STATE_FREE] = MS_PIECE_FREE, [MS_STATE_PINNED] = MS_PIECE_PINNED};
-    const struct ms_segment_record segment = segment_of(piece->segment);
-    const struct ms_piece_record record = {.offset = piece->offset, .bytes = piece->bytes, .requested = piece->requested,
-                                           .ticket = piece->ticket, .state = states[piece->state]};
-
-    (void)arg;
-    ms_ledger_map_piece(&segment, &record);
-}
-
 static void tell_ordered(void)
 {
     struct ms_pool_ordered_figures f;
@@ -266,24 +330,8 @@ static void tell_ordered(void)
 
 void ms_serve_finish(void)
 {
-    struct ms_pool_figures figures;
-
     if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
         return;
-    /* The end of a process in a signal handler that interrupted memshim: this very thread may hold the pool's locks. What the record has of
-     * the pool is then some milliseconds old. */
-    if (ms_thread.depth > 1 || !ms_ledger_map_begin())
-        return;
-    for (int device = 0; device < MS_DEVICES_MAX; device++) {
-        if (!ms_ledger_device_known(device))
-            continue;
-        ms_pool_figures(device, &figures);
-        if (figures.vendor_allocs || figures.served_allocs)
-            tell_figures(device, &figures);
-    }
-    ms_stream_each(tell_flow);
-    ms_pool_walk(tell_piece, NULL);
-    ms_whole_finish();
     tell_ordered();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",

@@ -188,27 +188,57 @@ static const void *ring_at(enum ms_table table, const void *rows, size_t row_byt
     return found == number + 1 ? row : NULL;
 }
 
-bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
+/* Under the lock, as the next one. */
+static bool read_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
 {
-    ms_lock(&list_lock);
     const struct ms_oom *row = ring_at(MS_TABLE_OOMS, MS_ROWS(OOMS, struct ms_oom), sizeof *row, MS_OOM_MAX,
                                        i, atomic_load(&ms_process()->oom_count), lost_p);
     if (row)
         memcpy((void *)oom_p, row, sizeof *oom_p);
-    ms_unlock(&list_lock);
     return row != NULL;
 }
 
-bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
+static bool read_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
 {
-    ms_lock(&list_lock);
     const struct ms_context_died *row =
         ring_at(MS_TABLE_DEATHS, MS_ROWS(DEATHS, struct ms_context_died), sizeof *row, MS_CONTEXTS_DIED_MAX,
                 i, atomic_load(&ms_process()->death_count), lost_p);
     if (row)
         memcpy((void *)death_p, row, sizeof *death_p);
-    ms_unlock(&list_lock);
     return row != NULL;
+}
+
+bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
+{
+    ms_lock(&list_lock);
+    bool there = read_oom(i, oom_p, lost_p);
+    ms_unlock(&list_lock);
+    return there;
+}
+
+bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
+{
+    ms_lock(&list_lock);
+    bool there = read_death(i, death_p, lost_p);
+    ms_unlock(&list_lock);
+    return there;
+}
+
+bool ms_events_copy(struct ms_events_copy *copy_p, unsigned timeout_ms)
+{
+    copy_p->oom_count = copy_p->death_count = 0;
+    copy_p->lost_ooms = copy_p->lost_deaths = 0;
+    copy_p->unseen_frees = atomic_load_explicit(&ms_process()->unseen_frees, memory_order_relaxed);
+    if (!ms_lock_within(&list_lock, timeout_ms))
+        return false;
+    while (copy_p->oom_count < MS_OOM_MAX &&
+           read_oom(copy_p->oom_count, &copy_p->ooms[copy_p->oom_count], &copy_p->lost_ooms))
+        copy_p->oom_count++;
+    while (copy_p->death_count < MS_CONTEXTS_DIED_MAX &&
+           read_death(copy_p->death_count, &copy_p->deaths[copy_p->death_count], &copy_p->lost_deaths))
+        copy_p->death_count++;
+    ms_unlock(&list_lock);
+    return true;
 }
 
 /* Rare, and perhaps before there is a file. */

@@ -262,21 +262,20 @@ enum { MS_SEGMENT_NEVER, MS_SEGMENT_THERE, MS_SEGMENT_GONE };
 struct MS_CACHELINE ms_segment_row {
     struct ms_segment_record record;
     uint64_t born_ns;
-    uint32_t first_piece, pieces, pieces_left_out;
     uint32_t next; /* this process's own */
     _Atomic uint32_t state;
 };
 _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a row of the ledger");
-_Static_assert(sizeof(struct ms_piece_record) == MS_TABLE_PIECES_ROW_BYTES, "a row of the ledger");
 
+/** As ms_ledger_pool and ms_ledger_flow, under the lock. */
+void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
+void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns);
 /** False if nothing was ever reserved on the device. */
 bool ms_pools_read(int device, struct ms_pool_record *record_p);
 /** False past the last. */
 bool ms_flows_read(uint32_t i, struct ms_flow_record *record_p);
 /** The i-th row: NULL if it has no segment; `*past_p` past the last. */
 const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
-/** The i-th piece of a segment, NULL past the last that is kept. */
-const struct ms_piece_record *ms_pieces_of(const struct ms_segment_row *segment, uint32_t i);
 bool ms_pools_lock_within(unsigned timeout_ms);
 void ms_pools_unlock(void);
 void ms_pools_reset(void);
@@ -331,6 +330,16 @@ const struct ms_api_row *ms_events_api(unsigned api);
 const char *ms_events_api_name(unsigned api);
 void ms_events_touch(void);
 void ms_events_context_died(const struct ms_context_died *death);
+/** What the rings hold, oldest first, and how many they held before. */
+struct ms_events_copy {
+    struct ms_oom ooms[MS_OOM_MAX];
+    struct ms_context_died deaths[MS_CONTEXTS_DIED_MAX];
+    unsigned oom_count, death_count;
+    uint64_t lost_ooms, lost_deaths;
+    uint64_t unseen_frees;
+};
+/** Returns whether the lock was to be had within `timeout_ms`; without it the copy has no rows. */
+bool ms_events_copy(struct ms_events_copy *copy_p, unsigned timeout_ms);
 /** The i-th by age, false past the last; `*lost_p` were overwritten. */
 bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p);
 bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p);

@@ -1,7 +1,7 @@
 /* pools.c - see pools.h.
  *
  * Floor 2. Rows of POOLS are the devices; rows of SEGMENTS are used again once their segment is gone (the state word is written last, as
- * of a block); PIECES hold the map that is made once, for the report. One lock (MS_RANK_TIMELINE) covers them and their timelines. */
+ * of a block). One lock (MS_RANK_TIMELINE) covers them and their timelines. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,13 +10,12 @@
 
 #include "ledger/internal.h"
 
-enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS, PIECES_OF_SEGMENT_MAX = 10000, PIECES_MAX = 400000 };
+enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static uint32_t buckets[BUCKETS]; /* row + 1 of the first segment whose address falls into it */
 static bool any_segment;          /* in a bucket, ever */
 static uint32_t free_rows;        /* likewise of the rows that are free */
-static uint32_t filling;          /* row + 1 of the segment whose pieces come */
 
 static struct ms_pool_row *pool_row(int device)
 {
@@ -47,46 +46,56 @@ static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t be
     ms_timeline_note(ms_timeline_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
+void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns)
+{
+    if (!open_pool_row(device))
+        return;
+    struct ms_pool_row *row = pool_row(device);
+    struct ms_pool_record before = row->record;
+    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+    atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    row->record = *record;
+    if (before.peak_reserved_bytes > record->peak_reserved_bytes) { /* heard out of turn */
+        row->record.peak_reserved_bytes = before.peak_reserved_bytes;
+        row->record.peak_parts = before.peak_parts;
+    }
+    row->latest_ns = now_ns;
+    atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
+    note(MS_SERIES_RESERVED, device, now_ns, before.reserved_bytes, record->reserved_bytes);
+    note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);
+}
+
 void ms_ledger_pool(int device, const struct ms_pool_record *record)
 {
     int saved_errno = errno;
     uint64_t now_ns = ms_ledger_now();
     ms_lock(&lock);
-    if (open_pool_row(device)) {
-        struct ms_pool_row *row = pool_row(device);
-        struct ms_pool_record before = row->record;
-        uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
-        atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_release);
-        row->record = *record;
-        if (before.peak_reserved_bytes > record->peak_reserved_bytes) { /* heard out of turn */
-            row->record.peak_reserved_bytes = before.peak_reserved_bytes;
-            row->record.peak_parts = before.peak_parts;
-        }
-        row->latest_ns = now_ns;
-        atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
-        note(MS_SERIES_RESERVED, device, now_ns, before.reserved_bytes, record->reserved_bytes);
-        note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);
-    }
+    ms_pools_put(device, record, now_ns);
     ms_unlock(&lock);
     errno = saved_errno;
+}
+
+void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns)
+{
+    if (!ms_table_reserve(MS_TABLE_FLOWS, (uint64_t)i + 1))
+        return;
+    struct ms_flow_row *row = &MS_ROWS(FLOWS, struct ms_flow_row)[i];
+    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+    if (ms_table_rows(MS_TABLE_FLOWS) < (uint64_t)i + 1)
+        ms_table_publish(MS_TABLE_FLOWS, (uint64_t)i + 1);
+    atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    row->record = *record;
+    row->latest_ns = now_ns;
+    atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
 }
 
 void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record)
 {
     int saved_errno = errno;
     ms_lock(&lock);
-    if (ms_table_reserve(MS_TABLE_FLOWS, (uint64_t)i + 1)) {
-        struct ms_flow_row *row = &MS_ROWS(FLOWS, struct ms_flow_row)[i];
-        uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
-        if (ms_table_rows(MS_TABLE_FLOWS) < (uint64_t)i + 1)
-            ms_table_publish(MS_TABLE_FLOWS, (uint64_t)i + 1);
-        atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_release);
-        row->record = *record;
-        row->latest_ns = ms_ledger_now();
-        atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
-    }
+    ms_flows_put(i, record, ms_ledger_now());
     ms_unlock(&lock);
     errno = saved_errno;
 }
@@ -107,14 +116,14 @@ void ms_ledger_segment_added(const struct ms_segment_record *segment)
 {
     int saved_errno = errno;
     ms_lock(&lock);
-    uint32_t number = take_row();
+    /* A reader of the file has the figures of the device by it, though the pool has told none yet. */
+    uint32_t number = open_pool_row(segment->device) ? take_row() : UINT32_MAX;
     if (number == UINT32_MAX) {
         ms_table_drop(MS_TABLE_SEGMENTS);
     } else {
         struct ms_segment_row *row = segment_row(number);
         row->record = *segment;
         row->born_ns = ms_ledger_now();
-        row->first_piece = row->pieces = row->pieces_left_out = 0;
         row->next = *bucket_of(segment->address);
         *bucket_of(segment->address) = number + 1;
         any_segment = true;
@@ -147,51 +156,6 @@ void ms_ledger_segment_removed(uint64_t address)
     ms_unlock(&lock);
 }
 
-bool ms_ledger_map_begin(void)
-{
-    if (!ms_lock_within(&lock, 1000))
-        return false;
-    ms_table_publish(MS_TABLE_PIECES, 0);
-    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_SEGMENTS); i++) {
-        struct ms_segment_row *row = segment_row((uint32_t)i);
-        row->first_piece = row->pieces = row->pieces_left_out = 0;
-    }
-    filling = 0;
-    ms_unlock(&lock);
-    return true;
-}
-
-/* Neighbours of one use are one piece, unless they are blocks. */
-static bool continues(const struct ms_piece_record *last, const struct ms_piece_record *piece)
-{
-    return last->state == piece->state && piece->state != MS_PIECE_LIVE && !piece->requested &&
-           !last->requested && last->offset + last->bytes == piece->offset;
-}
-
-void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece)
-{
-    ms_lock(&lock);
-    if (!filling || segment_row(filling - 1)->record.address != segment->address)
-        filling = *link_of(segment->address);
-    uint64_t next = ms_table_rows(MS_TABLE_PIECES);
-    struct ms_segment_row *row = filling ? segment_row(filling - 1) : NULL;
-    if (row) {
-        row->record.pinned = segment->pinned;
-        row->record.tier = segment->tier; /* what was told of it at first was its size alone */
-        if (row->pieces && continues(&MS_ROWS(PIECES, struct ms_piece_record)[next - 1], piece)) {
-            MS_ROWS(PIECES, struct ms_piece_record)[next - 1].bytes += piece->bytes;
-        } else if (row->pieces < PIECES_OF_SEGMENT_MAX && next < PIECES_MAX && ms_table_reserve(MS_TABLE_PIECES, next + 1)) {
-            MS_ROWS(PIECES, struct ms_piece_record)[next] = *piece;
-            ms_table_publish(MS_TABLE_PIECES, next + 1);
-            if (row->pieces++ == 0)
-                row->first_piece = (uint32_t)next;
-        } else {
-            row->pieces_left_out++;
-        }
-    }
-    ms_unlock(&lock);
-}
-
 /* --- reading --- */
 
 bool ms_pools_read(int device, struct ms_pool_record *record_p)
@@ -219,11 +183,6 @@ const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p)
     return atomic_load_explicit(&row->state, memory_order_acquire) == MS_SEGMENT_THERE ? row : NULL;
 }
 
-const struct ms_piece_record *ms_pieces_of(const struct ms_segment_row *segment, uint32_t i)
-{
-    return i < segment->pieces ? &MS_ROWS(PIECES, struct ms_piece_record)[segment->first_piece + i] : NULL;
-}
-
 bool ms_pools_lock_within(unsigned timeout_ms)
 {
     return ms_lock_within(&lock, timeout_ms);
@@ -239,6 +198,6 @@ void ms_pools_reset(void)
     if (any_segment) /* or else its pages stay untouched */
         memset(buckets, 0, sizeof buckets);
     any_segment = false;
-    free_rows = filling = 0;
+    free_rows = 0;
     ms_lock_reset(&lock);
 }

@@ -1,8 +1,9 @@
-/* pools.h - what the record holds of memshim's own pool: figures of each device, the segments that the vendor gave, and the map of what
- * lies in them.
+/* pools.h - what the record holds of memshim's own pool: figures of each device and the segments that the
+ * vendor gave; and who can tell what lies in them.
  *
- * Floor 2. Told by the hooks, which hear it from the pool; rare calls (the pool speaks up where it called the vendor). No malloc, no vendor
- * call; one short lock. The rows lie in tables of base/store.h: docs/ledger-format.md. */
+ * Floor 2. Told by the hooks, which hear it from the pool; rare calls (the pool speaks up where it called the
+ * vendor). No malloc, no vendor call; one short lock. The rows lie in tables of base/store.h:
+ * docs/ledger-format.md. */
 #ifndef MS_LEDGER_POOLS_H
 #define MS_LEDGER_POOLS_H
 
@@ -33,7 +34,7 @@ struct ms_segment_record {
     bool vmm; /* handles mapped side by side, not one allocation of the vendor's */
 };
 
-/** A piece of a segment; in a record that was read back only what is live is known. */
+/** A piece of a segment. */
 enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_LIMBO, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
 struct ms_piece_record {
     uint64_t offset, bytes, requested;
@@ -75,9 +76,23 @@ void ms_ledger_pool(int device, const struct ms_pool_record *record);
 void ms_ledger_segment_added(const struct ms_segment_record *segment);
 void ms_ledger_segment_removed(uint64_t address);
 
-/** The map of the segments, anew: before the report is written. False if this very thread may hold the lock, below a signal handler:
- * then nothing of the pool can be told any more. Pieces of one segment come together, in the order of their offsets. */
-bool ms_ledger_map_begin(void);
-void ms_ledger_map_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
+/** Who can say how the pool is at one moment; the record's own rows are as old as what it was told last. */
+struct ms_pool_source {
+    /** Nothing in the pool changes from now on until `go`, of the same thread; false, and nothing has
+     * happened, if that cannot be had in about `timeout_ms`: somebody holds a lock, perhaps this very thread
+     * below a signal handler. */
+    bool (*stop)(unsigned timeout_ms);
+    /** In between, with the record locked as well: call the functions below, no others of the record's that
+     * take a lock. `tell_pieces` is called twice and says the same; the pieces of a segment come together, in
+     * the order of their offsets, and cover it. */
+    void (*tell_figures)(void);
+    void (*tell_pieces)(void);
+    void (*go)(void);
+};
+/** NULL: nobody (any more). Stays the caller's and must live on. */
+void ms_ledger_set_pool_source(const struct ms_pool_source *source);
+void ms_ledger_tell_pool(int device, const struct ms_pool_record *record);
+void ms_ledger_tell_flow(uint32_t i, const struct ms_flow_record *record);
+void ms_ledger_tell_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
 
 #endif

@@ -108,7 +108,6 @@ static void find_places(struct places *places)
         struct ms_segment_row *row = &MS_ROWS(SEGMENTS, struct ms_segment_row)[i];
         *(uint8_t *)&row->record.pinned &= 1;
         *(uint8_t *)&row->record.vmm &= 1;
-        row->first_piece = row->pieces = row->pieces_left_out = 0; /* made for a report that was not written */
         if (atomic_load(&row->state) != MS_SEGMENT_THERE || !is_sound(&row->record) || !places->place)
             atomic_store(&row->state, MS_SEGMENT_GONE);
         else
@@ -175,6 +174,8 @@ void ms_recover_pools(void)
             pool->peak_reserved_bytes = pool->reserved_bytes;
             pool->peak_parts = pool->parts;
         }
+        if (pool->reserved_bytes && !pools[i].latest_ns)
+            pools[i].latest_ns = 1; /* killed before the pool had told a figure */
     }
     free(places.place);
 }

@@ -1,29 +1,33 @@
 /* snapshot.c - copying the record.
  *
- * Floor 2. Holds all shards, then all accounts and their lanes, in the order of their addresses. The end of a process may
- * come from a signal handler above a thread that holds one of them: every wait is bounded, and what could not
- * be locked is copied as it is (tables are never unmapped or moved) and said to be so. */
+ * Floor 2. The pool is stopped first, then all shards are locked, all accounts and their lanes in the order
+ * of their addresses, and what is kept of the pool: the order in which whoever serves a block takes these
+ * locks. The end of a process may come from a signal handler above a thread that holds one of them: every
+ * wait is bounded, and what could not be locked is copied as it is (tables are never unmapped or moved) and
+ * said to be so. Meanwhile nothing is done but copying. */
 #include "config.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ledger/snapshot.h"
+#include "ledger/snapshot_pool.h"
 
 enum { LOCK_TIMEOUT_MS = 1000 };
 
 /* What was locked, beside what blocks.c and accounts.c know of themselves. */
 struct locks {
-    bool pools, all;
+    bool stopped, pools, all;
 };
 
 static void lock_all(struct locks *locks)
 {
+    bool has_source;
+    locks->stopped = ms_snapshot_pool_stop(LOCK_TIMEOUT_MS, &has_source);
     bool shards = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
     bool accounts = ms_accounts_lock_all(LOCK_TIMEOUT_MS);
     locks->pools = ms_pools_lock_within(LOCK_TIMEOUT_MS);
-    locks->all = shards && accounts && locks->pools;
+    locks->all = shards && accounts && locks->pools && (locks->stopped || !has_source);
 }
 
 static void unlock_all(const struct locks *locks)
@@ -32,6 +36,8 @@ static void unlock_all(const struct locks *locks)
         ms_pools_unlock();
     ms_accounts_unlock_all();
     ms_blocks_unlock_all();
+    if (locks->stopped)
+        ms_snapshot_pool_go();
 }
 
 /* Cuts the next piece off the mapping. */
@@ -68,6 +74,12 @@ static uint64_t **line_of(struct ms_snapshot_device *device, enum ms_series seri
     }
 }
 
+static size_t bytes_of_pool(const struct ms_snapshot *snapshot)
+{
+    return carved(snapshot->flow_room * sizeof *snapshot->flows) + carved(snapshot->segment_room * sizeof *snapshot->segments) +
+           carved(snapshot->piece_room * sizeof *snapshot->pieces) + carved(snapshot->told_room * sizeof *snapshot->told);
+}
+
 /* Room for everything, counted under the locks. */
 static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
@@ -84,7 +96,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
                              carved(snapshot->row_count * sizeof *snapshot->places) +
                              carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
-                             4096;
+                             carved(snapshot->counts_count * sizeof *snapshot->counts) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -94,6 +106,11 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->sites = carve(&cursor, snapshot->site_count * sizeof *snapshot->sites);
     snapshot->places = carve(&cursor, snapshot->row_count * sizeof *snapshot->places);
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
+    snapshot->counts = carve(&cursor, snapshot->counts_count * sizeof *snapshot->counts);
+    snapshot->flows = carve(&cursor, snapshot->flow_room * sizeof *snapshot->flows);
+    snapshot->segments = carve(&cursor, snapshot->segment_room * sizeof *snapshot->segments);
+    snapshot->pieces = carve(&cursor, snapshot->piece_room * sizeof *snapshot->pieces);
+    snapshot->told = carve(&cursor, snapshot->told_room * sizeof *snapshot->told);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
             *line_of(&snapshot->devices[i], series) =
@@ -269,23 +286,41 @@ static void sort_blocks(struct ms_snapshot *snapshot)
     }
 }
 
+/* Calls are counted without a lock. */
+static void copy_counts(struct ms_snapshot *snapshot)
+{
+    for (uint32_t api = 0; api < snapshot->counts_count; api++)
+        ms_counts_sum(api, &snapshot->counts[api]);
+}
+
+static void copy_all(struct ms_snapshot *snapshot, uint64_t blocks_max, bool is_told)
+{
+    struct copying copying = {snapshot, snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
+    copy_devices(snapshot);
+    copy_sites(snapshot);
+    ms_blocks_each(copy_block, &copying);
+    ms_snapshot_pool_copy(snapshot, is_told);
+    copy_counts(snapshot);
+}
+
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
 {
     struct locks locks;
     int saved_errno = errno;
     memset(snapshot, 0, sizeof *snapshot);
     lock_all(&locks);
+    bool is_told = locks.stopped && locks.all;
     snapshot->consistent = locks.all;
     snapshot->now_ns = ms_ledger_now();
+    if (is_told)
+        ms_snapshot_pool_figures(snapshot);
     choose_timeline(snapshot);
+    ms_snapshot_pool_count(snapshot, is_told);
+    snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
     int result = map_memory(snapshot, blocks_max);
-    if (result == 0) {
-        struct copying copying = {snapshot,
-                                  snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
-        copy_devices(snapshot);
-        copy_sites(snapshot);
-        ms_blocks_each(copy_block, &copying);
-    }
+    if (result == 0)
+        copy_all(snapshot, blocks_max, is_told);
+    snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);
     if (result == 0)
         sort_blocks(snapshot);

@@ -1,7 +1,8 @@
 /* snapshot.h - a consistent copy of the ledger, for the report.
  *
- * Floor 2. Taken with every lock of the record held, so that all sums add up; read without any. Its memory is
- * one private mapping, never malloc. */
+ * Floor 2. Taken while the pool stands still and with every lock of the record held, so that figures, pieces
+ * and rows are of one moment and all sums add up; read without any. Its memory is one private mapping, never
+ * malloc. */
 #ifndef MS_LEDGER_SNAPSHOT_H
 #define MS_LEDGER_SNAPSHOT_H
 
@@ -25,9 +26,24 @@ struct ms_snapshot_device {
     struct ms_pool_record pool;
 };
 
+/** A segment of the pool's and the pieces in it: none if it was not the pool that told of it. */
+struct ms_snapshot_segment {
+    struct ms_segment_record record;
+    uint32_t first_piece, pieces, pieces_left_out;
+};
+
+struct ms_snapshot_piece {
+    uint64_t offset, bytes, requested;
+    uint32_t block; /* in `told`, + 1; 0: the record knows no block there */
+    uint8_t state;  /* enum ms_piece_state */
+};
+
 struct ms_snapshot {
     uint64_t now_ns;
     bool consistent; /* false: a lock was not to be had, and some figures may be of different moments */
+    struct ms_events_copy events;
+    struct ms_counts *counts; /* of each function */
+    uint32_t counts_count;
     struct ms_snapshot_device devices[MS_ACCOUNTS]; /* the last one is memory of no device */
     struct ms_amount kinds[MS_KIND_COUNT];
     struct ms_snapshot_site *sites;
@@ -36,6 +52,14 @@ struct ms_snapshot {
     uint32_t row_count;
     struct ms_block *blocks; /* by device, space and key; the largest ones if there were too many. Their sites are places */
     uint64_t block_count, block_total;
+    struct ms_flow_record *flows;
+    uint32_t flow_count, flow_room;
+    struct ms_snapshot_segment *segments;
+    uint32_t segment_count, segment_room;
+    struct ms_snapshot_piece *pieces;
+    uint32_t piece_count, piece_room;
+    struct ms_block *told; /* blocks of the pool's, by their pieces. Their sites are places */
+    uint32_t told_count, told_room;
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;

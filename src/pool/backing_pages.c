@@ -155,7 +155,7 @@ static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, ui
         rest->class_index = MS_NO_CLASS;
         link_hole(b, rest);
     }
-    part->vacuum = MS_VACUUM_HELD;
+    part->vacuum = MS_VACUUM_FILLING;
     part->free = false;
     part->class_index = MS_NO_CLASS;
     return part;

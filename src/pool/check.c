@@ -121,7 +121,7 @@ static const char *check_range(const struct ms_segment *segment, struct sums *su
             holes++;
             continue;
         }
-        if (run->vacuum == MS_VACUUM_HELD)
+        if (run->vacuum != MS_VACUUM_NONE)
             continue; /* nobody is in the pool: it could not be unmapped, and is used no more */
         for (uint64_t page = ms_run_address(run) / b->page_bytes * b->page_bytes; page < at;
              page += b->page_bytes)

@@ -10,7 +10,7 @@
 #include "pool/internal.h"
 #include "pool/foreign.h"
 
-static struct ms_lock peak_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
+struct ms_lock ms_figures_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
 void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
 {
@@ -57,6 +57,27 @@ static uint64_t unused_bytes(struct ms_heap *heap)
     return unused;
 }
 
+static void at_most(uint64_t *part, uint64_t *left)
+{
+    if (*part > *left)
+        *part = *left;
+    *left -= *part;
+}
+
+/* The parts add up to `reserved`: what is left over is stranded. A call that is under way in another thread
+ * may hold a block that no counter has, or has put it into two of those that are no lock's; then what is
+ * nobody's any more gives way. */
+static void fit(struct ms_pool_parts *p, uint64_t reserved)
+{
+    uint64_t left = reserved;
+    at_most(&p->requested, &left);
+    at_most(&p->rounding, &left);
+    at_most(&p->pinned, &left);
+    at_most(&p->limbo, &left);
+    at_most(&p->cached, &left);
+    p->stranded = left;
+}
+
 /* `exact` looks at every block; otherwise only what is vacant counts as cached. */
 static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
 {
@@ -69,9 +90,7 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
     p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
     p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
-    uint64_t known = granted + p->limbo + p->pinned + p->cached;
-    /* A call that is under way in another thread holds a block that no counter has. */
-    p->stranded = heap->reserved_bytes > known ? heap->reserved_bytes - known : 0;
+    fit(p, heap->reserved_bytes);
 }
 
 /* All locks of the heap held. */
@@ -103,16 +122,29 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
         f->largest_free_bytes = heap->vacant[heap->vacant_count - 1]->bytes;
 }
 
-/* Sums over the heaps of a device. Table's lock of ms_devices not held. */
+/* Who has stopped the pool holds it. */
+static void lock_sums(void)
+{
+    if (!ms_pool_is_stopped)
+        ms_lock(&ms_figures_lock);
+}
+
+static void unlock_sums(void)
+{
+    if (!ms_pool_is_stopped)
+        ms_unlock(&ms_figures_lock);
+}
+
+/* Sums over the heaps of a device. Not under ms_figures_lock. */
 static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
 {
     struct ms_device *d = &ms_devices[device];
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    ms_lock(&peak_lock);
+    lock_sums();
     *sum = d->gone;
     sum->peak_reserved_bytes = d->peak_reserved_bytes;
     sum->peak_parts = d->peak_parts;
-    ms_unlock(&peak_lock);
+    unlock_sums();
     for (uint32_t i = 0; i < count; i++) {
         struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
         struct ms_pool_figures f;
@@ -125,6 +157,10 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
         ms_figures_add(sum, &f);
     }
     ms_foreign_add_figures(device, sum);
+    if (sum->reserved_bytes > sum->peak_reserved_bytes) { /* the growth is still to be told */
+        sum->peak_reserved_bytes = sum->reserved_bytes;
+        sum->peak_parts = sum->parts;
+    }
 }
 
 void ms_figures_changed_on(int device)
@@ -132,12 +168,12 @@ void ms_figures_changed_on(int device)
     struct ms_device *d = &ms_devices[device];
     struct ms_pool_figures sum;
     device_figures(device, &sum, false);
-    ms_lock(&peak_lock);
+    ms_lock(&ms_figures_lock);
     if (sum.reserved_bytes > d->peak_reserved_bytes) {
         d->peak_reserved_bytes = sum.peak_reserved_bytes = sum.reserved_bytes;
         d->peak_parts = sum.peak_parts = sum.parts;
     }
-    ms_unlock(&peak_lock);
+    ms_unlock(&ms_figures_lock);
     if (ms_observer && ms_observer->figures)
         ms_observer->figures(device, &sum);
 }
@@ -157,14 +193,12 @@ void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
 void ms_figures_bury(struct ms_heap *heap)
 {
     struct ms_pool_figures f;
-    ms_heap_lock_all(heap);
     figures_of(heap, &f, false);
-    ms_heap_unlock_all(heap);
     f.reserved_bytes = f.largest_free_bytes = 0;
     f.parts = (struct ms_pool_parts){0};
-    ms_lock(&peak_lock);
+    ms_lock(&ms_figures_lock);
     ms_figures_add(&ms_devices[heap->device].gone, &f);
-    ms_unlock(&peak_lock);
+    ms_unlock(&ms_figures_lock);
 }
 
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p)

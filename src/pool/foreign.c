@@ -482,12 +482,35 @@ static void add_record(const struct record *r, struct ms_pool_figures *sum)
     }
 }
 
+bool ms_foreign_lock_within(unsigned timeout_ms)
+{
+    return ms_lock_within(&lock, timeout_ms);
+}
+
+void ms_foreign_unlock(void)
+{
+    ms_unlock(&lock);
+}
+
+/* Who has stopped the pool holds it. */
+static void lock_to_look(void)
+{
+    if (!ms_pool_is_stopped)
+        ms_lock(&lock);
+}
+
+static void unlock_after_look(void)
+{
+    if (!ms_pool_is_stopped)
+        ms_unlock(&lock);
+}
+
 void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
 {
     if (!ms_foreign_any() || !is_device(device))
         return;
     const struct counts *c = &counts[device];
-    ms_lock(&lock);
+    lock_to_look();
     for (uint32_t i = 0; i < ms_foreign_count; i++) {
         if (records[i].state > MAKING && records[i].device == device)
             add_record(&records[i], sum);
@@ -499,7 +522,7 @@ void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
     sum->vendor_frees += c->unmade;
     sum->served_allocs += c->allocs;
     sum->served_frees += c->frees;
-    ms_unlock(&lock);
+    unlock_after_look();
 }
 
 static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
@@ -520,12 +543,12 @@ void ms_foreign_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece),
 {
     if (!ms_foreign_any())
         return;
-    ms_lock(&lock);
+    lock_to_look();
     for (uint32_t i = 0; i < ms_foreign_count; i++) {
         if (records[i].state > MAKING)
             walk_record(&records[i], hear, arg);
     }
-    ms_unlock(&lock);
+    unlock_after_look();
 }
 
 void ms_foreign_reset(void)

@@ -72,6 +72,9 @@ uint64_t ms_foreign_trim(int device, uint64_t keep_bytes);
 
 /* For the rest of the pool. */
 struct ms_heap;
+/** The lock under which all of it changes: for stop.c. */
+bool ms_foreign_lock_within(unsigned timeout_ms);
+void ms_foreign_unlock(void);
 void ms_foreign_at_sync(struct ms_heap *heap);
 uint64_t ms_foreign_idle_bytes(int device);
 void ms_foreign_add_figures(int device, struct ms_pool_figures *sum);

@@ -19,7 +19,7 @@ _Atomic uint32_t ms_heap_count;
 struct ms_device ms_devices[MS_DEVICES_MAX];
 
 static _Atomic uint32_t generation;
-static struct ms_lock table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
+struct ms_lock ms_heap_table_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 MS_TLS struct ms_heap *ms_last_heap;
 
 struct ms_heap *ms_heap_find(uint64_t context)
@@ -69,14 +69,14 @@ struct ms_heap *ms_heap_known(uint64_t context)
     struct ms_heap *heap = ms_heap_of(context);
     if (heap || !context || !ms_policy)
         return heap;
-    ms_lock(&table_lock);
+    ms_lock(&ms_heap_table_lock);
     heap = ms_heap_of(context);
     if (!heap && (heap = unused_heap()) != NULL) {
         ms_ordered_born(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_BLANK, memory_order_release);
         atomic_store_explicit(&heap->context, context, memory_order_release);
     }
-    ms_unlock(&table_lock);
+    ms_unlock(&ms_heap_table_lock);
     return heap;
 }
 
@@ -113,7 +113,7 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
 {
     struct ms_gpu_description about;
     ms_gpu_describe(gpu, device, &about);
-    ms_lock(&table_lock);
+    ms_lock(&ms_heap_table_lock);
     struct ms_heap *heap = unused_heap();
     if (heap) {
         heap->gpu = gpu;
@@ -123,7 +123,7 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
         atomic_store_explicit(&heap->fence.done, UINT64_MAX, memory_order_relaxed);
         atomic_store_explicit(&heap->state, MS_HEAP_FLOW, memory_order_release);
     }
-    ms_unlock(&table_lock);
+    ms_unlock(&ms_heap_table_lock);
     return heap;
 }
 
@@ -139,6 +139,8 @@ uint64_t ms_heap_left(const struct ms_heap *heap)
 
 void ms_heap_lock_all(struct ms_heap *heap)
 {
+    if (ms_pool_is_stopped)
+        return;
     for (int i = 0; i < MS_LEASES; i++)
         ms_bias_lock_plainly(&heap->leases[i].lock, MS_BIAS_LEASE);
     ms_lock(&heap->lock);
@@ -146,6 +148,8 @@ void ms_heap_lock_all(struct ms_heap *heap)
 
 void ms_heap_unlock_all(struct ms_heap *heap)
 {
+    if (ms_pool_is_stopped)
+        return;
     ms_unlock(&heap->lock);
     for (int i = MS_LEASES; i-- > 0;)
         ms_bias_unlock_plainly(&heap->leases[i].lock);
@@ -239,8 +243,8 @@ static void bury(struct ms_heap *heap)
 {
     ms_fence_forget(heap);
     ms_ordered_forget(heap);
-    ms_figures_bury(heap);
     ms_heap_lock_all(heap);
+    ms_figures_bury(heap);
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
     ms_backing_detach(heap);
     struct ms_segment *segments = ms_segment_detach_all(heap);
@@ -279,7 +283,7 @@ uint32_t ms_heap_generation(void)
 
 void ms_heap_reset(void)
 {
-    ms_lock_reset(&table_lock);
+    ms_lock_reset(&ms_heap_table_lock);
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         /* Locks may be held by threads that do not exist here, and other threads' records may be half

@@ -68,7 +68,12 @@ struct ms_slot {
 };
 
 /** What a run of a range is that no memory of the heap's lies in: see backing.h. */
-enum ms_vacuum { MS_VACUUM_NONE, MS_VACUUM_HOLE, MS_VACUUM_HELD };
+enum ms_vacuum {
+    MS_VACUUM_NONE,
+    MS_VACUUM_HOLE,
+    MS_VACUUM_HELD,   /* has memory, and is out of the bins while the vendor is called */
+    MS_VACUUM_FILLING /* was a hole; memory is put behind it just now */
+};
 
 /** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
  * first cache line alone. */
@@ -257,9 +262,16 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
  * not ended. */
 struct ms_heap *ms_heap_visit(uint32_t index, int device);
 void ms_heap_leave(struct ms_heap *heap);
-/** Every lock of the heap but its fence's, so that nothing moves in it. */
+/** Every lock of the heap but its fence's, so that nothing moves in it; nothing to do for who has stopped the
+ * pool. */
 void ms_heap_lock_all(struct ms_heap *heap);
 void ms_heap_unlock_all(struct ms_heap *heap);
+/** Under which heaps come to be. */
+extern struct ms_lock ms_heap_table_lock;
+/** stop.c: the calling thread has stopped the pool, and so holds its locks. */
+extern MS_TLS bool ms_pool_is_stopped;
+void ms_stop_reset(void);
+
 struct ms_device {
     _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
@@ -493,7 +505,9 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
-/** What a heap did stays counted when its context is gone. */
+/** Sums that all devices have in common (ms_devices[].gone, peak). */
+extern struct ms_lock ms_figures_lock;
+/** What a heap did stays counted when its context is gone. All locks of the heap held. */
 void ms_figures_bury(struct ms_heap *heap);
 /** Those of one heap. */
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);

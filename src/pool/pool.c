@@ -33,6 +33,7 @@ void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_obse
 
 void ms_pool_reset(void)
 {
+    ms_stop_reset();
     ms_heap_reset();
     ms_ordered_reset();
     ms_page_reset();

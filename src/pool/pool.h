@@ -263,7 +263,14 @@ uint64_t ms_pool_trim_short(int device);
  * tries. Returns the bytes given back; with 0 there is no more to come. No lock held; may sleep. */
 uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p);
 
-/** Figures; consistent where no call is going on. */
+/** Nothing in the pool changes until ms_pool_go, which the same thread calls soon: its figures (here and in
+ * stream.h) and its pieces are of one moment then, and asking for them takes no lock. Calls of other threads
+ * that need the pool wait so long. Bounded: false, and nothing has happened, if a lock was not to be had in
+ * all of `timeout_ms`. Locks are those of ranks POOL_LEASE to POOL_TABLES; allocates nothing. */
+bool ms_pool_stop(unsigned timeout_ms);
+void ms_pool_go(void);
+
+/** Figures; of one moment while the pool is stopped, else consistent where no call is going on. */
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
 
 /** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`

@@ -1,7 +1,8 @@
 /* walk.c - what lies in the segments, piece by piece.
  *
- * All locks of a heap are held while its pieces are told: the listener calls nobody. Segments come in the
- * order in which the vendor gave them, newest first; pieces in order of address. */
+ * All locks of a heap are held while its pieces are told, and those of all heaps where the caller has stopped
+ * the pool: the listener calls nobody. Segments come in the order in which the vendor gave them, newest
+ * first; pieces in order of address. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -27,7 +28,7 @@ static enum ms_pool_state state_of(enum ms_slot_state state)
 static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func tell, void *arg)
 {
     uint64_t begin = ms_run_address(run) - piece->segment->address;
-    if (run->free) {
+    if (run->free || run->vacuum != MS_VACUUM_NONE) {
         *piece = (struct ms_pool_piece){
             .segment = piece->segment, .offset = begin, .bytes = ms_run_bytes(run), .state = MS_STATE_FREE};
         tell(arg, piece);
@@ -54,6 +55,12 @@ static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func 
     }
 }
 
+/* Without memory behind it, or with what is not the heap's yet. */
+static bool is_hole(const struct ms_run *run)
+{
+    return run->vacuum == MS_VACUUM_HOLE || run->vacuum == MS_VACUUM_FILLING;
+}
+
 /* A range is a segment for each stretch without a hole. */
 static void walk_range(const struct ms_segment *segment, struct ms_pool_segment *about, tell_func tell,
                        void *arg)
@@ -62,17 +69,16 @@ static void walk_range(const struct ms_segment *segment, struct ms_pool_segment 
     about->vmm = true;
     about->bytes = 0;
     for (struct ms_run *run = segment->first; run; run = run->after) {
-        if (run->vacuum == MS_VACUUM_HOLE) {
+        if (is_hole(run)) {
             about->bytes = 0;
             continue;
         }
         if (!about->bytes) {
             about->address = ms_run_address(run);
-            for (const struct ms_run *more = run; more && more->vacuum != MS_VACUUM_HOLE; more = more->after)
+            for (const struct ms_run *more = run; more && !is_hole(more); more = more->after)
                 about->bytes += ms_run_bytes(more);
         }
-        if (run->vacuum == MS_VACUUM_NONE)
-            walk_run(run, &piece, tell, arg);
+        walk_run(run, &piece, tell, arg);
     }
 }
 

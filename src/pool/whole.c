@@ -144,11 +144,19 @@ uint64_t ms_whole_bytes(int device)
     return bytes;
 }
 
+bool ms_whole_hold(unsigned timeout_ms)
+{
+    return ms_lock_within(&lock, timeout_ms);
+}
+
 void ms_whole_each(void (*tell)(void *arg, const struct ms_whole *whole), void *arg)
 {
-    ms_lock(&lock);
     for (struct entry *entry = first; entry; entry = entry->later)
         tell(arg, &entry->whole);
+}
+
+void ms_whole_let_go(void)
+{
     ms_unlock(&lock);
 }
 

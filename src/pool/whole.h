@@ -37,7 +37,11 @@ bool ms_whole_evict(int device, struct ms_whole *whole_p);
 bool ms_whole_has(uint64_t thing);
 /** Bytes of a device that wait. */
 uint64_t ms_whole_bytes(int device);
+/** Nothing comes or goes until ms_whole_let_go, of the same thread; false if that is not to be had in
+ * `timeout_ms`. In between: each. */
+bool ms_whole_hold(unsigned timeout_ms);
 void ms_whole_each(void (*tell)(void *arg, const struct ms_whole *whole), void *arg);
+void ms_whole_let_go(void);
 /** Invariant: the bytes of each device are those of its entries, and both lists hold the same ones. For tests. */
 bool ms_whole_check(void);
 /** In a fork child: nothing is here. */

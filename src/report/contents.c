@@ -16,14 +16,12 @@ static struct ms_out out;
 
 static void mention_stacks(void)
 {
-    struct ms_oom oom;
-    uint64_t lost;
     if (ms_report_stacks_open(&stacks) != 0)
         return;
     for (uint32_t i = 0; i < snapshot.site_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.sites[i].site.stack);
-    for (unsigned i = 0; ms_events_oom(i, &oom, &lost); i++)
-        ms_report_stacks_mention(&stacks, oom.stack);
+    for (unsigned i = 0; i < snapshot.events.oom_count; i++)
+        ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
     ms_report_stacks_number(&stacks);
 }
 

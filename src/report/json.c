@@ -56,7 +56,7 @@ static void write_coverage(struct ms_out *out, struct ms_report_input *input)
              "\"unseen_frees\":%llu,\"late_frees\":",
              count_of(&process->routes[MS_ROUTE_EXPORTED]), count_of(&process->routes[MS_ROUTE_DLSYM]),
              count_of(&process->routes[MS_ROUTE_GET_PROC]), count_of(&process->divergent),
-             count_of(&process->unseen_frees));
+             (unsigned long long)input->snapshot->events.unseen_frees);
     ms_out_raw(out, text);
     input->late_frees_at = ms_out_offset(out);
     snprintf(text, sizeof text, MS_REPORT_LATE_FREES ",\"blind_spots\":", count_of(&process->late_frees));
@@ -66,19 +66,18 @@ static void write_coverage(struct ms_out *out, struct ms_report_input *input)
     ms_out_raw(out, text);
 }
 
-static uint64_t all_calls(void)
+static uint64_t all_calls(const struct ms_snapshot *snapshot)
 {
-    struct ms_counts counts;
     uint64_t calls = 0;
-    for (unsigned i = 0; ms_counts_sum(i, &counts); i++)
-        calls += counts.calls;
+    for (unsigned i = 0; i < snapshot->counts_count; i++)
+        calls += snapshot->counts[i].calls;
     return calls;
 }
 
 static void write_overhead(struct ms_out *out, const struct ms_report_input *input)
 {
     ms_out_key(out, "overhead");
-    ms_out_value(out, json_pack("{s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(), "report_ns",
+    ms_out_value(out, json_pack("{s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(input->snapshot), "report_ns",
                                 (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
                                 (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
                                 (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
@@ -90,9 +89,6 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
 {
     const char *line;
     char text[160];
-    struct ms_oom oom;
-    struct ms_context_died death;
-    uint64_t lost_ooms, lost_deaths;
     const struct ms_snapshot *snapshot = input->snapshot;
     ms_out_key(out, "diagnostics");
     ms_out_begin_array(out);
@@ -103,12 +99,10 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
                  (unsigned long long)snapshot->block_count, (unsigned long long)snapshot->block_total);
         ms_out_element(out, json_string(text));
     }
-    ms_events_oom(0, &oom, &lost_ooms);
-    ms_events_death(0, &death, &lost_deaths);
-    if (lost_ooms || lost_deaths) {
+    if (snapshot->events.lost_ooms || snapshot->events.lost_deaths) {
         snprintf(text, sizeof text,
                  "report: %llu earlier out-of-memory errors and %llu deaths of contexts are not shown",
-                 (unsigned long long)lost_ooms, (unsigned long long)lost_deaths);
+                 (unsigned long long)snapshot->events.lost_ooms, (unsigned long long)snapshot->events.lost_deaths);
         ms_out_element(out, json_string(text));
     }
     if (ms_objects_dropped()) {

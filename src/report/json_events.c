@@ -169,24 +169,22 @@ static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct
 
 void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
 {
-    struct ms_oom oom;
-    struct ms_context_died death;
-    uint64_t lost, unseen = atomic_load(&ms_process()->unseen_frees);
+    const struct ms_events_copy *events = &input->snapshot->events;
     ms_out_key(out, "timeline");
     write_timeline(out, input->snapshot);
 
     ms_out_key(out, "oom");
     ms_out_begin_array(out);
-    for (unsigned i = 0; ms_events_oom(i, &oom, &lost); i++)
-        ms_out_element(out, oom_json(&oom, input));
+    for (unsigned i = 0; i < events->oom_count; i++)
+        ms_out_element(out, oom_json(&events->ooms[i], input));
     ms_out_end_array(out);
 
     ms_out_key(out, "findings");
     ms_out_begin_array(out);
-    for (unsigned i = 0; ms_events_death(i, &death, &lost); i++)
-        ms_out_element(out, death_finding(&death));
-    if (unseen)
-        ms_out_element(out, unseen_frees_finding(unseen));
+    for (unsigned i = 0; i < events->death_count; i++)
+        ms_out_element(out, death_finding(&events->deaths[i]));
+    if (events->unseen_frees)
+        ms_out_element(out, unseen_frees_finding(events->unseen_frees));
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         if (input->snapshot->devices[i].has_pool)
             write_pool_findings(out, i, &input->snapshot->devices[i].pool);

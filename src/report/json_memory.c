@@ -127,18 +127,17 @@ static bool was_used(int index, const struct ms_snapshot_device *device)
     return ms_ledger_device_known(index) || allocations(&device->account) > 0;
 }
 
-static void write_apis(struct ms_out *out)
+static void write_apis(struct ms_out *out, const struct ms_snapshot *snapshot)
 {
     const struct ms_api_row *row;
-    for (unsigned i = 0; (row = ms_events_api(i)) != NULL; i++) {
-        struct ms_counts counts;
-        if (!ms_counts_sum(i, &counts) || !counts.calls)
+    for (unsigned i = 0; i < snapshot->counts_count && (row = ms_events_api(i)) != NULL; i++) {
+        const struct ms_counts *counts = &snapshot->counts[i];
+        if (!counts->calls)
             continue;
-        uint64_t served = counts.served < counts.calls ? counts.served : counts.calls;
         ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "name", row->name, "calls",
-                                      (json_int_t)counts.calls, "bytes", (json_int_t)counts.bytes, "failures",
-                                      (json_int_t)counts.failures, "served", (json_int_t)served, "followed",
-                                      (json_int_t)(counts.calls - served), "family", row->family));
+                                      (json_int_t)counts->calls, "bytes", (json_int_t)counts->bytes, "failures",
+                                      (json_int_t)counts->failures, "served", (json_int_t)counts->served, "followed",
+                                      (json_int_t)(counts->calls - counts->served), "family", row->family));
     }
 }
 
@@ -177,6 +176,6 @@ void ms_json_devices(struct ms_out *out, const struct ms_report_input *input)
 
     ms_out_key(out, "apis");
     ms_out_begin_array(out);
-    write_apis(out);
+    write_apis(out, snapshot);
     ms_out_end_array(out);
 }

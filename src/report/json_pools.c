@@ -1,7 +1,7 @@
 /* json_pools.c - pools[], and those of segments[] that belong to memshim's pool.
  *
- * Floor 4. In the process the map of a segment was made just before (ms_ledger_map_piece); of a record that was read from a file only
- * the live blocks are known, and what lies between them is one piece of unknown use. */
+ * Floor 4. In the process the pool has told what lies in a segment; of a record that was read from a file
+ * only the live blocks are known, and what lies between them is one piece of unknown use. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,18 +20,18 @@ static void less(uint64_t *sum, uint64_t part)
 }
 
 /* The figures of a device hold those of the program's own pools, which have rows of their own. */
-static struct ms_pool_record without_flows(int device, const struct ms_pool_record *pool)
+static struct ms_pool_record without_flows(const struct ms_snapshot *snapshot, int device)
 {
-    struct ms_pool_record rest = *pool;
-    struct ms_flow_record flow;
-    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
-        if (!flow.pool || flow.device != device)
+    struct ms_pool_record rest = snapshot->devices[device].pool;
+    for (uint32_t i = 0; i < snapshot->flow_count; i++) {
+        const struct ms_flow_record *flow = &snapshot->flows[i];
+        if (!flow->pool || flow->device != device)
             continue;
         for (unsigned tier = 0; tier < MS_TIERS; tier++)
-            less(&rest.tier_hits[tier], flow.hits[tier]);
-        less(&rest.misses, flow.misses);
-        less(&rest.limbo_waits, flow.limbo_waits);
-        less(&rest.trims, flow.trims);
+            less(&rest.tier_hits[tier], flow->hits[tier]);
+        less(&rest.misses, flow->misses);
+        less(&rest.limbo_waits, flow->limbo_waits);
+        less(&rest.trims, flow->trims);
     }
     return rest;
 }
@@ -77,20 +77,21 @@ static const char *kind_of(const struct ms_flow_record *flow)
 }
 
 /* One of the program's own pools, with all its streams; or what is left of those that it destroyed. */
-static json_t *mempool_json(int id, uint64_t number)
+static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t number)
 {
-    struct ms_flow_record sum, flow;
+    struct ms_flow_record sum;
     json_t *streams = json_array();
     memset(&sum, 0, sizeof sum);
-    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
-        if (flow.pool != number)
+    for (uint32_t i = 0; i < snapshot->flow_count; i++) {
+        const struct ms_flow_record *flow = &snapshot->flows[i];
+        if (flow->pool != number)
             continue;
-        add(&sum, &flow);
-        sum.device = flow.device;
-        sum.by_program = flow.by_program;
-        sum.former = flow.former;
-        if (!flow.former && json_array_size(streams) < STREAMS_OF_POOL_MAX)
-            json_array_append_new(streams, stream_json(&flow));
+        add(&sum, flow);
+        sum.device = flow->device;
+        sum.by_program = flow->by_program;
+        sum.former = flow->former;
+        if (!flow->former && json_array_size(streams) < STREAMS_OF_POOL_MAX)
+            json_array_append_new(streams, stream_json(flow));
     }
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, sum.device);
@@ -107,20 +108,20 @@ static json_t *mempool_json(int id, uint64_t number)
 }
 
 /* In the order of their numbers. */
-static uint64_t next_pool(uint64_t number)
+static uint64_t next_pool(const struct ms_snapshot *snapshot, uint64_t number)
 {
-    struct ms_flow_record flow;
     uint64_t next = 0;
-    for (uint32_t i = 0; ms_flows_read(i, &flow); i++) {
-        if (flow.pool > number && (!next || flow.pool < next))
-            next = flow.pool;
+    for (uint32_t i = 0; i < snapshot->flow_count; i++) {
+        uint64_t pool = snapshot->flows[i].pool;
+        if (pool > number && (!next || pool < next))
+            next = pool;
     }
     return next;
 }
 
-static json_t *pool_json(int id, int device, const struct ms_pool_record *all)
+static json_t *pool_json(const struct ms_snapshot *snapshot, int id, int device)
 {
-    const struct ms_pool_record own = without_flows(device, all), *pool = &own;
+    const struct ms_pool_record own = without_flows(snapshot, device), *pool = &own;
     json_t *hits = hits_json(pool->tier_hits);
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, device);
@@ -136,37 +137,34 @@ static json_t *pool_json(int id, int device, const struct ms_pool_record *all)
 
 void ms_json_pools(struct ms_out *out, const struct ms_report_input *input)
 {
+    const struct ms_snapshot *snapshot = input->snapshot;
     int id = 0;
     ms_out_key(out, "pools");
     ms_out_begin_array(out);
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        if (input->snapshot->devices[i].has_pool)
-            ms_out_element(out, pool_json(id++, i, &input->snapshot->devices[i].pool));
+        if (snapshot->devices[i].has_pool)
+            ms_out_element(out, pool_json(snapshot, id++, i));
     }
-    for (uint64_t number = next_pool(0); number; number = next_pool(number))
-        ms_out_element(out, mempool_json(id++, number));
+    for (uint64_t number = next_pool(snapshot, 0); number; number = next_pool(snapshot, number))
+        ms_out_element(out, mempool_json(snapshot, id++, number));
     ms_out_end_array(out);
 }
 
-static json_t *piece_json(const struct ms_piece_record *piece, const struct ms_snapshot *snapshot)
+static json_t *piece_json(const struct ms_snapshot_piece *piece, const struct ms_snapshot *snapshot)
 {
-    struct ms_block block;
     json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)piece->offset, "bytes",
                              (json_int_t)piece->bytes, "requested", (json_int_t)piece->requested, "state",
                              state_names[piece->state]);
-    if (piece->state == MS_PIECE_LIVE && piece->ticket && ms_blocks_read(piece->ticket, &block)) {
-        block.site = ms_snapshot_place(snapshot, block.site);
-        ms_json_describe_block(json, &block);
-    }
+    if (piece->state == MS_PIECE_LIVE && piece->block)
+        ms_json_describe_block(json, &snapshot->told[piece->block - 1]);
     return json;
 }
 
-static json_t *mapped_blocks(const struct ms_segment_row *row, const struct ms_snapshot *snapshot)
+static json_t *told_blocks(const struct ms_snapshot_segment *segment, const struct ms_snapshot *snapshot)
 {
     json_t *blocks = json_array();
-    const struct ms_piece_record *piece;
-    for (uint32_t i = 0; (piece = ms_pieces_of(row, i)) != NULL; i++)
-        json_array_append_new(blocks, piece_json(piece, snapshot));
+    for (uint32_t i = 0; i < segment->pieces; i++)
+        json_array_append_new(blocks, piece_json(&snapshot->pieces[segment->first_piece + i], snapshot));
     return blocks;
 }
 
@@ -194,7 +192,7 @@ static void add_gap(json_t *blocks, uint64_t offset, uint64_t end)
                                                 (json_int_t)(end - offset), "requested", 0, "state", "unknown"));
 }
 
-static json_t *recovered_blocks(const struct ms_segment_row *row, const struct ms_snapshot *snapshot)
+static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct ms_snapshot *snapshot)
 {
     const struct ms_segment_record *segment = &row->record;
     json_t *blocks = json_array();
@@ -218,25 +216,24 @@ static json_t *recovered_blocks(const struct ms_segment_row *row, const struct m
     return blocks;
 }
 
+static json_t *segment_json(const struct ms_snapshot_segment *segment, const struct ms_snapshot *snapshot)
+{
+    const struct ms_segment_record *record = &segment->record;
+    json_t *json = json_object(), *blocks = segment->pieces ? told_blocks(segment, snapshot) : known_blocks(segment, snapshot);
+    ms_json_set_device(json, record->device);
+    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address", ms_out_hex(record->address), "bytes",
+                             (json_int_t)record->bytes, "tier", tier_names[record->tier], "backing",
+                             record->vmm ? "vmm" : "malloc", "blocks", blocks, "context", (json_int_t)record->context, "pinned",
+                             (int)record->pinned);
+    json_object_update(json, rest);
+    json_decref(rest);
+    if (segment->pieces_left_out)
+        json_object_set_new(json, "blocks_left_out", json_integer(segment->pieces_left_out));
+    return json;
+}
+
 void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *input)
 {
-    bool past = false;
-    for (uint64_t i = 0; !past; i++) {
-        const struct ms_segment_row *row = ms_segments_at(i, &past);
-        if (!row)
-            continue;
-        json_t *json = json_object();
-        ms_json_set_device(json, row->record.device);
-        json_t *rest = json_pack(
-            "{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address",
-            ms_out_hex(row->record.address), "bytes", (json_int_t)row->record.bytes, "tier",
-            tier_names[row->record.tier], "backing", row->record.vmm ? "vmm" : "malloc", "blocks",
-            row->pieces ? mapped_blocks(row, input->snapshot) : recovered_blocks(row, input->snapshot), "context",
-            (json_int_t)row->record.context, "pinned", (int)row->record.pinned);
-        json_object_update(json, rest);
-        json_decref(rest);
-        if (row->pieces_left_out)
-            json_object_set_new(json, "blocks_left_out", json_integer(row->pieces_left_out));
-        ms_out_element(out, json);
-    }
+    for (uint32_t i = 0; i < input->snapshot->segment_count; i++)
+        ms_out_element(out, segment_json(&input->snapshot->segments[i], input->snapshot));
 }

@@ -174,6 +174,28 @@ static void record_flows(void)
     ms_ledger_flow(1, &flow);
 }
 
+/* Segments of the pool's on two devices, one that is gone, and blocks that were served from them. */
+static void record_pool(void)
+{
+    struct ms_pool_record pool = {.reserved_bytes = 6 << 20, .peak_reserved_bytes = 8 << 20, .misses = 3, .served_allocs = 9};
+
+    pool.parts = (struct ms_parts){.requested = 1 << 20, .limbo = 1 << 20, .stranded = 4 << 20};
+    pool.peak_parts = (struct ms_parts){.requested = 2 << 20, .rounding = 1 << 20, .cached = 5 << 20};
+    for (uint64_t i = 1; i <= 5; i++)
+        ms_ledger_segment_added(&(struct ms_segment_record){.address = i << 32, .bytes = 2 << 20, .context = 1,
+                                                            .device = (int16_t)(i % 2), .tier = (uint8_t)(i % MS_TIERS),
+                                                            .pinned = i == 2, .vmm = i == 3});
+    ms_ledger_segment_removed((uint64_t)5 << 32);
+    ms_ledger_pool(0, &pool);
+    for (uint64_t i = 0; i < 30; i++) {
+        struct ms_block block = {.key = (1 + i % 4) << 32 | i << 12, .bytes = 4000, .requested = 1 + i * 100, .context = 1,
+                                 .stack = 1 + (ms_stack_id)(i % NODES), .device = (int16_t)((1 + i) % 2)};
+        uint32_t ticket = ms_ledger_serve(&block);
+        if (i % 3 == 0)
+            ms_ledger_unserve(ticket, block.key, NULL);
+    }
+}
+
 /* Some of everything, in a process of its own, which is not there any more when its ledger is read. */
 static void record(void)
 {
@@ -185,6 +207,7 @@ static void record(void)
     ms_ledger_device(0, &device);
     record_stacks();
     record_flows();
+    record_pool();
     for (uint64_t i = 1; i <= 60; i++) {
         struct ms_block block = {.key = i << 12,
                                  .bytes = i * 10,
@@ -229,6 +252,13 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, peaks), 12345},
         {MS_TABLE_BLOCKS, offsetof(struct ms_slot, bytes), INT64_MAX / 2},
         {MS_TABLE_BLOCKS, offsetof(struct ms_slot, requested), 1 << 20},
+        {MS_TABLE_POOLS, offsetof(struct ms_pool_row, record.reserved_bytes), UINT64_MAX},
+        {MS_TABLE_POOLS, offsetof(struct ms_pool_row, record.peak_reserved_bytes), 1},
+        {MS_TABLE_POOLS, offsetof(struct ms_pool_row, latest_ns), 0},
+        {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.bytes), INT64_MAX},
+        {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.address), (uint64_t)2 << 32},
+        {MS_TABLE_SITES, offsetof(struct ms_site, size_hist), UINT64_MAX},
+        {MS_TABLE_SITES, offsetof(struct ms_site, whole), 1},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.waited), UINT64_MAX},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.limbo_waits), UINT64_MAX},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.pool), UINT64_MAX},

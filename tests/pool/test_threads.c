@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "fake.h"
+#include "pool/internal.h"
 #include "tap.h"
 
 enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };
@@ -103,12 +104,99 @@ static void run_threads(void *(*function)(void *), uint32_t count)
         pthread_join(threads[i], NULL);
 }
 
+/* --- the pool stands still, in the middle of it all --- */
+
+struct seen {
+    uint64_t segments, live, limbo, pinned, end, address;
+    bool gaps;
+};
+
+static void see(void *arg, const struct ms_pool_piece *piece)
+{
+    struct seen *seen = arg;
+    if (piece->segment->address != seen->address) {
+        seen->segments += piece->segment->bytes;
+        seen->gaps |= seen->address && seen->end != 0;
+        seen->address = piece->segment->address;
+        seen->end = piece->segment->bytes;
+    }
+    seen->end -= piece->bytes; /* what is left of the segment */
+    seen->live += piece->state == MS_STATE_LIVE ? piece->requested : 0;
+    seen->limbo += piece->state == MS_STATE_LIMBO ? piece->bytes : 0;
+    seen->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
+}
+
+static atomic_bool over;
+static _Atomic uint32_t stops, differences;
+
+/* As often as it gets to it; `over` ends it, but not before the first time. */
+static void *stopper(void *arg)
+{
+    const struct timespec pause = {0, 200000};
+    (void)arg;
+    do {
+        struct ms_pool_figures f, again;
+        struct seen seen = {0};
+        if (!ms_pool_stop(10000))
+            continue;
+        ms_pool_figures(0, &f);
+        ms_pool_walk(see, &seen);
+        ms_pool_figures(0, &again);
+        const struct ms_pool_parts *p = &f.parts;
+        uint64_t sum = p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned;
+        bool same = f.reserved_bytes == again.reserved_bytes && f.served_allocs == again.served_allocs && p->limbo == again.parts.limbo;
+        bool right = !seen.gaps && seen.end == 0 && seen.segments == f.reserved_bytes && seen.live == p->requested &&
+                     seen.limbo == p->limbo && seen.pinned == p->pinned && sum == f.reserved_bytes &&
+                     f.reserved_bytes <= f.peak_reserved_bytes;
+        ms_pool_go();
+        atomic_fetch_add(&stops, 1);
+        atomic_fetch_add(&differences, !same || !right);
+        nanosleep(&pause, NULL);
+    } while (!atomic_load(&over) || !atomic_load(&stops));
+    return NULL;
+}
+
+static void *try_to_stop(void *arg)
+{
+    *(bool *)arg = ms_pool_stop(1);
+    return NULL;
+}
+
+static void test_stop_is_bounded(void)
+{
+    bool second = true;
+    pthread_t thread;
+    ok(ms_pool_stop(10000), "the pool can be stopped when nobody is in it");
+    ok(!ms_pool_stop(10000), "not twice");
+    pthread_create(&thread, NULL, try_to_stop, &second);
+    pthread_join(thread, NULL);
+    ok(!second, "nor by another thread, which does not wait for that");
+    ms_pool_go();
+    struct ms_heap *heap = ms_heaps[0];
+    ms_lock(&heap->lock);
+    second = true;
+    pthread_create(&thread, NULL, try_to_stop, &second);
+    pthread_join(thread, NULL);
+    ms_unlock(&heap->lock);
+    ok(!second, "where somebody keeps a lock it is given up");
+    ok(ms_pool_stop(10000), "and then everything was let go");
+    ms_pool_go();
+}
+
 static void test_sharing(void)
 {
+    pthread_t stopping;
     gpu = fake_fresh((uint64_t)2 << 30);
     contexts[0] = fake_context(0);
     contexts[1] = fake_context(0);
+    pthread_create(&stopping, NULL, stopper, NULL);
     run_threads(worker, THREADS);
+    atomic_store(&over, true);
+    pthread_join(stopping, NULL);
+    ok(atomic_load(&stops) > 0 && atomic_load(&differences) == 0,
+       "each of %u times that the pool was stopped its figures and its pieces were of one moment (%u were not)", atomic_load(&stops),
+       atomic_load(&differences));
+    test_stop_is_bounded();
     for (uint32_t i = 0; i < SHELF; i++) {
         uint64_t left = atomic_exchange(&shelf[i], 0);
         if (left)

@@ -36,13 +36,75 @@ static unsigned segment_count(void)
     return count;
 }
 
+/* --- a pool that tells what it is like --- */
+
+static struct ms_pool_record told_record;
+static struct ms_flow_record told_flow;
+static unsigned stops, goes, big_pieces;
+static bool may_stop;
+static uint32_t tickets[2];
+
+static bool stop(unsigned timeout_ms)
+{
+    stops++;
+    return timeout_ms && may_stop;
+}
+
+static void go(void)
+{
+    goes++;
+}
+
+static void tell_figures(void)
+{
+    ms_ledger_tell_pool(1, &told_record);
+    ms_ledger_tell_flow(0, &told_flow);
+}
+
 static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_piece_state state, uint32_t ticket)
 {
     const struct ms_segment_record segment = {.address = address, .bytes = 1 << 20, .device = 1, .tier = 2, .pinned = true};
     const struct ms_piece_record record = {.offset = offset, .bytes = bytes, .state = (uint8_t)state, .ticket = ticket,
                                            .requested = state == MS_PIECE_LIVE ? bytes : 0};
 
-    ms_ledger_map_piece(&segment, &record);
+    ms_ledger_tell_piece(&segment, &record);
+}
+
+enum { A = 2 << 21, B = 4 << 21, BIG = 6 << 21, NEVER_TOLD = 8 << 21 };
+
+static void tell_pieces(void)
+{
+    piece(A, 0, 4096, MS_PIECE_LIVE, tickets[0]);
+    piece(A, 4096, 4096, MS_PIECE_LIVE, tickets[1]);
+    piece(A, 8192, 512, MS_PIECE_FREE, 0);
+    piece(A, 8704, 512, MS_PIECE_FREE, 0);
+    piece(A, 9216, 512, MS_PIECE_LIMBO, 0);
+    piece(B, 0, 512, MS_PIECE_FREE, 0);
+    for (uint64_t i = 0; i < big_pieces; i++)
+        piece(BIG, i * 64, 64, MS_PIECE_LIVE, 0);
+    piece(NEVER_TOLD, 0, 512, MS_PIECE_FREE, 0);
+}
+
+static const struct ms_pool_source source = {stop, tell_figures, tell_pieces, go};
+
+static const struct ms_snapshot_segment *shown(uint64_t address)
+{
+    for (uint32_t i = 0; i < snapshot.segment_count; i++) {
+        if (snapshot.segments[i].record.address == address)
+            return &snapshot.segments[i];
+    }
+    return NULL;
+}
+
+static const struct ms_snapshot_piece *shown_piece(uint64_t address, uint32_t i)
+{
+    return &snapshot.pieces[shown(address)->first_piece + i];
+}
+
+static void take(void)
+{
+    if (ms_snapshot_take(&snapshot, 10) != 0)
+        bail("no memory for a snapshot");
 }
 
 static void test_segments(void)
@@ -61,29 +123,48 @@ static void test_segments(void)
     ok(segment_count() == 3000 && ms_table_rows(MS_TABLE_SEGMENTS) == rows, "their rows are used again");
 }
 
-static void test_map(void)
+static uint32_t serve(uint64_t key)
 {
-    uint64_t a = 2 << 21, b = 4 << 21;
+    return ms_ledger_serve(&(struct ms_block){.key = key, .bytes = 4096, .requested = 4096, .device = 1});
+}
 
-    ok(ms_ledger_map_begin(), "a map can be made");
-    piece(a, 0, 4096, MS_PIECE_LIVE, 9);
-    piece(a, 4096, 4096, MS_PIECE_LIVE, 10);
-    piece(a, 8192, 512, MS_PIECE_FREE, 0);
-    piece(a, 8704, 512, MS_PIECE_FREE, 0);
-    piece(a, 9216, 512, MS_PIECE_LIMBO, 0);
-    piece(b, 0, 512, MS_PIECE_FREE, 0);
-    piece(12345, 0, 512, MS_PIECE_FREE, 0);
-    const struct ms_segment_row *row = segment_at(a);
-    ok(row->pieces == 4 && ms_pieces_of(row, 2)->bytes == 1024 && !ms_pieces_of(row, 4),
-       "free neighbours are one piece, blocks are not");
-    is_u64(ms_pieces_of(row, 1)->ticket, 10, "a block has its ticket");
-    ok(row->record.tier == 2 && row->record.pinned, "how the segment is used is known now");
-    ok(segment_at(b)->pieces == 1 && ms_pieces_of(segment_at(b), 0)->bytes == 512, "the next segment has its own");
-    ms_ledger_map_begin();
-    ok(!segment_at(a)->pieces, "a new map begins empty");
-    for (uint64_t i = 0; i < 10010; i++)
-        piece(a, i * 64, 64, MS_PIECE_LIVE, 1);
-    ok(row->pieces == 10000 && row->pieces_left_out == 10, "what is too much of one segment is counted");
+static void test_told(void)
+{
+    tickets[0] = serve(A);
+    tickets[1] = serve(A + 4096);
+    ms_ledger_unserve(tickets[1], A + 4096, NULL);
+    tickets[1] = serve(12345); /* has the same slot, and lies elsewhere */
+    told_record = (struct ms_pool_record){.reserved_bytes = 4 << 20, .peak_reserved_bytes = 4 << 20, .parts = {.cached = 4 << 20}};
+    told_flow = (struct ms_flow_record){.pool = 3, .stream = 4, .device = 1};
+    may_stop = true;
+    ms_ledger_set_pool_source(&source);
+    take();
+    ok(snapshot.consistent && stops == 1 && goes == 1, "the pool is stopped once, and goes on");
+    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && snapshot.flow_count == 1 && snapshot.flows[0].stream == 4,
+       "its figures are those of that moment");
+    ok(shown(A)->pieces == 4 && shown_piece(A, 2)->bytes == 1024, "free neighbours are one piece, blocks are not");
+    ok(shown_piece(A, 0)->block && snapshot.told[shown_piece(A, 0)->block - 1].key == A, "a block is described by the record");
+    ok(!shown_piece(A, 1)->block && shown_piece(A, 1)->state == MS_PIECE_LIVE,
+       "but not where its ticket is another block's by now");
+    ok(shown(A)->record.tier == 2 && shown(A)->record.pinned, "a segment is as it is used now");
+    ok(shown(B)->pieces == 1 && shown_piece(B, 0)->bytes == 512, "the next segment has its own");
+    ok(shown(NEVER_TOLD) && snapshot.segment_count == 3, "what the pool holds is what is shown, whatever was told before");
+    ms_ledger_pool(1, &(struct ms_pool_record){.reserved_bytes = 77});
+    ms_ledger_segment_removed(A);
+    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && shown(A), "what is told later changes nothing of it");
+    ms_snapshot_release(&snapshot);
+    big_pieces = 10010;
+    take();
+    ok(shown(BIG)->pieces == 10000 && shown(BIG)->pieces_left_out == 10, "what is too much of one segment is counted");
+    ms_snapshot_release(&snapshot);
+    may_stop = false;
+    take();
+    ok(!snapshot.consistent && goes == 2 && !snapshot.piece_count && snapshot.segment_count == segment_count(),
+       "where the pool cannot be stopped the record's own rows are shown, and that is said");
+    ms_snapshot_release(&snapshot);
+    ms_ledger_set_pool_source(NULL);
+    ms_ledger_unserve(tickets[0], A, NULL);
+    ms_ledger_unserve(tickets[1], 12345, NULL);
 }
 
 static uint64_t most(const uint64_t *line)
@@ -108,8 +189,7 @@ static void test_figures(void)
     ms_ledger_pool(1, &record);
     ms_ledger_pool(-1, &record);
     ms_ledger_pool(MS_DEVICES_MAX, &record);
-    if (ms_snapshot_take(&snapshot, 10) != 0)
-        bail("no memory for a snapshot");
+    take();
     const struct ms_snapshot_device *device = &snapshot.devices[1];
     ok(device->has_pool && !snapshot.devices[0].has_pool, "a device's own");
     ok(device->pool.reserved_bytes == 80 && device->pool.parts.cached == 80 && device->pool.misses == 3, "the latest");
@@ -122,10 +202,10 @@ static void test_figures(void)
 
 int main(void)
 {
-    plan(17);
+    plan(21);
     ms_ledger_init(apis, 1);
     test_segments();
-    test_map();
     test_figures();
+    test_told();
     return done();
 }
