@@ -225,7 +225,10 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     slot = take(heap, request, !grown);
     ms_unlock(&heap->lock);
     ms_backing_tell(heap);
-    ms_figures_changed(heap);
+    if (slot)
+        ms_figures_grew(heap, request);
+    else
+        ms_figures_changed(heap);
     if (!slot && grown)
         *status_p = CUDA_ERROR_OUT_OF_MEMORY; /* others were faster; the ladder comes again */
     if (!slot && *status_p != CUDA_ERROR_OUT_OF_MEMORY)

@@ -2,8 +2,8 @@
  *
  * A heap's figures are taken with all its locks held, so they agree with each other; a device's are sums over
  * its heaps, and what heaps left behind whose contexts are gone. The peak of reserved memory is noted
- * whenever the vendor gave some, with the parts of that moment. No allocation; the observer is told without a
- * lock. */
+ * whenever the vendor gave some, with the parts of that moment, in which the block that it was asked for is
+ * the program's already. No allocation; the observer is told without a lock. */
 #include "config.h"
 
 #include "pool/backing.h"
@@ -163,12 +163,29 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
     }
 }
 
+/* What this thread has got memory for. */
+static MS_TLS struct {
+    struct ms_device *device;
+    uint64_t requested, granted;
+} coming;
+
+/* No counter has the blocks that are on their way, so what they take seems stranded. Under ms_figures_lock. */
+static void count_coming(const struct ms_device *d, struct ms_pool_parts *p)
+{
+    uint64_t granted = d->coming_granted < p->stranded ? d->coming_granted : p->stranded;
+    uint64_t requested = d->coming_requested < granted ? d->coming_requested : granted;
+    p->stranded -= granted;
+    p->requested += requested;
+    p->rounding += granted - requested;
+}
+
 void ms_figures_changed_on(int device)
 {
     struct ms_device *d = &ms_devices[device];
     struct ms_pool_figures sum;
     device_figures(device, &sum, false);
     ms_lock(&ms_figures_lock);
+    count_coming(d, &sum.parts);
     if (sum.reserved_bytes > d->peak_reserved_bytes) {
         d->peak_reserved_bytes = sum.peak_reserved_bytes = sum.reserved_bytes;
         d->peak_parts = sum.peak_parts = sum.parts;
@@ -181,6 +198,36 @@ void ms_figures_changed_on(int device)
 void ms_figures_changed(struct ms_heap *heap)
 {
     ms_figures_changed_on(heap->device);
+}
+
+void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request)
+{
+    ms_figures_arrived();
+    coming.device = &ms_devices[heap->device];
+    coming.requested = request->requested;
+    coming.granted = request->granted;
+    ms_lock(&ms_figures_lock);
+    coming.device->coming_requested += coming.requested;
+    coming.device->coming_granted += coming.granted;
+    ms_unlock(&ms_figures_lock);
+    ms_figures_changed(heap);
+}
+
+void ms_figures_arrived(void)
+{
+    if (MS_LIKELY(!coming.device))
+        return;
+    ms_lock(&ms_figures_lock);
+    coming.device->coming_requested -= coming.requested;
+    coming.device->coming_granted -= coming.granted;
+    ms_unlock(&ms_figures_lock);
+    coming.device = NULL;
+}
+
+void ms_figures_reset(void)
+{
+    ms_lock_reset(&ms_figures_lock);
+    coming.device = NULL;
 }
 
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)

@@ -169,7 +169,10 @@ static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *reques
     if (!request->single)
         ask_for_rest(heap, rest);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
-    ms_figures_changed(heap);
+    if (slot)
+        ms_figures_grew(heap, request);
+    else
+        ms_figures_changed(heap);
     if (!slot)
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     return slot;

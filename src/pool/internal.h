@@ -278,6 +278,7 @@ struct ms_device {
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
     struct ms_pool_parts peak_parts;
+    uint64_t coming_requested, coming_granted; /* blocks for which there is memory now, and which no lease counts yet */
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
@@ -505,6 +506,12 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
+/** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in the figures of this moment, of
+ * which the peak may be one, it counts as requested. Until ms_figures_arrived of the same thread. */
+void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request);
+/** The block is about to be counted, or came to nothing. Nothing to do where nothing grew. */
+void ms_figures_arrived(void);
+void ms_figures_reset(void);
 /** Sums that all devices have in common (ms_devices[].gone, peak). */
 extern struct ms_lock ms_figures_lock;
 /** What a heap did stays counted when its context is gone. All locks of the heap held. */

@@ -134,7 +134,10 @@ static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request
     struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
     ms_unlock(&heap->lock);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
-    ms_figures_changed(heap);
+    if (slot)
+        ms_figures_grew(heap, request);
+    else
+        ms_figures_changed(heap);
     if (!slot)
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     return slot;

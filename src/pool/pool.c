@@ -34,6 +34,7 @@ void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_obse
 void ms_pool_reset(void)
 {
     ms_stop_reset();
+    ms_figures_reset();
     ms_heap_reset();
     ms_ordered_reset();
     ms_page_reset();
@@ -151,6 +152,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 {
     uint64_t misses = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     struct ms_slot *slot = ms_ladder_alloc(heap, request, status_p);
+    ms_figures_arrived();
     tell_of_sickness(heap);
     if (!slot) {
         bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;

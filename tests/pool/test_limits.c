@@ -521,9 +521,32 @@ static void test_addresses_of_the_dead(void)
     sound("addresses of the dead");
 }
 
+/* The block that the memory was asked for is the program's at the peak, however it was served. */
+static void test_peak(void)
+{
+    static const uint64_t sizes[] = {100 << 20, 5 << 20, 3 << 20, 40000};
+    for (unsigned i = 0; i < MS_ARRAY_LEN(sizes); i++) {
+        fresh(GIB);
+        uint64_t address = take(sizes[i]), granted = latest.granted;
+        struct ms_pool_figures f = figures();
+        is_u64(f.peak_parts.requested, sizes[i], "a lone block of %llu bytes was requested when most was reserved",
+               (unsigned long long)sizes[i]);
+        ok(f.peak_parts.rounding == granted - sizes[i] &&
+               f.peak_parts.stranded == f.peak_reserved_bytes - granted,
+           "and nothing but the rest of its segment was stranded");
+        /* A later growth finds the first block counted, once. */
+        uint64_t other = take(200 * MIB);
+        f = figures();
+        is_u64(f.peak_parts.requested, sizes[i] + 200 * MIB, "with another one both were");
+        give(address);
+        give(other);
+    }
+}
+
 int main(void)
 {
     plan(0);
+    test_peak();
     test_failing_calls(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     test_failing_calls(CUDA_ERROR_UNKNOWN, "unknown error");
     test_failing_calls(CUDA_ERROR_INVALID_VALUE, "invalid value");
