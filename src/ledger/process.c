@@ -191,16 +191,25 @@ const char *ms_process_executable(void)
     return first ? first->path : "";
 }
 
-/* Field 22 of the line; the second one is a name in parentheses, which may hold anything. */
-static uint64_t start_ticks(void)
+/* The n-th field of a line of /proc/PID/stat, 0 if it is not there; the second one is a name in parentheses,
+ * which may hold anything. */
+static uint64_t stat_field(const char *text, int n)
 {
-    char text[1024];
-    const char *field;
-    if (read_file("/proc/self/stat", text, sizeof text) <= 0 || !(field = strrchr(text, ')')))
-        return 0;
-    for (int i = 2; i < 22 && field; i++)
+    const char *field = strrchr(text, ')');
+    for (int i = 2; i < n && field; i++)
         field = strchr(field + 1, ' ');
     return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* The parent by the same file as the start: a host may be under a filter of system calls that ends a process
+ * for getppid, which nothing else in memshim needs. */
+static void note_origin(struct ms_process *row)
+{
+    char text[1024] = "";
+    if (read_file("/proc/self/stat", text, sizeof text) <= 0)
+        return;
+    row->ppid = (int32_t)stat_field(text, 4);
+    row->start_ticks = stat_field(text, 22);
 }
 
 static void note_clocks(struct ms_process *row)
@@ -224,9 +233,8 @@ void ms_process_describe(void)
         ms_process_note_directory();
     ms_objects_refresh();
     row->pid = (int32_t)getpid();
-    row->ppid = (int32_t)getppid();
     row->run_id = (uint64_t)ms_option_int(MS_OPT_RUN);
-    row->start_ticks = start_ticks();
+    note_origin(row);
     row->pid_space = stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
     row->timeline_buckets = ms_timeline_buckets();
     note_clocks(row);
