@@ -18,8 +18,8 @@ enum { SLOTS_AT_ONCE = 16 };
 
 static unsigned size_class(uint64_t bytes)
 {
-    unsigned power = bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
-    return power < MS_SIZE_CLASSES ? power : MS_SIZE_CLASSES - 1;
+    unsigned size = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+    return size < MS_SIZE_CLASSES ? size : MS_SIZE_CLASSES - 1;
 }
 
 /* What the vendor was asked for beyond what the program asked for. */
@@ -96,7 +96,7 @@ static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *sit
     site->total_bytes += bytes;
     site->total_count++;
     site->last_ns = arrival.now_ns;
-    if (MS_UNLIKELY(ms_stack_sampling()) && block->stack)
+    if (MS_UNLIKELY(ms_stack_sampling()) && site->stack)
         ms_estimate_add(&site->estimate, bytes);
 }
 
@@ -241,8 +241,13 @@ static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ar
     unsigned account = ms_lane_account(lane);
     uint32_t number = arrival->again ? block->site : site_in_first_lane(account, arrival);
     lane = ms_lanes_lock_with(lane);
-    if (!arrival->again && lane->number && number != UINT32_MAX)
-        number = ms_lane_make_site(lane, block, arrival->now_ns, number);
+    if (!arrival->again && lane->number && number != UINT32_MAX) {
+        uint32_t own = ms_lane_make_site(lane, block, arrival->now_ns, number);
+        if (own == UINT32_MAX) /* without a row of its own the lane has it counted in the first one */
+            lane = &ms_lanes[0][account];
+        else
+            number = own;
+    }
     if (number == UINT32_MAX) /* a slot's lane is that of its site */
         lane = &ms_lanes[0][account];
     bool is_peak = ms_kind_is_device(block->kind) && ms_lanes_make_room(lane, block->bytes, arrival->now_ns);

@@ -21,6 +21,8 @@ enum {
     MS_ACCOUNTS = MS_DEVICES_MAX + 1, /* one per device, and one for memory of none */
     MS_LANES = MS_TABLE_ACCOUNTS_ROWS / MS_ACCOUNTS,
     MS_SITES_MAX = MS_TABLE_SITES_ROWS,
+    /* The last rows are for what has no row of its own: one for each device, function and kind. */
+    MS_SITES_OWN_MAX = MS_SITES_MAX - 4096,
     MS_SIZE_CLASSES = 48,
     MS_SPANS = 16,
     MS_SPAN_SHIFT_START = 20, /* a span is about a millisecond at first */
@@ -90,7 +92,7 @@ struct MS_CACHELINE ms_site {
     uint64_t rounding_bytes;         /* bytes - requested, over live blocks */
     uint64_t died_bytes, died_count; /* went with their context */
     uint64_t first_ns;
-    uint32_t size_hist[MS_SIZE_CLASSES]; /* [k]: 2^k <= bytes < 2^(k+1); 0 counts in [0] */
+    uint64_t size_hist[MS_SIZE_CLASSES]; /* [0]: no bytes; [k]: 2^(k-1) <= bytes < 2^k, or more in the last */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
     struct ms_estimate estimate; /* of all that its stack allocated, where stacks are sampled; else 0 */
     uint32_t whole;              /* the row of lane 0 that says the same; its own number there */
@@ -112,8 +114,8 @@ _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row 
 /** Why a block is no longer live: freed by the program, gone with its context, or freed unseen. */
 enum ms_block_end { MS_BLOCK_FREED, MS_BLOCK_DIED, MS_BLOCK_UNSEEN };
 
-/* accounts.c: what is live on each device, and ever was. A block's site is UINT32_MAX where the table was
- * full. */
+/* accounts.c: what is live on each device, and ever was. Where the table of sites is full, a block's site is the
+ * one without a stack of its device, function and kind; UINT32_MAX where even that has no row. */
 /** The tables have memory from now on; without it accounts are kept aside. */
 void ms_accounts_open(void);
 /** The device's row in lane 0, which has its peak. */
@@ -176,6 +178,8 @@ static inline void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t 
 /** Adds another lane's figures of the same site; marks[] of both must be up to date. */
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site);
 uint64_t ms_sites_dropped(void);
+/** How many allocations counted at a site without a stack, for want of a row for theirs. */
+uint64_t ms_sites_merged(void);
 
 /* slots.c: the rows of blocks. */
 static inline struct ms_slot *ms_slot_at(uint32_t number)

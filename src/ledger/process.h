@@ -30,7 +30,8 @@ struct ms_process {
     _Atomic int32_t end_code;    /* the exit code, or the signal's number; -1: not known */
     uint32_t timeline_buckets;
     _Atomic uint64_t end_ns;
-    _Atomic uint64_t routes[MS_ROUTE_COUNT], divergent, unseen_frees, late_frees, replaced_blocks;
+    _Atomic uint64_t routes[MS_ROUTE_COUNT], divergent, unseen_frees, late_frees, replaced_blocks,
+        merged_allocs;
     _Atomic uint64_t oom_count, death_count; /* ever */
     struct {
         _Atomic uint64_t live_bytes, live_count, peak_live_bytes, total_bytes, total_count;
@@ -40,7 +41,7 @@ struct ms_process {
     uint64_t trace_device, trace_inode, trace_start;
     _Atomic uint64_t trace_end, trace_written;
     uint64_t run_id; /* of the run of `memshim run` that it belongs to, 0 for none */
-    uint64_t unused[60];
+    uint64_t unused[59];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

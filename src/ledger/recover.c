@@ -119,11 +119,13 @@ static void clean_rings(void)
     }
 }
 
-static uint64_t sum_of_sizes(const struct ms_site *site)
+static uint64_t sum_of_sizes(struct ms_site *site)
 {
     uint64_t count = 0;
-    for (unsigned k = 0; k < MS_SIZE_CLASSES; k++)
+    for (unsigned k = 0; k < MS_SIZE_CLASSES; k++) {
+        clamp(&site->size_hist[k], INT64_MAX / MANY / MS_SIZE_CLASSES);
         count += site->size_hist[k];
+    }
     return count;
 }
 
@@ -304,7 +306,7 @@ static void count_blocks(void)
 static void settle_site(struct ms_site *site)
 {
     if (site->total_count < site->live_count) {
-        site->size_hist[0] += (uint32_t)(site->live_count - site->total_count);
+        site->size_hist[0] += site->live_count - site->total_count;
         site->total_count = site->live_count;
     }
     clamp(&site->died_count, site->total_count - site->live_count);
@@ -382,6 +384,7 @@ static int clean_process(void)
     clamp_atomic(&process->unseen_frees, INT64_MAX);
     clamp_atomic(&process->late_frees, INT64_MAX);
     clamp_atomic(&process->replaced_blocks, INT64_MAX);
+    clamp_atomic(&process->merged_allocs, INT64_MAX);
     clamp_atomic(&process->oom_count, INT64_MAX);
     clamp_atomic(&process->death_count, INT64_MAX);
     for (unsigned i = 0; i < MS_ROUTE_COUNT; i++)

@@ -2,13 +2,15 @@
  *
  * Floor 2. Everything here is under the lock of the row's lane. The table is append-only; the indices are
  * this process's own. The row in lane 0 stands for all: those of other lanes name it, and are chained to it.
- */
+ * When the table is full, further sites count together at one without a stack for each device, function and
+ * kind, in lane 0, for which the last rows are kept: so every total and every leak stays exact. */
 #include "config.h"
 
 #include <string.h>
 
 #include "base/arena.h"
 #include "ledger/lanes.h"
+#include "ledger/process.h"
 
 enum { INDEX_START = 64 };
 
@@ -28,6 +30,11 @@ uint32_t ms_site_count(void)
 uint64_t ms_sites_dropped(void)
 {
     return ms_table_dropped(MS_TABLE_SITES);
+}
+
+uint64_t ms_sites_merged(void)
+{
+    return atomic_load_explicit(&ms_process()->merged_allocs, memory_order_relaxed);
 }
 
 static void put(uint32_t *index, uint32_t mask, uint32_t number)
@@ -66,17 +73,12 @@ static void chain(struct ms_site *site, uint32_t number, uint32_t whole)
     home->next = number + 1;
 }
 
-uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
-                           uint32_t whole)
+/* A row, if there is room for it among the first `rows` of the table. */
+static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns, uint64_t rows)
 {
-    uint64_t number = ms_lane_find_site(lane, block);
-    if (number != UINT32_MAX)
-        return (uint32_t)number;
-    if ((lane->number && whole == UINT32_MAX) || !make_room(lane) ||
-        !ms_table_take(MS_TABLE_SITES, 1, &number)) {
-        ms_table_drop(MS_TABLE_SITES);
+    uint64_t number;
+    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(lane) || !ms_table_take(MS_TABLE_SITES, 1, &number))
         return UINT32_MAX;
-    }
     struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
     site->stack = block->stack;
     site->device = block->device;
@@ -86,12 +88,50 @@ uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, u
     site->first_ns = now_ns;
     site->span_shift = MS_SPAN_SHIFT_START;
     site->whole = (uint32_t)number;
-    if (lane->number)
-        chain(site, (uint32_t)number, whole);
-    atomic_store_explicit(&site->state, 1, memory_order_release);
-    put(lane->site_index, lane->site_mask, (uint32_t)number);
-    lane->site_count++;
     return (uint32_t)number;
+}
+
+/* It is whole now, and is found. */
+static uint32_t publish(struct ms_lane *lane, uint32_t number)
+{
+    atomic_store_explicit(&ms_site_row(number)->state, 1, memory_order_release);
+    put(lane->site_index, lane->site_mask, number);
+    lane->site_count++;
+    return number;
+}
+
+/* In lane 0: the site without a stack stands for those that found no row. */
+static uint32_t merge(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns)
+{
+    struct ms_block without = *block;
+    without.stack = 0;
+    uint32_t number = ms_lane_find_site(lane, &without);
+    if (number == UINT32_MAX && (number = make_row(lane, &without, now_ns, MS_SITES_MAX)) != UINT32_MAX)
+        publish(lane, number);
+    if (number == UINT32_MAX)
+        ms_table_drop(MS_TABLE_SITES);
+    else
+        atomic_fetch_add_explicit(&ms_process()->merged_allocs, 1, memory_order_relaxed);
+    return number;
+}
+
+uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
+                           uint32_t whole)
+{
+    uint32_t number = ms_lane_find_site(lane, block);
+    if (number != UINT32_MAX)
+        return number;
+    if (!lane->number) {
+        number = make_row(lane, block, now_ns, MS_SITES_OWN_MAX);
+        return number == UINT32_MAX ? merge(lane, block, now_ns) : publish(lane, number);
+    }
+    if (whole == UINT32_MAX || ms_site_row(whole)->stack != block->stack)
+        return UINT32_MAX;
+    number = make_row(lane, block, now_ns, MS_SITES_OWN_MAX);
+    if (number == UINT32_MAX)
+        return UINT32_MAX;
+    chain(ms_site_row(number), number, whole);
+    return publish(lane, number);
 }
 
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site)

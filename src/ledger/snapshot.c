@@ -197,8 +197,10 @@ static void copy_sites(struct ms_snapshot *snapshot)
         if (row->whole == i || snapshot->places[i] == UINT32_MAX)
             continue;
         copy_row(row, snapshot->now_ns, &copy);
-        ms_site_merge(&snapshot->sites[snapshot->places[i]].site, &copy);
-        limit_max(snapshot, &snapshot->sites[snapshot->places[i]].site);
+        struct ms_snapshot_site *sum = &snapshot->sites[snapshot->places[i]];
+        sum->max_is_bound |= sum->site.total_count && copy.total_count;
+        ms_site_merge(&sum->site, &copy);
+        limit_max(snapshot, &sum->site);
     }
 }
 

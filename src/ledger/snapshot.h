@@ -14,6 +14,7 @@ struct ms_snapshot_site {
     struct ms_site site;                  /* of all lanes, with at_peak_bytes as of the snapshot */
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
+    bool max_is_bound; /* of several lanes: site.max_bytes is no less than the most that it ever held */
 };
 
 struct ms_snapshot_device {

@@ -16,7 +16,7 @@ static json_t *size_histogram(const struct ms_site *site)
         char least[24];
         if (!site->size_hist[k])
             continue;
-        snprintf(least, sizeof least, "%llu", k ? 1ULL << k : 0ULL);
+        snprintf(least, sizeof least, "%llu", k ? 1ULL << (k - 1) : 0ULL);
         json_object_set_new(json, least, json_integer(site->size_hist[k]));
     }
     return json;
@@ -65,6 +65,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
     json_decref(rest);
     json_object_set_new(json, "requested_bytes",
                         json_integer((json_int_t)(site->total_bytes - site->total_rounding_bytes)));
+    if (copy->max_is_bound)
+        json_object_set_new(json, "max_is_bound", json_true());
     if (site->estimate.bytes)
         add_estimate(json, &site->estimate, &copy->live_estimate);
     return json;

@@ -47,8 +47,8 @@ static void test_history(void)
     is_u64(site_of(2)->live_bytes, 0, "and holds no more");
     is_u64(site_of(2)->max_bytes, 200, "its own maximum");
     is_u64(site_of(2)->free_count, 1, "its frees");
-    is_u64(site_of(1)->size_hist[6], 1, "100 bytes are of the class of 64");
-    is_u64(site_of(1)->size_hist[5], 1, "50 bytes of that of 32");
+    is_u64(site_of(1)->size_hist[7], 1, "100 bytes are of the class of 64");
+    is_u64(site_of(1)->size_hist[6], 1, "50 bytes of that of 32");
     is_u64(snapshot.block_count, 4, "blocks of the snapshot");
     ok(snapshot.blocks[0].key == 0x1000 && snapshot.blocks[2].key == 0x4000 &&
            snapshot.blocks[3].key == 0x5000,
@@ -175,7 +175,12 @@ static void test_odd_events(void)
     struct ms_block zero = make_block(0x6000, 0, 9, 0);
     ms_ledger_alloc(&zero);
     look();
+    struct ms_block one = make_block(0x7000, 1, 9, 0);
+    ms_ledger_alloc(&one);
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x7000, &block);
+    look();
     is_u64(site_of(9)->size_hist[0], 1, "nothing is of the smallest class");
+    is_u64(site_of(9)->size_hist[1], 1, "one byte has its own");
     is_int(ms_ledger_check(), 0, "all sums add up");
     ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x6000, &block);
 }
