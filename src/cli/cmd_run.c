@@ -217,15 +217,20 @@ static void print_found(const struct ms_outcome *outcome)
 {
     const struct ms_report *report = &outcome->found[0].report;
     json_t *devices = ms_report_array(report->root, "devices"), *device;
-    json_int_t peak = 0, blocks = count_leaked_blocks(report);
+    json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
+    char held[64] = "";
     const char *path = shown_path(outcome->found[0].path);
     size_t i;
 
-    json_array_foreach (devices, i, device)
+    json_array_foreach (devices, i, device) {
         peak = ms_report_sum(peak, ms_report_int(device, "peak_live_bytes"));
+        reserved = ms_report_sum(reserved, ms_report_int(device, "peak_reserved_bytes"));
+    }
+    if (reserved) /* nothing is, where all memory is the vendor's */
+        snprintf(held, sizeof(held), " live and %s reserved", ms_text_size(reserved).text);
     ms_cli_note("process %" JSON_INTEGER_FORMAT
-                ": peak %s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
-                ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text,
+                ": peak %s%s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
+                ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text, held,
                 json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
                 ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s");
     if (outcome->count == 1)

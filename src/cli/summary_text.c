@@ -83,14 +83,15 @@ static void print_devices(FILE *out, const struct ms_report *report)
         return;
     }
     ms_text_heading(out, "Devices");
-    fprintf(out, "  %-8s %10s %10s %8s %10s %10s  %s\n", "device", "peak", "live", "blocks", "leaked",
-            "memory", "name");
+    fprintf(out, "  %-8s %10s %13s %10s %8s %10s %10s  %s\n", "device", "peak live", "peak reserved", "live",
+            "blocks", "leaked", "memory", "name");
     ms_report_leaked(report, leaked);
     json_array_foreach (devices, i, device) {
         fputs("  ", out);
         ms_text_column(out, ms_report_text(device, "api"), 4);
-        fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
+        fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %13s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
+                ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "live_bytes")).text, ms_report_int(device, "live_count"),
                 ms_text_size(leaked[ms_report_device_first(report, device)]).text,
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
@@ -165,7 +166,7 @@ static void print_pool(FILE *out, const struct ms_report *report)
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
-        print_parts(out, "at peak", json_object_get(device, "peak_parts"));
+        print_parts(out, "at most", json_object_get(device, "peak_parts"));
         print_parts(out, "now", json_object_get(device, "reserved_parts"));
     }
 }

@@ -147,6 +147,51 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
     }
 }
 
+struct share {
+    const char *what, *advice;
+    uint64_t bytes;
+};
+
+/* What of the pool's most was not the program's, the largest first. */
+static void find_shares(const struct ms_parts *parts, struct share shares[5])
+{
+    const struct share all[5] = {
+        {"limbo (freed, and the device could still use it)",
+         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation", parts->limbo},
+        {"cached (freed, and kept for what comes)", "MEMSHIM_KEEP says how much may be kept", parts->cached},
+        {"stranded (free between live blocks)", "`memshim frag` says whose blocks hold it", parts->stranded},
+        {"rounding (granted beyond what was asked for)", "ask for one large block and divide it", parts->rounding},
+        {"pinned (freed, and shared with others)", "whoever opened it has to close it", parts->pinned},
+    };
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned at = i;
+        for (; at > 0 && shares[at - 1].bytes < all[i].bytes; at--)
+            shares[at] = shares[at - 1];
+        shares[at] = all[i];
+    }
+}
+
+/* What the pool held at most, against what was live at most: where that is beyond the bound of docs/pool.md for programs that wait for
+ * nothing, a quarter and 64 MiB. */
+static void write_reserved_finding(struct ms_out *out, int device, const struct ms_snapshot_device *of)
+{
+    enum { ROOM = 64 << 20, QUARTER = 4 };
+    uint64_t live = of->account.device.peak_live_bytes, reserved = of->pool.peak_reserved_bytes;
+    struct share shares[5];
+    char message[400];
+    if (reserved <= live + live / QUARTER + ROOM)
+        return;
+    find_shares(&of->pool.peak_parts, shares);
+    int used = snprintf(message, sizeof message, "the pool held %s at most, and %s were live at most: when it held most, %s were %s",
+                        size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text, shares[0].what);
+    for (unsigned i = 1; i < 5 && shares[i].bytes >= (reserved - live) / QUARTER && used < (int)sizeof message; i++)
+        used += snprintf(message + used, sizeof message - (size_t)used, ", %s %s", size_text(shares[i].bytes).text, shares[i].what);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", "reserved_far_above_live", "severity", "warning", "confidence",
+                             "exact", "bytes", (json_int_t)(reserved - live), "message", message, "advice", shares[0].advice);
+    ms_json_set_device(json, device);
+    ms_out_element(out, json);
+}
+
 /* Of what a site held when it held most, how much was the granularity's, in proportion to all that it ever asked for: where that is a
  * quarter, and no less than 16 MiB. */
 static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct ms_site *site)
@@ -186,8 +231,10 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     if (events->unseen_frees)
         ms_out_element(out, unseen_frees_finding(events->unseen_frees));
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        if (input->snapshot->devices[i].has_pool)
-            write_pool_findings(out, i, &input->snapshot->devices[i].pool);
+        if (!input->snapshot->devices[i].has_pool)
+            continue;
+        write_reserved_finding(out, i, &input->snapshot->devices[i]);
+        write_pool_findings(out, i, &input->snapshot->devices[i].pool);
     }
     for (uint32_t i = 0; i < input->snapshot->site_count; i++)
         write_rounding_finding(out, i, &input->snapshot->sites[i].site);

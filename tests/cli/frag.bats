@@ -105,11 +105,31 @@ END
     refused 2 top
 }
 
+@test "what is reserved far above what is live is a finding, and says why" {
+    need_plain "the simulator's programs"
+    [ -x "$top_builddir/tests/programs/training" ] || skip "tests/programs/training is not built"
+    export MEMSHIM_PREALLOC=1G
+    try run --sim -f -o ahead.json -- "$top_builddir/tests/programs/training"
+    unset MEMSHIM_PREALLOC
+    [ "$status" -eq 0 ]
+    python3 - ahead.json <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+d, found = r["devices"][0], [f for f in r["findings"] if f["rule"] == "reserved_far_above_live"]
+assert len(found) == 1 and found[0]["bytes"] == d["peak_reserved_bytes"] - d["peak_live_bytes"], found
+part = max((v, k) for k, v in d["peak_parts"].items() if k != "requested")[1]
+assert " were %s (" % part in found[0]["message"], (part, found)
+END
+    try run --sim -f -o plain.json -- "$top_builddir/tests/programs/training"
+    ! grep -q reserved_far_above_live plain.json
+}
+
 @test "a program that was served: its map covers what is reserved" {
     need_plain "the simulator's programs"
     [ -x "$top_builddir/tests/programs/training" ] || skip "tests/programs/training is not built"
     try run --sim -f -o served.json -- "$top_builddir/tests/programs/training"
     [ "$status" -eq 0 ]
+    [[ $err == *"peak "*" live and "*" reserved on 1 device, leaked "* ]]
     try frag --json served.json
     python3 - served.json out.txt <<'END'
 import json, sys
@@ -118,6 +138,12 @@ assert sum(s["bytes"] for s in r["segments"] if s["tier"] != "followed") == f["r
 assert f["segment_count"] == len([s for s in r["segments"] if s["tier"] != "followed"])
 assert f["vendor_calls_saved"] > 0
 END
+    python3 - served.json <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))["devices"][0]
+assert sum(d["peak_parts"].values()) == d["peak_reserved_bytes"] >= d["reserved_bytes"]
+END
     try summary served.json
-    [[ $out == *"Served from the pool"*"calls saved"*"at peak"*"requested"*"stranded"* ]]
+    [[ $out == *"peak live"*"peak reserved"* ]]
+    [[ $out == *"Served from the pool"*"calls saved"*"at most"*"requested"*"stranded"* ]]
 }
