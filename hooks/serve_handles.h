@@ -32,7 +32,8 @@ int ms_whole_fill(const struct ms_call *call);
 uint64_t ms_whole_give_back(int device);
 /** The device, or with index -1 all of the vendor's, may be reset by a call that begins. */
 void ms_whole_device_ending(const struct ms_gpu *gpu, int index);
-/** What waits, as of one moment (struct ms_pool_source): nothing comes or goes between the first and the last of these. */
+/** What waits, as of one moment (struct ms_pool_source): nothing comes or goes between the first and the last
+ * of these. */
 bool ms_whole_stop(unsigned timeout_ms);
 void ms_whole_tell_figures(void);
 void ms_whole_tell_pieces(void);

@@ -134,7 +134,8 @@ bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)
         sum_p->failures += atomic_load_explicit(&row->failures, memory_order_relaxed);
         sum_p->served += atomic_load_explicit(&row->served, memory_order_relaxed);
     }
-    /* Threads go on counting: a call counts before it is said how it went, but that need not be seen in this order. */
+    /* Threads go on counting: a call counts before it is said how it went, but that need not be seen in this
+     * order. */
     if (sum_p->served > sum_p->calls)
         sum_p->served = sum_p->calls;
     if (sum_p->failures > sum_p->calls)

@@ -114,8 +114,8 @@ _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row 
 /** Why a block is no longer live: freed by the program, gone with its context, or freed unseen. */
 enum ms_block_end { MS_BLOCK_FREED, MS_BLOCK_DIED, MS_BLOCK_UNSEEN };
 
-/* accounts.c: what is live on each device, and ever was. Where the table of sites is full, a block's site is the
- * one without a stack of its device, function and kind; UINT32_MAX where even that has no row. */
+/* accounts.c: what is live on each device, and ever was. Where the table of sites is full, a block's site is
+ * the one without a stack of its device, function and kind; UINT32_MAX where even that has no row. */
 /** The tables have memory from now on; without it accounts are kept aside. */
 void ms_accounts_open(void);
 /** The device's row in lane 0, which has its peak. */

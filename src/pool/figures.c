@@ -169,7 +169,8 @@ static MS_TLS struct {
     uint64_t requested, granted;
 } coming;
 
-/* No counter has the blocks that are on their way, so what they take seems stranded. Under ms_figures_lock. */
+/* No counter has the blocks that are on their way, so what they take seems stranded. Under ms_figures_lock.
+ * */
 static void count_coming(const struct ms_device *d, struct ms_pool_parts *p)
 {
     uint64_t granted = d->coming_granted < p->stranded ? d->coming_granted : p->stranded;

@@ -506,8 +506,9 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
-/** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in the figures of this moment, of
- * which the peak may be one, it counts as requested. Until ms_figures_arrived of the same thread. */
+/** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in
+ * the figures of this moment, of which the peak may be one, it counts as requested. Until ms_figures_arrived
+ * of the same thread. */
 void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request);
 /** The block is about to be counted, or came to nothing. Nothing to do where nothing grew. */
 void ms_figures_arrived(void);

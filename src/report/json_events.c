@@ -171,8 +171,8 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
     }
 }
 
-/* What the pool held at most, against what was live at most: where that is beyond the bound of docs/pool.md for programs that wait for
- * nothing, a quarter and 64 MiB. */
+/* What the pool held at most, against what was live at most: where that is beyond the bound of docs/pool.md
+ * for programs that wait for nothing, a quarter and 64 MiB. */
 static void write_reserved_finding(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     enum { ROOM = 64 << 20, QUARTER = 4 };

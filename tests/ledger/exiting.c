@@ -110,8 +110,8 @@ static void leave(int signal)
     exit(3);
 }
 
-/* A child, made while the threads of this process allocate, that asks for memory and leaves: the driver refuses it, for it was begun before
- * the fork. */
+/* A child, made while the threads of this process allocate, that asks for memory and leaves: the driver
+ * refuses it, for it was begun before the fork. */
 static int in_child(void)
 {
     CUdeviceptr address;

@@ -1,4 +1,5 @@
-/* test_sites.c - more call sites than the table has rows: what finds none counts together, and nothing is lost. */
+/* test_sites.c - more call sites than the table has rows: what finds none counts together, and nothing is
+ * lost. */
 #include "config.h"
 
 #include <string.h>
