@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "pool/budget.h"
 #include "pool/fence.h"
+#include "pool/figures.h"
 #include "pool/limbo.h"
 #include "pool/ordered.h"
 #include "pool/pagemap.h"
@@ -268,10 +269,6 @@ void ms_heap_lock_all(struct ms_heap *heap);
 void ms_heap_unlock_all(struct ms_heap *heap);
 /** Under which heaps come to be. */
 extern struct ms_lock ms_heap_table_lock;
-/** stop.c: the calling thread has stopped the pool, and so holds its locks. */
-extern MS_TLS bool ms_pool_is_stopped;
-void ms_stop_reset(void);
-
 struct ms_device {
     _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
@@ -501,25 +498,6 @@ uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor. Returns how much should be asked for: more, where several
  * vacant segments make room for one. */
 uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
-
-/* figures.c */
-/** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
-void ms_figures_changed(struct ms_heap *heap);
-void ms_figures_changed_on(int device);
-/** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in
- * the figures of this moment, of which the peak may be one, it counts as requested. Until ms_figures_arrived
- * of the same thread. */
-void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request);
-/** The block is about to be counted, or came to nothing. Nothing to do where nothing grew. */
-void ms_figures_arrived(void);
-void ms_figures_reset(void);
-/** Sums that all devices have in common (ms_devices[].gone, peak). */
-extern struct ms_lock ms_figures_lock;
-/** What a heap did stays counted when its context is gone. All locks of the heap held. */
-void ms_figures_bury(struct ms_heap *heap);
-/** Those of one heap. */
-void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);
-void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);
 
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */
