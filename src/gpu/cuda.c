@@ -86,6 +86,15 @@ static unsigned slot_of(uint64_t context)
     return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
 }
 
+/* Whether the current context can be used. A primary context names its device also while it is not active, so where
+ * the device's is not, something is asked that needs an active one. Only of contexts that are not known yet. */
+static bool is_alive(const struct ms_gpu *gpu, CUdevice device)
+{
+    size_t left, total;
+
+    return !ms_gpu_primary_is_dead(gpu, device) || !gpu->mem_get_info || gpu->mem_get_info(&left, &total) == CUDA_SUCCESS;
+}
+
 static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
 {
     CUcontext current = NULL;
@@ -101,7 +110,8 @@ static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
     uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
     if (known >> DEVICE_BITS == context)
         return (int)(known & 0xff) - 1;
-    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || ms_device_number(MS_MAKER_CUDA, device) < 0)
+    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || ms_device_number(MS_MAKER_CUDA, device) < 0 ||
+        !is_alive(gpu, device))
         return MS_GPU_NO_DEVICE;
     atomic_store_explicit(entry, context << DEVICE_BITS | (unsigned)(device + 1), memory_order_relaxed);
     return device;
