@@ -11,6 +11,7 @@
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/submit.h"
+#include "hooks/unseen.h"
 
 /* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
 #define NAME_SLOTS 2048
@@ -111,6 +112,24 @@ static struct ms_verdict submits_work(void *handle, const char *name, const char
     return (struct ms_verdict){answer != NULL, answer};
 }
 
+/* Names of streams alone are looked at more closely: all that begins a capture has been one. */
+static bool may_capture(const char *name)
+{
+    return name[0] == 'c' && name[1] == 'u' && name[2] == 'S' && ms_init_active() && ms_unseen_is(name);
+}
+
+static struct ms_verdict way_to_capture(void *handle, const char *name, const char *version)
+{
+    void *answer;
+
+    if (handle == RTLD_NEXT) {
+        ms_unseen_note(name);
+        return (struct ms_verdict){0, NULL};
+    }
+    answer = ms_resolve_unseen_symbol(handle, name, version);
+    return (struct ms_verdict){answer != NULL, answer};
+}
+
 struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
 {
     struct ms_verdict leave = {0, NULL};
@@ -121,7 +140,7 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
     if (!name || ms_thread.depth > 0)
         return leave;
     if ((row = row_of_name(name)) < 0)
-        return submits_work(handle, name, version);
+        return may_capture(name) ? way_to_capture(handle, name, version) : submits_work(handle, name, version);
     if (handle == RTLD_NEXT) {
         ms_init_note_next(row);
         return leave;

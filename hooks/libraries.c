@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "hooks/listeners.h"
+#include "hooks/unseen.h"
 
 #define LIBRARIES_MAX 16
 #define MAP_SLOTS 4096 /* power of two, well over LIBRARIES_MAX times the rows that are usual */
@@ -137,6 +138,7 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
         if (ms_defines_anchors(&elf, api))
             note_library(info, &elf, api);
     }
+    ms_unseen_look_at(&elf);
     return 0;
 }
 

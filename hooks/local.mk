@@ -6,9 +6,9 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/captures.c hooks/graph_memory.h hooks/graph_memory.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/handles.c hooks/imports.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
 HOOKS_SOURCES += hooks/submit.def hooks/submit.h hooks/submit_rows.c hooks/submit.c hooks/submit_link.c
 HOOKS_SOURCES += hooks/serve_handles.h hooks/serve_handles.c hooks/serve_wait.c
-HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.c hooks/listeners.h hooks/listeners.c
+HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.c hooks/listeners.h hooks/listeners.c hooks/unseen.h hooks/unseen.c
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
-EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S
+EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S hooks/ways_x86_64.S hooks/ways_aarch64.S
 
 # What runs before a sanitizer in the host is ready is built without one.
 noinst_LIBRARIES += hooks/libearly.a
@@ -18,10 +18,10 @@ hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
 shim_PROGRAMS += libmemshim.so
 libmemshim_so_SOURCES = $(HOOKS_SOURCES) $(REPORT_EXIT_SOURCES)
 if ENTRY_X86_64
-libmemshim_so_SOURCES += hooks/entry_x86_64.S
+libmemshim_so_SOURCES += hooks/entry_x86_64.S hooks/ways_x86_64.S
 endif
 if ENTRY_AARCH64
-libmemshim_so_SOURCES += hooks/entry_aarch64.S
+libmemshim_so_SOURCES += hooks/entry_aarch64.S hooks/ways_aarch64.S
 endif
 libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)

@@ -15,6 +15,7 @@
 #include "hooks/listeners.h"
 #include "hooks/section.h"
 #include "hooks/submit.h"
+#include "hooks/unseen.h"
 
 /* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not known
  * (0) decides only where the name has a single row. */
@@ -66,6 +67,8 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
         target.gpu = ms_library_bind_locked(preferred, 0, MS_NODE_NONE, false).gpu;
         answer = wrap_locked(preferred, &target, pointer);
         ms_ledger_divergent();
+    } else if (name && MS_UNLIKELY(ms_unseen_is(name))) {
+        answer = ms_unseen_way_locked(pointer, name);
     } else if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)) && name) {
         answer = ms_submit_pointer_locked(pointer, name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
     }
@@ -144,6 +147,24 @@ void *ms_resolve_submit_symbol(void *handle, const char *name, const char *versi
         answer = ms_submit_wrap_locked(row, answer, &library->gpu);
     else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(MS_API_CUDA_DRIVER) > 0)
         ms_submit_give_up("%s was looked up where its caller alone can see it", name);
+    ms_unlock(&ms_resolve_lock);
+    ms_section_leave(&section);
+    return answer;
+}
+
+void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version)
+{
+    struct ms_section section;
+    void *answer;
+
+    ms_section_enter(&section);
+    answer = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
+    ms_lock(&ms_resolve_lock);
+    ms_libraries_refresh_locked();
+    if (answer && ms_library_at_locked((uintptr_t)answer, MS_API_CUDA_DRIVER))
+        answer = ms_unseen_way_locked(answer, name);
+    else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(MS_API_CUDA_DRIVER) > 0)
+        ms_unseen_note(name); /* looked up where its caller alone may find it */
     ms_unlock(&ms_resolve_lock);
     ms_section_leave(&section);
     return answer;

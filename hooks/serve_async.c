@@ -73,8 +73,7 @@ static CUstream joiner_of(const struct ms_gpu *gpu, uint64_t context)
     ms_unlock(&lock);
     if (stream || !gpu->stream_create || gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         return stream;
-    if (!gpu->ctx_record_event)
-        ms_pool_stream_born(context, (uintptr_t)stream, true);
+    ms_pool_stream_born(context, (uintptr_t)stream, true);
     ms_lock(&lock);
     joiner = find(context);
     if (!joiner && (joiner = find(0)) != NULL) /* none is left: this one stays without a row */

@@ -17,6 +17,7 @@
 #include "hooks/graph_memory.h"
 #include "hooks/serve_handles.h"
 #include "hooks/submit.h"
+#include "hooks/unseen.h"
 #include "hooks/watch.h"
 #include "pool/stream.h"
 
@@ -333,6 +334,7 @@ void ms_serve_finish(void)
     if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
         return;
     tell_ordered();
+    ms_unseen_tell();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
                       (unsigned long long)ms_serve_dropped_frees());

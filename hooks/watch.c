@@ -9,6 +9,7 @@
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "hooks/submit.h"
+#include "hooks/unseen.h"
 #include "pool/stream.h"
 #include "pool/foreign.h"
 
@@ -86,6 +87,8 @@ static void launches_itself(uint64_t flags)
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args)
 {
     watch->on = may_watch();
+    if (watch->on)
+        ms_unseen_tell();
     watch->class = (uint8_t)class;
     if (class == MS_CLASS_GRAPH_TRIM)
         ms_graph_memory_moment(0);
@@ -113,8 +116,10 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         if (MS_UNLIKELY(ms_pool_ordered()))
             ordered_enters(watch);
         watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
-        if (class == MS_CLASS_STREAM_END && watch->context)
+        if (class == MS_CLASS_STREAM_END && watch->context) {
+            ms_pool_stream_ending(watch->context, args->stream);
             ms_stream_ending(args->stream);
+        }
         break;
     case MS_CLASS_STREAM_WAIT:
         watch->context = context_of_stream(gpu, args->stream);

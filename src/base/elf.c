@@ -145,6 +145,44 @@ uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name)
     return elf->gnu_hash ? find_gnu(elf, name) : find_sysv(elf, name);
 }
 
+/* Some loaders write addresses into the dynamic section, others leave what lies in the file. */
+static uintptr_t address_of(const struct ms_elf *elf, ElfW(Addr) value)
+{
+    return value < elf->bias ? elf->bias + value : value;
+}
+
+static void visit_imports(const struct ms_elf *elf, uintptr_t table, size_t bytes, void (*visit)(const char *, void *), void *arg)
+{
+    const ElfW(Rela) *relocations = (const ElfW(Rela) *)table;
+
+    for (size_t i = 0; table && i < bytes / sizeof(*relocations); i++) {
+        const ElfW(Sym) *symbol = &elf->symbols[ELF64_R_SYM(relocations[i].r_info)];
+        if (ELF64_R_SYM(relocations[i].r_info) && symbol->st_shndx == SHN_UNDEF)
+            visit(elf->strings + symbol->st_name, arg);
+    }
+}
+
+void ms_elf_each_import(const struct ms_elf *elf, void (*visit)(const char *name, void *arg), void *arg)
+{
+    uintptr_t plain = 0, jumps = 0;
+    size_t plain_bytes = 0, jump_bytes = 0;
+
+    for (const ElfW(Dyn) *d = elf->dynamic; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_RELA)
+            plain = address_of(elf, d->d_un.d_ptr);
+        else if (d->d_tag == DT_RELASZ)
+            plain_bytes = d->d_un.d_val;
+        else if (d->d_tag == DT_JMPREL)
+            jumps = address_of(elf, d->d_un.d_ptr);
+        else if (d->d_tag == DT_PLTRELSZ)
+            jump_bytes = d->d_un.d_val;
+        else if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA)
+            return; /* not on these machines */
+    }
+    visit_imports(elf, plain, plain_bytes, visit, arg);
+    visit_imports(elf, jumps, jump_bytes, visit, arg);
+}
+
 const char *ms_elf_needed(const struct ms_elf *elf, unsigned index)
 {
     for (const ElfW(Dyn) *d = elf->dynamic; d->d_tag != DT_NULL; d++) {

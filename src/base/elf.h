@@ -37,6 +37,9 @@ bool ms_elf_same_name(const char *a, const char *b);
 /** The i-th DT_NEEDED name, or NULL past the last. */
 const char *ms_elf_needed(const struct ms_elf *elf, unsigned index);
 
+/** Calls `visit` with the name of each symbol of others' that the object's code or data is bound to; some come more than once. */
+void ms_elf_each_import(const struct ms_elf *elf, void (*visit)(const char *name, void *arg), void *arg);
+
 /** Whether `address` lies in one of the object's loaded segments. */
 bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address);
 

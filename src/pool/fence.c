@@ -7,18 +7,15 @@
  *
  * The fence's lock is the one lock that is held across calls of the vendor's (record, query): a record over
  * the context destroys captures that are open in it, so their beginning and end, and the end of streams, take
- * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where the driver
- * has no event over a context, each stream that can have work gets one; the last of them carries the epoch,
- * and events are looked at in their order. */
+ * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where there can be
+ * no event over a context, each stream that can have work gets one (fence_streams.c); the last of them carries
+ * the epoch, and events are looked at in their order. */
 #include "config.h"
 
 #include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
-
-/* Legacy stream: an event in it follows all work of blocking streams. */
-#define DEFAULT_STREAM ((CUstream)0x1)
 
 bool ms_fence_pending(struct ms_heap *heap)
 {
@@ -75,11 +72,14 @@ static int poll_marks(struct ms_heap *heap)
             int status = (int)heap->gpu->event_query(mark->event);
             if (status == CUDA_ERROR_NOT_READY)
                 return status;
-            ms_segment_judge(heap, status);
-            if (status != CUDA_SUCCESS)
-                return status;
-            set_done(heap, mark->upto);
+            if (!ms_fence_spoils(heap, status)) {
+                ms_segment_judge(heap, status);
+                if (status != CUDA_SUCCESS)
+                    return status;
+            }
         }
+        if (mark->upto && !ms_fence_was_spoiled(fence))
+            set_done(heap, mark->upto);
         drop_first(heap);
     }
     return CUDA_SUCCESS;
@@ -104,14 +104,13 @@ static bool push_mark(struct ms_heap *heap, CUevent event, uint64_t upto)
     return true;
 }
 
-static bool record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
+bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
 {
     CUevent event = heap->fence.count < MS_MARKS ? ms_fence_take_event(heap) : NULL;
     if (!event)
         return false;
-    int status =
-        (int)(heap->gpu->ctx_record_event ? heap->gpu->ctx_record_event((CUcontext)heap->context, event)
-                                          : heap->gpu->event_record(event, stream));
+    int status = (int)(stream ? heap->gpu->event_record(event, stream)
+                              : heap->gpu->ctx_record_event((CUcontext)heap->context, event));
     if (status == CUDA_SUCCESS)
         return push_mark(heap, event, upto);
     ms_fence_drop_event(heap, event);
@@ -124,17 +123,7 @@ static bool record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
 /* Events for everything that was issued up to now, the last of which retires `upto`. */
 static bool record(struct ms_heap *heap, uint64_t upto)
 {
-    struct ms_fence *fence = &heap->fence;
-    if (heap->gpu->ctx_record_event)
-        return record_one(heap, NULL, upto);
-    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
-        fence->count + fence->stream_count >= MS_MARKS)
-        return false;
-    for (uint32_t i = 0; i < fence->stream_count; i++) {
-        if (!record_one(heap, (CUstream)fence->streams[i], 0))
-            return false;
-    }
-    return record_one(heap, DEFAULT_STREAM, upto);
+    return ms_fence_by_streams(heap) ? ms_fence_record_streams(heap, upto) : ms_fence_record_one(heap, NULL, upto);
 }
 
 bool ms_fence_close_locked(struct ms_heap *heap)
@@ -230,6 +219,7 @@ void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
     /* Without those that a stream left behind at its end: nothing else remembers its work. */
     for (uint64_t last = last_upto(fence); last && last <= epoch && fence->count;)
         drop_first(heap);
+    fence->spoiled &= fence->count > 0;
     ms_unlock(&fence->lock);
 }
 
@@ -238,6 +228,8 @@ void ms_fence_forget(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     fence->count = fence->spare_count = fence->stream_count = 0;
+    fence->orphaned = 0;
+    fence->spoiled = false;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
     atomic_store_explicit(&fence->captures, 0, memory_order_relaxed);
     atomic_store_explicit(&fence->graphs, 0, memory_order_relaxed);
@@ -359,50 +351,4 @@ void ms_pool_graph_alive(uint64_t context, int change)
     if (graphs <= 0 && !ms_fence_captured(heap))
         ms_fence_forget_captured(heap);
     ms_unlock(&heap->fence.lock);
-}
-
-static bool serves(const struct ms_heap *heap)
-{
-    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
-}
-
-/* Before the first allocation it is not known whether the driver has events over a context. */
-static bool by_streams(const struct ms_heap *heap)
-{
-    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_BLANK ||
-           !heap->gpu->ctx_record_event;
-}
-
-void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable)
-{
-    struct ms_heap *heap = ms_heap_known(context);
-    if (!heap || !by_streams(heap))
-        return;
-    struct ms_fence *fence = &heap->fence;
-    ms_lock(&fence->lock);
-    if (reachable && fence->stream_count < MS_STREAMS)
-        fence->streams[fence->stream_count++] = stream;
-    else
-        atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
-    ms_unlock(&fence->lock);
-}
-
-void ms_pool_stream_dies(uint64_t context, uint64_t stream)
-{
-    struct ms_heap *heap = ms_heap_of(context);
-    if (!heap || !by_streams(heap))
-        return;
-    struct ms_fence *fence = &heap->fence;
-    ms_lock(&fence->lock);
-    for (uint32_t i = 0; i < fence->stream_count; i++) {
-        if (fence->streams[i] != stream)
-            continue;
-        /* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams cannot be
-         * reached there is none, for a free waits: and the handle may be nobody's by now. */
-        if (!atomic_load_explicit(&fence->unreachable, memory_order_relaxed) && serves(heap) && !record_one(heap, (CUstream)stream, 0))
-            atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
-        fence->streams[i] = fence->streams[--fence->stream_count];
-        break;
-    }
-    ms_unlock(&fence->lock);
 }

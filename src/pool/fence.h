@@ -29,6 +29,8 @@ struct ms_fence {
     struct ms_fence_mark marks[MS_MARKS];
     uint32_t first, count;
     uint64_t covered; /* up to this, an event or more is known */
+    uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
+    bool spoiled; /* one of the events of the epoch that is looked at was taken into a capture */
     CUevent spare[MS_SPARE_EVENTS];
     uint32_t spare_count;
     _Atomic int captures, graphs;
@@ -58,6 +60,14 @@ void ms_fence_forget(struct ms_heap *heap);
 /** What is in use now is known to the graph of a capture; or there are no graphs any more. */
 void ms_fence_mark_captured(struct ms_heap *heap);
 void ms_fence_forget_captured(struct ms_heap *heap);
+/** Fence's lock held, as for all that follow. An event in `stream`, or over the context (NULL), that retires `upto`, or nothing (0). */
+bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto);
+/** fence_streams.c: whether there can be no event over the context; events in all streams instead; whether an event's status says that a
+ * capture took it in, which is remembered until the last event of its epoch. */
+bool ms_fence_by_streams(const struct ms_heap *heap);
+bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto);
+bool ms_fence_spoils(struct ms_heap *heap, int status);
+bool ms_fence_was_spoiled(struct ms_fence *fence);
 /** Fence's lock held: an event of the context, and back again. May call the vendor. */
 CUevent ms_fence_take_event(struct ms_heap *heap);
 void ms_fence_drop_event(struct ms_heap *heap, CUevent event);

@@ -81,7 +81,7 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     CUevent event;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
-    if (!ms_fence_captured(heap) && gpu->ctx_record_event && ready(heap, &heap->free_fills) &&
+    if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) && ready(heap, &heap->free_fills) &&
         (event = ms_fence_take_event(heap)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
             gpu->stream_wait_event(heap->free_fills, event, 0) == CUDA_SUCCESS)

@@ -17,7 +17,16 @@ import vendor  # noqa: E402
 vendor.skip_without_toolkit()
 FLAGS = ["-std=gnu11", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused", "-D_GNU_SOURCE", "-I" + vendor.TOP,
          "-I" + os.path.join(vendor.TOP, "src"), "-I" + os.path.join(vendor.CUDA, "include"), "-x", "c"]
-DRIVER = "#define __CUDA_API_VERSION_INTERNAL\n#include <cuda.h>\n#define MEMSHIM_GPU_ABI_CUDA_DRIVER_H\n"
+DRIVER = """#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#define MEMSHIM_GPU_ABI_CUDA_DRIVER_H
+#if CUDA_VERSION < 13010
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+#endif
+#if CUDA_VERSION < 13030
+typedef CUresult (*CUgraphRecaptureCallback)(void *, CUgraphNode, const CUgraphNodeParams *, const CUgraphNodeParams *, int);
+#endif
+"""
 RUNTIME = "#include <cuda_runtime_api.h>\n#undef cudaGetDeviceProperties\n"
 DECLARE = """
 #define MS_HOOK(result, symbol, parameters, ...) result symbol parameters;

@@ -125,7 +125,19 @@ def rows(table):
 """ % os.path.join(TOP, "hooks", table)
     text = preprocess(source)
     found = re.findall(r"@row (\w+) (\w+) (\w+) (\"(?:[^\"\\]|\\.)*\")\s*@", text)
-    return {symbol: (kind, outcome, lookup) for symbol, kind, outcome, lookup in found}
+    return {symbol: (kind, outcome, lookup) for symbol, kind, outcome, lookup in found if not is_later(lookup)}
+
+
+def version_here():
+    with open(os.path.join(CUDA, "include", "cuda.h"), encoding="utf-8", errors="replace") as header:
+        return int(re.search(r"^#define CUDA_VERSION (\d+)", header.read(), re.M)[1])
+
+
+def is_later(lookup):
+    """Whether a row is of a later toolkit than the one that is here: nothing of it can be held against this one."""
+    ours = version_here()
+    version = re.search(r", (\d+), [01]\)", lookup)
+    return bool(version) and int(version[1]) > ours
 
 
 class Tap:

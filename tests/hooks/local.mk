@@ -91,6 +91,18 @@ tests_hooks_json_host_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 tests_hooks_json_host_LDADD = tests/hooks/plain/libcuda.so.1
 tests_hooks_inert_SOURCES = tests/hooks/inert.c
 
+# A driver that has more ways to begin a capture.
+check_PROGRAMS += tests/hooks/later/libcuda.so.1 tests/hooks/later_user tests/hooks/later_linked
+tests_hooks_later_libcuda_so_1_SOURCES = tests/hooks/later_driver.c tests/hooks/later.h
+EXTRA_tests_hooks_later_libcuda_so_1_DEPENDENCIES = $(srcdir)/tests/hooks/plain_driver.c
+tests_hooks_later_libcuda_so_1_CFLAGS = $(ms_module_cflags)
+tests_hooks_later_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcuda.so.1
+tests_hooks_later_user_SOURCES = tests/hooks/later_user.c tests/hooks/later.h
+tests_hooks_later_user_LDADD = tests/hooks/later/libcuda.so.1 -ldl
+tests_hooks_later_linked_SOURCES = tests/hooks/later_user.c tests/hooks/later.h
+tests_hooks_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
+tests_hooks_later_linked_LDADD = tests/hooks/later/libcuda.so.1 -ldl
+
 # Every class of allocation, with the vendor's headers and libraries where there are any.
 check_PROGRAMS += tests/hooks/every_class
 tests_hooks_every_class_SOURCES = tests/hooks/every_class.c tests/hooks/every_class_twin.c tests/hooks/every_class.h
@@ -135,6 +147,6 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
 ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
-	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
+	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)

@@ -20,6 +20,7 @@ struct block {
 struct event {
     struct fake_context *context;
     uint64_t target;
+    bool taken_in;
     struct event *next;
 };
 static struct event *events; /* all that were ever made: contexts take theirs with them */
@@ -251,10 +252,10 @@ static CUresult ctx_record(CUcontext context, CUevent event)
 static CUresult record(CUevent event, CUstream stream)
 {
     struct event *e = (struct event *)event;
-    (void)stream;
     pthread_mutex_lock(&lock);
     bool fails = fake_count(FAKE_RECORD);
     e->target = e->context->issued;
+    e->taken_in = fake.takes_in && (uintptr_t)stream == fake.takes_in;
     pthread_mutex_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
 }
@@ -266,10 +267,20 @@ static CUresult query(CUevent event)
         fake_on_query();
     pthread_mutex_lock(&lock);
     CUresult status = fake_count(FAKE_QUERY)               ? (CUresult)fake.fail_status
+                      : e->taken_in                   ? CUDA_ERROR_CAPTURED_EVENT
                       : e->context->done >= e->target ? CUDA_SUCCESS
                                                       : CUDA_ERROR_NOT_READY;
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status_p)
+{
+    pthread_mutex_lock(&lock);
+    bool captures = fake.capturing && (uintptr_t)stream == fake.capturing;
+    pthread_mutex_unlock(&lock);
+    *status_p = captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
 }
 
 static CUresult synchronize(void)
@@ -312,6 +323,7 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .event_query = query,
                            .event_record = record,
                            .ctx_record_event = ctx_record,
+                           .stream_is_capturing = is_capturing,
                            .ctx_push = push,
                            .ctx_pop = pop,
                            .ctx_synchronize = synchronize,

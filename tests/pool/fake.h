@@ -51,6 +51,8 @@ struct fake {
     int fail_status; /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
     uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
+    uint64_t capturing;   /* a stream that captures, */
+    uint64_t takes_in;    /* ... and one that does unseen: events in it are no events outside */
     bool small_align;     /* allocations lie on 512 bytes only */
     bool other_range;     /* it says that they are shorter than they are */
     uint64_t granularity; /* of handles */

@@ -181,6 +181,10 @@ typedef struct CUgraphNodeParams_st {
     long long reserved2;
 } CUgraphNodeParams;
 
+/* Of 13.1 and 13.3; never looked into. */
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+typedef CUresult (*CUgraphRecaptureCallback)(void *, CUgraphNode, const CUgraphNodeParams *, const CUgraphNodeParams *, int);
+
 /* Green contexts and what they are made of. */
 typedef enum {
     CU_GREEN_CTX_DEFAULT_STREAM = 1,

@@ -44,6 +44,7 @@ typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphEdgeData hipGraphEdgeData; /* of 6.1; never looked into */
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef struct ihipMemGenericAllocationHandle *hipMemGenericAllocationHandle_t;
 typedef struct hipArray hipArray;

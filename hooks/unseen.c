@@ -1,0 +1,132 @@
+/* unseen.c - see unseen.h.
+ *
+ * Ways are given out under the resolve lock and never taken back: the program may keep one for ever. No allocation. */
+#include "hooks/unseen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/elf.h"
+#include "base/log.h"
+#include "hooks/resolve.h"
+
+enum { NAME_BYTES = 64 };
+
+void *ms_way_reals[MS_WAYS];
+_Atomic uint32_t ms_way_called[MS_WAYS];
+static char names[MS_WAYS][NAME_BYTES];
+static char noted[NAME_BYTES]; /* the first that was not called by a way, */
+static atomic_bool any_noted;  /* ... and is written */
+atomic_bool ms_unseen_told;
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* A later version of what is known to begin nothing has its name, and more. */
+static bool is_passed(const char *name)
+{
+    static const char *const passed[] = {
+#define MS_HOOK(result, symbol, ...)
+#define MS_HOOK0(result, symbol, ...)
+#define MS_PASS(symbol, class, reason) #symbol,
+#include "hooks/cuda_driver.def"
+#undef MS_HOOK
+#undef MS_HOOK0
+#undef MS_PASS
+    };
+
+    for (unsigned i = 0; i < MS_ARRAY_LEN(passed); i++) {
+        size_t length = strlen(passed[i]);
+        if (strncmp(name, passed[i], length) == 0 && (!name[length] || name[length] == '_'))
+            return true;
+    }
+    return false;
+}
+
+static bool has_row(const char *name)
+{
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++) {
+        const struct ms_row_info *r = ms_rows[row];
+        if (strcmp(r->symbol, name) == 0 || (r->lookup && strcmp(r->lookup, name) == 0))
+            return true;
+    }
+    return false;
+}
+
+bool ms_unseen_is(const char *name)
+{
+    return begins_with(name, "cuS") && strstr(name, "apture") && !has_row(name) && !is_passed(name);
+}
+
+void ms_unseen_note(const char *name)
+{
+    static atomic_bool taken;
+
+    if (!atomic_exchange(&taken, true)) {
+        snprintf(noted, sizeof(noted), "%s", name);
+        atomic_store_explicit(&any_noted, true, memory_order_release);
+    }
+    ms_pool_note_captures_unseen();
+}
+
+void *ms_unseen_way_locked(void *pointer, const char *name)
+{
+    for (unsigned k = 0; k < MS_WAYS; k++) {
+        if (ms_way_reals[k] && ms_way_reals[k] != pointer)
+            continue;
+        if (!ms_way_reals[k])
+            snprintf(names[k], sizeof(names[k]), "%s", name);
+        __atomic_store_n(&ms_way_reals[k], pointer, __ATOMIC_RELEASE);
+        return (void *)(uintptr_t)&ms_ways[k * MS_WAY_BYTES];
+    }
+    ms_unseen_note(name);
+    return pointer;
+}
+
+static void look_at_import(const char *name, void *unused)
+{
+    (void)unused;
+    if (name[0] == 'c' && name[1] == 'u' && ms_unseen_is(name))
+        ms_unseen_note(name);
+}
+
+void ms_unseen_look_at(const struct ms_elf *elf)
+{
+    const char *needed;
+
+    for (unsigned i = 0; (needed = ms_elf_needed(elf, i)); i++) {
+        if (begins_with(needed, "libcuda.so")) {
+            ms_elf_each_import(elf, look_at_import, NULL);
+            return;
+        }
+    }
+}
+
+static void tell(const char *name)
+{
+    ms_diagnostic(MS_LOG_WARN, "pool",
+                  "%s was called, which may begin a capture and of which memshim knows no more: from now on an event in each stream takes "
+                  "the place of one over the context",
+                  name);
+}
+
+void ms_unseen_tell_slowly(void)
+{
+    bool any = false;
+
+    for (unsigned k = 0; k < MS_WAYS; k++) {
+        if (atomic_load_explicit(&ms_way_called[k], memory_order_acquire)) {
+            any = true;
+            tell(names[k]);
+        }
+    }
+    bool unnamed = atomic_load_explicit(&any_noted, memory_order_acquire);
+    atomic_store_explicit(&ms_unseen_told, any || unnamed, memory_order_relaxed);
+    if (unnamed)
+        ms_diagnostic(MS_LOG_WARN, "pool",
+                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: an event in each stream takes "
+                      "the place of one over the context",
+                      noted);
+}

@@ -1,0 +1,50 @@
+/* unseen.h - functions of the driver's that may begin a capture, and that no row knows.
+ *
+ * Floor 3. A newer driver may have ways to begin a capture that this memshim cannot see; an event over the context would destroy what they
+ * begin. Such a function is told by its name. Looked up it means nothing, for runtimes look everything up; so what is handed out is a way
+ * of our own, which notes the call and leaves for the driver with every register and every word of the stack as it came
+ * (ways_*.S): neither the number of the arguments nor their types are known. From the first call on the pool's fences are events in each
+ * stream (pool/fence_streams.c). Where a call could not be noted (no way is left, dlsym(RTLD_NEXT), an object that is linked with such a
+ * function) the lookup, or the object, counts as the call. */
+#ifndef MS_HOOKS_UNSEEN_H
+#define MS_HOOKS_UNSEEN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "pool/pool.h"
+
+struct ms_elf;
+
+/** Ways that can be told apart. The driver of CUDA 13.5 has three such functions more than 13.0, which is the newest that tests hold the
+ * rows against: room for as many again, of two libraries, and for their twins. */
+enum { MS_WAYS = 16, MS_WAY_BYTES = 64 };
+
+/** Whether a name is one of those. Calls nobody. */
+bool ms_unseen_is(const char *name);
+
+/** What the program gets instead of `pointer`, which the driver has under that name. Resolve lock held. */
+void *ms_unseen_way_locked(void *pointer, const char *name);
+
+/** A function of that name may be called from now on without our knowing it: it counts as called. */
+void ms_unseen_note(const char *name);
+
+/** What an object that was loaded is linked with. Resolve lock held, the object stays loaded meanwhile. */
+void ms_unseen_look_at(const struct ms_elf *elf);
+
+/** The report says which, once. No lock held; in a section. */
+void ms_unseen_tell_slowly(void);
+extern atomic_bool ms_unseen_told;
+static inline void ms_unseen_tell(void)
+{
+    if (MS_UNLIKELY(ms_pool_captures_unseen()) && !atomic_load_explicit(&ms_unseen_told, memory_order_relaxed))
+        ms_unseen_tell_slowly();
+}
+
+/* For ways_*.S: way `k` calls ms_way_reals[k], and sets ms_way_called[k] and ms_pool_capture_unseen. */
+extern void *ms_way_reals[MS_WAYS];
+extern _Atomic uint32_t ms_way_called[MS_WAYS];
+extern const char ms_ways[MS_WAYS * MS_WAY_BYTES];
+
+#endif

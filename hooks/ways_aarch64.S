@@ -1,0 +1,34 @@
+/* ways_aarch64.S - the ways of unseen.h: note the call, and jump.
+ *
+ * x16 and x17 are nobody's at a function's entry (AAPCS64); all else is left as it came. The barrier has the notes seen before anything
+ * that the function does. */
+        .text
+        .globl  ms_ways
+        .hidden ms_ways
+        .hidden ms_way_called
+        .hidden ms_way_reals
+        .hidden ms_pool_capture_unseen
+        .type   ms_ways, %function
+        .p2align 6
+ms_ways:
+        .set    way, 0
+        .rept   16
+        .p2align 6
+        .cfi_startproc
+        hint    34                      /* bti c */
+        mov     w17, #1
+        adrp    x16, ms_way_called + 4 * way
+        str     w17, [x16, #:lo12:ms_way_called + 4 * way]
+        adrp    x16, ms_pool_capture_unseen
+        str     w17, [x16, #:lo12:ms_pool_capture_unseen]
+        dmb     ish
+        adrp    x16, ms_way_reals + 8 * way
+        ldr     x16, [x16, #:lo12:ms_way_reals + 8 * way]
+        br      x16
+        .cfi_endproc
+        .set    way, way + 1
+        .endr
+        .p2align 6
+        .size   ms_ways, . - ms_ways
+
+        .section .note.GNU-stack, "", %progbits

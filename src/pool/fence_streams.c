@@ -1,0 +1,144 @@
+/* fence_streams.c - fences where there can be no event over the context: an event in each stream.
+ *
+ * So it is where the driver has no such event; and from the moment when somebody called a function that may begin a
+ * capture which nobody tells of (hooks/unseen.h), since an event over the context destroys captures that are open in it.
+ * An event in a stream does not: in one that captures it is taken in. So the streams are asked first, and nothing is
+ * recorded while one of them captures; an event that was taken in all the same covers nothing (ms_fence_spoils). The
+ * legacy stream's event follows all blocking streams, a thread's own among them (CUDA driver API, "Stream
+ * synchronization behavior"); streams are known from their creation on, whatever the fences are.
+ *
+ * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be no better,
+ * and what was freed stays in limbo until the program itself waits for the context. All under the fence's lock. */
+#include "config.h"
+
+#include "pool/flow.h"
+
+/* An event in it follows all work of blocking streams. */
+#define DEFAULT_STREAM ((uint64_t)0x1)
+
+_Atomic uint32_t ms_pool_capture_unseen;
+
+void ms_pool_note_captures_unseen(void)
+{
+    atomic_store(&ms_pool_capture_unseen, 1);
+}
+
+bool ms_fence_by_streams(const struct ms_heap *heap)
+{
+    return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_pool_captures_unseen());
+}
+
+/* An error counts: that of the legacy stream says that a blocking one captures, and harms none (CUDA driver API,
+ * cuStreamIsCapturing). */
+static bool captures(const struct ms_gpu *gpu, uint64_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return !gpu->stream_is_capturing ||
+           gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static bool any_captures(const struct ms_heap *heap)
+{
+    const struct ms_fence *fence = &heap->fence;
+    for (uint32_t i = 0; i < fence->stream_count; i++) {
+        if (captures(heap->gpu, fence->streams[i]))
+            return true;
+    }
+    return captures(heap->gpu, DEFAULT_STREAM);
+}
+
+bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto)
+{
+    struct ms_fence *fence = &heap->fence;
+    bool unseen = heap->gpu->ctx_record_event != NULL;
+    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
+        fence->count + fence->stream_count >= MS_MARKS)
+        return false;
+    if (unseen && (fence->orphaned > fence->covered || any_captures(heap)))
+        return false;
+    for (uint32_t i = 0; i < fence->stream_count; i++) {
+        if (!ms_fence_record_one(heap, (CUstream)(uintptr_t)fence->streams[i], 0))
+            return false;
+    }
+    if (unseen && captures(heap->gpu, DEFAULT_STREAM))
+        return false;
+    return ms_fence_record_one(heap, (CUstream)(uintptr_t)DEFAULT_STREAM, upto);
+}
+
+bool ms_fence_spoils(struct ms_heap *heap, int status)
+{
+    bool spoils = status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+                  status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && ms_fence_by_streams(heap);
+    if (spoils)
+        heap->fence.spoiled = true;
+    return spoils;
+}
+
+bool ms_fence_was_spoiled(struct ms_fence *fence)
+{
+    bool spoiled = fence->spoiled;
+    fence->spoiled = false;
+    if (spoiled)
+        fence->covered = atomic_load_explicit(&fence->done, memory_order_relaxed);
+    return spoiled;
+}
+
+void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable)
+{
+    struct ms_heap *heap = ms_heap_known(context);
+    if (!heap)
+        return;
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    if (reachable && fence->stream_count < MS_STREAMS)
+        fence->streams[fence->stream_count++] = stream;
+    else
+        atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
+    ms_unlock(&fence->lock);
+}
+
+static bool serves(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+}
+
+static int place_of(const struct ms_fence *fence, uint64_t stream)
+{
+    for (uint32_t i = 0; i < fence->stream_count; i++) {
+        if (fence->streams[i] == stream)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams cannot be reached there
+ * is none, for no epoch closes. */
+void ms_pool_stream_ending(uint64_t context, uint64_t stream)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    CUstreamCaptureMode mode;
+    if (!heap || !serves(heap) || !ms_fence_by_streams(heap) || place_of(&heap->fence, stream) < 0 ||
+        atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed))
+        return;
+    bool pushed = ms_segment_enter(heap, &mode);
+    if (!ms_fence_record_one(heap, (CUstream)(uintptr_t)stream, 0))
+        atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_relaxed);
+    ms_segment_leave(heap, pushed, mode);
+}
+
+/* What it left behind an event over the context covers. */
+void ms_pool_stream_dies(uint64_t context, uint64_t stream)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (!heap)
+        return;
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    int place = place_of(fence, stream);
+    if (place >= 0)
+        fence->streams[place] = fence->streams[--fence->stream_count];
+    if (place >= 0 && serves(heap) && !ms_fence_by_streams(heap))
+        fence->orphaned = atomic_load_explicit(&fence->open, memory_order_relaxed);
+    ms_unlock(&fence->lock);
+}
