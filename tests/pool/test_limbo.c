@@ -21,7 +21,7 @@ static bool waits(uint64_t address)
 static void bounded(uint64_t bound)
 {
     fresh((uint64_t)1 << 40);
-    fake_policy.oom_wait_ms = 1;
+    fake_policy.oom_wait_ms = 10000;
     fake_sizes.limbo = bound;
 }
 
@@ -123,6 +123,7 @@ static void test_in_vain(void)
 {
     uint64_t blocks[40];
     bounded(64 * MIB);
+    fake_policy.oom_wait_ms = 1;
     take_all(blocks, 40, 16 * MIB);
     ok(free_behind_work(blocks, 8) > 0, "a free waits");
     uint64_t notes = fake_notes;
