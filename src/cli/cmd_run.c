@@ -14,8 +14,8 @@
 #include "base/options.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/closing.h"
 #include "cli/doctor.h"
-#include "cli/leaks.h"
 #include "cli/ledgers.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
@@ -170,125 +170,6 @@ static int clear_way(const char *what, const char *pattern, bool force)
     return status;
 }
 
-static json_int_t count_leaked_blocks(const struct ms_report *report)
-{
-    json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
-    json_int_t blocks = 0;
-    size_t i;
-
-    json_array_foreach (leaks, i, leak)
-        if (strcmp(ms_report_text(leak, "class"), "suppressed"))
-            blocks = ms_report_sum(blocks, ms_report_int(leak, "count"));
-    return blocks;
-}
-
-/* Paths below the working directory are shown as the user would type them. */
-static const char *shown_path(const char *path)
-{
-    char *directory = getcwd(NULL, 0);
-    size_t length = directory ? strlen(directory) : 0;
-
-    if (length > 1 && !strncmp(path, directory, length) && path[length] == '/')
-        path += length + 1;
-    free(directory);
-    return path;
-}
-
-/* A path as a shell takes it for one word. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./%+:@,-=";
-
-    if (!word[strspn(word, plain)]) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word; word += strcspn(word, "'") + (*word == '\'')) {
-        char *part = strndup(word, strcspn(word, "'"));
-
-        ms_text_put(out, *word == '\'' ? "'\\''" : part ? part : "");
-        free(part);
-    }
-    fputc('\'', out);
-}
-
-static void print_found(const struct ms_outcome *outcome)
-{
-    const struct ms_report *report = &outcome->found[0].report;
-    json_t *devices = ms_report_array(report->root, "devices"), *device;
-    json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
-    char held[64] = "";
-    const char *path = shown_path(outcome->found[0].path);
-    size_t i;
-
-    json_array_foreach (devices, i, device) {
-        peak = ms_report_sum(peak, ms_report_int(device, "peak_live_bytes"));
-        reserved = ms_report_sum(reserved, ms_report_int(device, "peak_reserved_bytes"));
-    }
-    if (reserved) /* nothing is, where all memory is the vendor's */
-        snprintf(held, sizeof(held), " live and %s reserved", ms_text_size(reserved).text);
-    ms_cli_note("process %" JSON_INTEGER_FORMAT
-                ": peak %s%s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
-                ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text, held,
-                json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
-                ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s");
-    if (outcome->count == 1)
-        ms_cli_note("report: %s", path);
-    else
-        ms_cli_note("report: %s, and %zu more, the next one %s", path, outcome->count - 1,
-                    shown_path(outcome->found[1].path));
-    fprintf(stderr, "memshim: next: memshim %s ", blocks ? "leaks" : "summary");
-    print_word(stderr, path);
-    fputc('\n', stderr);
-}
-
-static void print_none(const struct ms_child *child, const char *program)
-{
-    if (child->signal)
-        ms_cli_note("no report: %s was ended by signal %d (%s) before it could write one", program,
-                    child->signal, strsignal(child->signal));
-    else
-        ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process", program);
-}
-
-static void print_result(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
-                         const struct ms_child *child, const char *program)
-{
-    ms_suppress_note_used();
-    if (outcome->count)
-        print_found(outcome);
-    else
-        print_none(child, program);
-    if (left->running)
-        ms_cli_note("%zu process%s of this run still run%s and %s not counted", left->running,
-                    left->running == 1 ? "" : "es", left->running == 1 ? "s" : "",
-                    left->running == 1 ? "is" : "are");
-}
-
-/* What the gate found, as `memshim leaks` shows it. */
-static void print_leaks(const struct ms_outcome *outcome)
-{
-    enum { SITES = 10, FRAMES = 12 };
-    struct ms_leaks leaks;
-    size_t i;
-
-    for (i = 0; i < outcome->count; i++) {
-        const struct ms_found *found = &outcome->found[i];
-
-        if (ms_leaks_open(&found->report, 0, &leaks) < 0)
-            return;
-        if (leaks.counted.sites) {
-            fputc('\n', stderr);
-            ms_text_put(stderr, shown_path(found->path));
-            fputs(": ", stderr);
-            ms_leaks_print_sums(stderr, &found->report, &leaks, 0);
-            ms_leaks_print(stderr, &found->report, &leaks, SITES, FRAMES);
-        }
-        ms_leaks_close(&leaks);
-    }
-}
-
 /* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass.
  */
 static int gate(const struct run_options *options, const struct ms_outcome *outcome,
@@ -304,7 +185,7 @@ static int gate(const struct run_options *options, const struct ms_outcome *outc
     if (leaked > 0 && (uint64_t)leaked > options->leak_bytes) {
         ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
                      ms_text_size((json_int_t)options->leak_bytes).text);
-        print_leaks(outcome);
+        ms_closing_leaks(outcome);
         return (int)options->error_code;
     }
     if (outcome->count && !left->failed)
@@ -362,7 +243,7 @@ static int follow(const struct run_options *options, const char *path, char **ar
         ms_outcome_find(pattern, &run, child.pid, &outcome);
         ms_outcome_symbolize(&outcome);
         if (!options->quiet)
-            print_result(&outcome, &left, &child, argv[0]);
+            ms_closing_print(&outcome, &left, &child, argv[0]);
     }
     status = gate(options, &outcome, &left, &child);
     ms_outcome_free(&outcome);

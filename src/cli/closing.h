@@ -1,0 +1,18 @@
+/* closing.h - what `memshim run` says when the program has ended.
+ *
+ * Floor 5. */
+#ifndef MS_CLI_CLOSING_H
+#define MS_CLI_CLOSING_H
+
+#include "cli/child.h"
+#include "cli/ledgers.h"
+#include "cli/outcome.h"
+
+/** How much was used and leaked, where the reports are and what to type next; or why there is no report. */
+void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
+                      const struct ms_child *child, const char *program);
+
+/** The leaks of every process, as `memshim leaks` shows them, the largest of each: why the gate did not pass. */
+void ms_closing_leaks(const struct ms_outcome *outcome);
+
+#endif
