@@ -37,10 +37,10 @@ goes_on "a file in its place" "file: Not a directory"
 dir=$TEST_TMP/limited
 mkdir "$dir"
 count=80000 # more than the report, which has the largest 10,000
-followed bash -c 'ulimit -f 3000; exec "$@"' bash "$many" $count
+followed bash -c 'ulimit -f 3600; exec "$@"' bash "$many" $count
 goes_on "a limit on the size of files" "cannot grow: File too large"
 try "... and the ledger is gone with its report" sh -c '! ls -A "$1" | grep .' sh "$dir"
-followed bash -c 'ulimit -f 3000; "$@" & until grep -q done "$0"; do sleep 0.05; done; kill -KILL $!' "$TEST_TMP/out" "$many" $count 20000
+followed bash -c 'ulimit -f 3600; "$@" & until grep -q done "$0"; do sleep 0.05; done; kill -KILL $!' "$TEST_TMP/out" "$many" $count 20000
 "$TEST_BIN" recover -f -o "$report" "$dir"/*.ledger >"$TEST_TMP/said" 2>&1
 report "... killed, what was in the file is recovered, and it says that there was more" \
     "0 < live < $count * 512 and not r['run']['complete'] and 'in the process' in r['diagnostics'][-1]"
