@@ -62,8 +62,6 @@ static bool has_rows(const char *api)
     return count(api, "SERVED") + count(api, "FOLLOWED") + count(api, "PASSED") > 0;
 }
 
-static void print_submits(void);
-
 static void print_lower(const char *text)
 {
     for (; *text; text++)
@@ -104,59 +102,6 @@ static void print_markdown(void)
             printf(" | %s |\n", rows[i].reason);
         }
     }
-    print_submits();
-}
-
-struct submit {
-    const char *symbol, *where, *reach;
-};
-
-static const struct submit submits[] = {
-#define MS_SUBMIT(symbol, count, where, reach, ...) {#symbol, #where, #reach},
-#define MS_SUBMIT_OFF(symbol, count, why, ...) {#symbol, "off", why},
-#define MS_MARK(symbol) {#symbol, "mark", ""},
-#define MS_STILL(symbol) {#symbol, NULL, NULL},
-#include "hooks/submit.def"
-};
-#define SUBMITS (sizeof(submits) / sizeof(submits[0]))
-
-static void print_submit(const struct submit *row)
-{
-    const char *where = row->where, *reach = "";
-
-    if (strcmp(row->reach, "ANY") == 0)
-        reach = ", of any context's memory";
-    if (strcmp(row->reach, "LINEAR") == 0)
-        reach = ", also of the memory that its first two parameters point to";
-    printf("| `%s` | ", row->symbol);
-    if (strcmp(where, "off") == 0)
-        printf("ends `ordered`: %s |\n", row->reach);
-    else if (strcmp(where, "mark") == 0)
-        puts("a mark, or memory of the driver's own: no wrapper |");
-    else if (strcmp(where, "DEFAULT") == 0)
-        printf("in the default stream%s |\n", reach);
-    else if (strcmp(where, "CONFIG") == 0)
-        printf("in the stream of its configuration%s |\n", reach);
-    else
-        printf("in the stream of parameter %d%s |\n", atoi(where) + 1, reach);
-}
-
-/* What submits work is watched under one policy alone. */
-static void print_submits(void)
-{
-    unsigned still = 0;
-
-    puts("\n## Work given to streams\n\n"
-         "Under `MEMSHIM_FREE=ordered`, and only then, lookups answer with wrappers for the functions below that submit work\n"
-         "(docs/pool.md). Nothing is exported for them. The rows are in hooks/submit.def, which has one for every function that the\n"
-         "driver of CUDA 13.0 exports.\n\n| function | work |\n|---|---|");
-    for (size_t i = 0; i < SUBMITS; i++) {
-        if (submits[i].where)
-            print_submit(&submits[i]);
-        else
-            still++;
-    }
-    printf("\nThe other %u submit none.\n", still);
 }
 
 static void print_plain(void)

@@ -33,18 +33,9 @@ if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif
 
-# A function of the driver's of which submit.def says nothing stops the build.
-EXTRA_DIST += scripts/check-submit
-if HAVE_CUDA_TOOLKIT
-noinst_DATA += hooks/submit.stamp
-CLEANFILES += hooks/submit.stamp
-hooks/submit.stamp: hooks/submit.def scripts/check-submit $(CUDA_HOME)/include/cuda.h
-	$(AM_V_GEN)top_srcdir=$(abs_top_srcdir) CC='$(CC)' $(srcdir)/scripts/check-submit $(CUDA_HOME)/include/cuda.h && : > $@
-endif
-
 # Prints the rows, for docs/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows
-hooks_list_rows_SOURCES = hooks/list_rows.c hooks/submit.def $(ROWS)
+hooks_list_rows_SOURCES = hooks/list_rows.c $(ROWS)
 TESTS += hooks/docs_hooks.sh
 dist_check_SCRIPTS += hooks/docs_hooks.sh
 EXTRA_DIST += scripts/gen-docs docs/hooks.md

@@ -245,7 +245,7 @@ const char *ms_serve_tool(void)
 
 static void read_policy(void)
 {
-    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_ORDERED,
+    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_FENCE,
                                     [MS_FREE_STRICT] = MS_POOL_STRICT, [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
     static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
@@ -291,6 +291,8 @@ void ms_serve_start(bool again)
         ms_memops_reset();
     } else {
         read_policy();
+        if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
+            ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
         ms_pool_init(&policy, &observer);
         ms_submit_start();
     }

@@ -243,8 +243,4 @@ void ms_submit_link(void)
 
 void ms_submit_early(void)
 {
-    const char *policy = secure_getenv("MEMSHIM_FREE");
-
-    if (policy && strcmp(policy, "ordered") == 0 && ms_init_active())
-        ms_submit_link();
 }

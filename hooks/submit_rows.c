@@ -2,7 +2,7 @@
  *
  * A parameter is a register or a word of the stack whatever its type, by the calling conventions of x86-64 and aarch64 (System V ABI;
  * AAPCS64, Linux): each is handed on as it came. No function of the driver's that submits takes a floating-point number, or a structure
- * of more than eight bytes by value; tests/abi/submit.py asks the vendor's header. */
+ * of more than eight bytes by value. */
 #include "hooks/submit.h"
 
 #include <string.h>

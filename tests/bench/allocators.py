@@ -280,7 +280,7 @@ def model_rows(options, trace, name):
 
 def bench_replay(options):
     """Each trace on each allocator; without a trace those of the repository."""
-    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "ordered": {"MEMSHIM_FREE": "ordered"}, "vmm": {"MEMSHIM_BACKING": "vmm"},
+    variants = {"pack-all": {"MEMSHIM_PACK": "all"}, "vmm": {"MEMSHIM_BACKING": "vmm"},
                 "track": {"MEMSHIM_MODE": "track"}}
     mine = ours(options, variants)
     tools = mine + [peer for peer in peers(options) if peer.name.startswith("torch")]
@@ -391,7 +391,7 @@ def bench_runahead(options):
     """A host that is not ahead, and one that is by half a second: cudaMalloc, cudaMallocAsync, and PyTorch's allocator."""
     command = [os.path.join(options.build, "tests/bench/alloc/alloc"), "runtime-default-async"]
     preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
-    tools = ours(options, {"ordered": {"MEMSHIM_FREE": "ordered"}})
+    tools = ours(options, {})
     tools += [Tool("native-async", command, {}), Tool("memshim-async", command, preload)]
     tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
     return [runahead_row(tool, options, ahead_ms) for ahead_ms in options.ahead or (0, 500) for tool in tools]
@@ -447,11 +447,10 @@ def bench_shapes(options):
 
 
 def bench_submit(options):
-    """A call that gives work to a stream: natively, under the defaults, where nothing is in its way, and under ordered. Taking turns."""
+    """A call that gives work to a stream: natively and under memshim, where nothing is in its way. Taking turns."""
     command = [os.path.join(options.build, "tests/bench/submit")]
     preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
-    tools = [Tool("native", command, {}), Tool("memshim", command, preload),
-             Tool("memshim-ordered", command, {**preload, "MEMSHIM_FREE": "ordered"})]
+    tools = [Tool("native", command, {}), Tool("memshim", command, preload)]
     taken = {tool.name: [] for tool in tools}
     for _ in range(options.rounds):
         for tool in tools:

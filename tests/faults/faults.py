@@ -39,22 +39,16 @@ def attempts(function, code, seen, plain, executor, more=None, most=MOST):
     return problems, noticed
 
 
-# What memshim asks of the driver to order work of several streams.
-ORDERED = (("cuEventCreate", 2), ("cuEventRecord", 999), ("cuStreamWaitEvent", 999), ("cuStreamGetId", 999), ("cuStreamGetCtx", 999),
-           ("cuStreamIsCapturing", 999), ("cuCtxRecordEvent", 999))
-FREE = {"MEMSHIM_FREE": "ordered"}
 # What memory that is mapped by handle takes: an allocation of the driver's does as well.
 MAPPED = (("cuMemAddressReserve", 2), ("cuMemGetAllocationGranularity", 999), ("cuMemCreate", 801), ("cuMemMap", 2), ("cuMemMap", 999), ("cuMemSetAccess", 801),
           ("cuMemUnmap", 1), ("cuMemUnmap", 999), ("cuMemRelease", 1), ("cuMemAddressFree", 1))
 BACKING = {"MEMSHIM_BACKING": "vmm", "MEMSHIM_KEEP": "0"}
 
-plan(5 + len(SEEN) + len(UNSEEN) + len(ORDERED) + len(MAPPED))
+plan(4 + len(SEEN) + len(UNSEEN) + len(MAPPED))
 native = PROGRAM.run("")
 fact(native[0] == 0 and native[1][-2] == "wrong 0", "natively nothing is wrong", native[1])
 status, plain, report = PROGRAM.run("", {})
 fact(plain == native[1] and not untrue(plain, report), "nothing is refused", plain[-8:] + untrue(plain, report))
-status, lines, report = PROGRAM.run("", FREE)
-fact(lines == plain and not untrue(lines, report), "nothing is refused under ordered", lines[-8:] + untrue(lines, report))
 status, lines, report = PROGRAM.run("", BACKING)
 fact(lines == plain and not untrue(lines, report), "nothing is refused of what is mapped by handle", lines[-8:] + untrue(lines, report))
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -63,9 +57,6 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool:
         fact(not problems, "%s refuses with %d, and an allocation takes its place" % (function, code), problems)
     problems, noticed = attempts("cuMemCreate", 2, True, plain, pool, BACKING, MOST)
     fact(not problems and noticed, "cuMemCreate refuses with 2, and the program sees that there is no memory", problems or ["nobody noticed"])
-    for function, code in ORDERED:
-        problems, _ = attempts(function, code, False, plain, pool, FREE, MOST // 2)
-        fact(not problems, "%s refuses with %d under ordered, and nobody notices" % (function, code), problems)
     for function, code in SEEN:
         problems, noticed = attempts(function, code, True, plain, pool)
         if not noticed and function in ("cuMemAlloc_v2", "cuMemGetInfo_v2"):

@@ -21,7 +21,7 @@ MOST = SHARE // 4 or 40
 CHANCE = random.Random(int(os.environ.get("TEST_SEED", "1")))
 CODES = (999, 2)
 FORMS = ("%s@%d=%d", "%s@%d+2=%d", "%s@%d+20=%d")
-MODES = {"the defaults": {}, "MEMSHIM_FREE=ordered": {"MEMSHIM_FREE": "ordered"}, "MEMSHIM_BACKING=vmm": {"MEMSHIM_BACKING": "vmm"},
+MODES = {"the defaults": {}, "MEMSHIM_BACKING=vmm": {"MEMSHIM_BACKING": "vmm"},
          "MEMSHIM_KEEP=0": {"MEMSHIM_KEEP": "0"}}
 # What the program calls: it may be told. Then what memshim alone asks, and in which mode.
 TOLD = ("cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemFree_v2", "cuMemAlloc_v2", "cuMemPoolCreate", "cuMemPoolDestroy",
@@ -91,6 +91,6 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for fail, job in refuse(function, 999, more, pool):
                 problems += judge(fail, lambda pair: False, job.result(), plain)
         fact(not problems, "%s is refused, and nobody notices" % function, problems)
-    runs = [pool.submit(OTHER_KIND.run, "cuCtxGetCurrent@%d=999" % n, more) for n in range(1, 60) for more in (MODES["MEMSHIM_FREE=ordered"], {})]
+    runs = [pool.submit(OTHER_KIND.run, "cuCtxGetCurrent@%d=999" % n, more) for n in range(1, 60) for more in (MODES["MEMSHIM_BACKING=vmm"], {})]
     told = {line for job in runs for line in job.result()[1]}
     fact(told <= {"cudaMalloc 999", "cudaFreeAsync 999"}, "cudaMalloc's memory is freed in a stream, and the driver does not say which context is current", told)

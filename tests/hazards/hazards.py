@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Late work on freed blocks never shows in anybody's memory; and it does, at once, when the fence is switched off.
 
-hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run with the defaults and
-under MEMSHIM_FREE=ordered, 40,000 without (fewer where ThreadSanitizer watches 16 threads); other configurations make no more than 400,000. TEST_SEED is the seed, TEST_RUNS
+hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run with the defaults,
+40,000 without (fewer where ThreadSanitizer watches 16 threads); other configurations make no more than 400,000. TEST_SEED is the seed, TEST_RUNS
 a part of the names of the runs that are made. `TEST_HAZARDS=10000000 TEST_TIMEOUT=7200 scripts/test hazards` is a full run.
 """
 import json
@@ -74,17 +74,6 @@ def caught(name, shim, words="stop"):
         print("# %s" % line)
 
 
-def reused_at_once(least):
-    """The last report says how many blocks were free at once, and that work was ordered by events and waits on the device."""
-    with open(os.path.join(TMP, "report.json"), encoding="utf-8") as file:
-        report = json.load(file)
-    lines = [line for line in report["diagnostics"] if "MEMSHIM_FREE=ordered" in line]
-    told = re.search(r"(\d+) blocks free at once, (\d+) events, (\d+) waits on the device, (\d+) by the host", " ".join(lines))
-    blocks, events, waits, by_host = map(int, told.groups()) if told else (0, 0, 0, 0)
-    fact(len(lines) == 1 and blocks > least and events > 0 and waits > 0 and by_host == 0,
-         "%d blocks were free at once, with %d events and %d waits on the device" % (blocks, events, waits), lines)
-
-
 def nothing_is_left():
     """Of the latest run, if there was one."""
     if WANTED:
@@ -95,8 +84,7 @@ def nothing_is_left():
 
 
 MAPPED = {"MEMSHIM_BACKING": "vmm"}
-ORDERED = {"MEMSHIM_FREE": "ordered", "MEMSHIM_LOG": "none"}
-plan(41)
+plan(30)
 clean("natively", 12000, 2, "ends")
 clean("recorded only", 12000, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -109,15 +97,10 @@ clean("mapped by handle", SOME // 2, 1, shim=MAPPED)
 nothing_is_left()
 clean("mapped by handle, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
 clean("mapped by handle, little memory", SOME // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
-clean("mapped by handle, ordered", SOME // 4, 1, "solo", shim=dict(MAPPED, MEMSHIM_FREE="ordered", MEMSHIM_LOG="none", MEMSHIM_KEEP="0"))
 clean("streams, pools and graphs, natively", 12000, 2, "streams")
 clean("streams, pools and graphs", COUNT, 1, "streams", shim={})
 nothing_is_left()
-clean("streams, pools and graphs, ordered", COUNT, 1, "streams", shim=ORDERED)
-nothing_is_left()
-clean("streams, pools and graphs, ordered, one stream after another", SOME // 2, 1, "streams solo", shim=ORDERED)
 clean("streams, pools and graphs, of two devices, contexts and resets", SOME // 2, 2, "streams cross ends", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
-clean("streams, pools and graphs, of two devices, contexts and resets, ordered", SOME // 4, 2, "streams cross ends", shim=ORDERED)
 clean("streams, pools and graphs, sixteen threads, of two devices and contexts", SOME // 4, 2, "streams ends", shim={}, workers="16")
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
 clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
@@ -125,20 +108,11 @@ clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", 
 SCARCE = {"MEMSHIM_OOM_WAIT_MS": "5"}
 clean("streams, pools and graphs, where memory is scarce", SOME // 4, 1, "streams scarce", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
 nothing_is_left()
-clean("streams, pools and graphs, where memory is scarce, ordered", SOME // 8, 1, "streams scarce", shim=dict(SCARCE, **ORDERED), sim={"MEMSIM_MEMORY": "600M"})
 clean("streams, pools and graphs, where memory is scarce, mapped by handle", SOME // 8, 2, "streams scarce ends", shim=dict(SCARCE, **MAPPED),
       sim={"MEMSIM_MEMORY": "600M", "MEMSIM_SEED": SEED})
 clean("streams, pools and graphs, mapped by handle", SOME // 4, 1, "streams", shim=MAPPED)
 clean("streams of one pool", SOME // 2, 1, "streams pure", shim={})
 nothing_is_left()
-clean("ordered, one stream after another", COUNT, 1, "solo", shim=ORDERED, workers="1")
-if WANTED:
-    skip("blocks that were free at once", "TEST_RUNS is %s" % WANTED)
-else:
-    reused_at_once(COUNT // 20)
-clean("ordered, one stream after another, from several threads", COUNT, 1, "solo", shim=ORDERED)
-clean("ordered, many streams", SOME // 2, 1, shim=ORDERED)
-clean("ordered, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=ORDERED, sim={"MEMSIM_SEED": SEED})
 for name, shim, words in (("one stream after another without the fence", {}, "solo stop"), ("without the fence", {}, "stop"),
                           ("mapped by handle without the fence", MAPPED, "stop"),
                           ("streams of one pool without waiting for other streams", {}, "streams pure stop"),

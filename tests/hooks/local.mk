@@ -119,12 +119,6 @@ check_PROGRAMS += tests/hooks/policies
 tests_hooks_policies_SOURCES = tests/hooks/policies.c
 tests_hooks_policies_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_hooks_policies_LDADD = libcudart.so.13 libcuda.so.1
-check_PROGRAMS += tests/hooks/ordered_user
-tests_hooks_ordered_user_SOURCES = tests/hooks/ordered_user.c
-tests_hooks_ordered_user_LDFLAGS = $(AM_LDFLAGS) -Wl,--no-as-needed
-tests_hooks_ordered_user_LDADD = libcudart.so.13 libcuda.so.1 -ldl
-dist_check_SCRIPTS += tests/hooks/ordered.py
-TESTS += tests/hooks/ordered.py
 
 # A runtime that comes and goes.
 check_PROGRAMS += tests/hooks/reloader

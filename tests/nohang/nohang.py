@@ -20,7 +20,7 @@ KINDS = ("kernel", "value", "function")
 WATCHED = bool(os.environ["TEST_SANITIZE"])
 LIMIT = 180 if WATCHED else 60  # seconds: what takes longer is taken to hang
 # MEMSHIM_LIMIT answers out-of-memory earlier than the device, so its facts are another program's.
-CONFIGURATIONS = ({"MEMSHIM_FREE": "strict"}, {"MEMSHIM_FREE": "ordered"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_PREALLOC": "8M"}, {"MEMSHIM_POISON": "both"},
+CONFIGURATIONS = ({"MEMSHIM_FREE": "strict"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_PREALLOC": "8M"}, {"MEMSHIM_POISON": "both"},
                   {"MEMSHIM_PACK": "none"}, {"MEMSHIM_PACK": "all", "MEMSHIM_SINGLE_MIN": "2M"}, {"MEMSHIM_MEMINFO": "real"}, {"MEMSHIM_BACKING": "vmm"},
                   {"MEMSHIM_LIMIT": "80M"}, {"MEMSHIM_MODE": "track"})
 # Fills of everything take long on the simulator.
@@ -47,7 +47,7 @@ def configurations(name):
 
 def kinds(name, more, turn):
     """What holds the stream: one of all; in the order of streams all under those that go on by other ways."""
-    whole = name.startswith(("streams-", "pools-")) and more in ({"MEMSHIM_FREE": "ordered"}, {"MEMSHIM_BACKING": "vmm"})
+    whole = name.startswith(("streams-", "pools-")) and more == {"MEMSHIM_BACKING": "vmm"}
     return KINDS if whole else (KINDS[turn % len(KINDS)],)
 
 

@@ -17,7 +17,7 @@ SCENES = [("wrong_thread", None), ("invalid", None), ("joined", None), ("destroy
 SCENES += [("refused", None)] + [("refused", "cuStreamIsCapturing@%d=999" % n) for n in range(1, 6)]
 SCENES += [("refused", "cuStreamEndCapture@%d=999" % n) for n in (1, 2, 4)] + [("wrong_thread", "cuStreamIsCapturing@1+=999"),
                                                                              ("invalid", "cuStreamIsCapturing@1+=999")]
-POLICIES = ({}, {"MEMSHIM_FREE": "ordered"})
+POLICIES = ({},)
 MORE = 24 << 20  # what a scene may add to what is reserved at most without one; with a capture that counts as open it is 48 MiB
 
 

@@ -13,7 +13,7 @@ from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment
 PROGRAM = os.path.join(BUILD, "tests", "stream", "graph_memory")
 REPORT = os.path.join(TMP, "report.json")
 ENDS = ("kept", "trimmed", "reset")
-MODES = ({"MEMSHIM_MODE": "pool"}, {"MEMSHIM_MODE": "track"}, {"MEMSHIM_FREE": "ordered"})
+MODES = ({"MEMSHIM_MODE": "pool"}, {"MEMSHIM_MODE": "track"})
 
 
 def run(end, env):

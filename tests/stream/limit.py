@@ -12,7 +12,7 @@ from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment
 
 PROGRAM = os.path.join(BUILD, "tests", "stream", "limit")
 REPORT = os.path.join(TMP, "report.json")
-POLICIES = ({}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_BACKING": "vmm"}, {"MEMSHIM_FREE": "ordered"})
+POLICIES = ({}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_BACKING": "vmm"})
 
 
 def run(env):

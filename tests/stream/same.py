@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(21)
+plan(20)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -56,7 +56,7 @@ compare("pools by where they come from", "origins")
 calls = served()
 fact(calls.get("cudaMallocFromPoolAsync", 0) == 10 + 1 + 100 + 10000, "all are served but what can be shared", ["%s" % calls])
 compare("pools by where they come from, poisoned", "origins", MEMSHIM_POISON="both")
-for policy in ({}, {"MEMSHIM_FREE": "strict"}, {"MEMSHIM_FREE": "ordered"}):
+for policy in ({}, {"MEMSHIM_FREE": "strict"}):
     compare("corners%s" % "".join(", %s=%s" % pair for pair in policy.items()), "corners", least=110, permitted=("attribute.memory_block.differs",), **policy)
 compare("captures", "captures", [LAUNCHES], least=200)
 fact(served().get("cudaMallocAsync", 0) > 3 * int(LAUNCHES), "and beside them requests were served", ["%s" % served()])

@@ -95,7 +95,7 @@ alike() { # alike PROGRAM
     natively "$1"
     check "$1 runs" $? "$TEST_TMP/err"
     mv "$TEST_TMP/out" "$TEST_TMP/native"
-    for mode in MEMSHIM_MODE=pool MEMSHIM_MODE=track MEMSHIM_FREE=ordered; do
+    for mode in MEMSHIM_MODE=pool MEMSHIM_MODE=track; do
         rm -rf "$TEST_TMP/reports"
         mkdir "$TEST_TMP/reports"
         env LD_LIBRARY_PATH="$TEST_SIM" LD_PRELOAD="$TEST_LIB" MEMSHIM_REPORT="$TEST_TMP/reports/%p.json" $mode "$python" "$here/$1" \

@@ -22,7 +22,7 @@ PROGRAMS = {  # name -> includes, libraries' places, libraries, the function tha
     "rmm_async": (["librmm/include", "librmm/include/rapids", "rapids_logger/include"], ["librmm/lib64", "rapids_logger/lib64"],
                   ["-lrmm", "-lrapids_logger"], "cudaMallocFromPoolAsync"),
 }
-MODES = {"the defaults": {}, "MEMSHIM_MODE=track": {"MEMSHIM_MODE": "track"}, "MEMSHIM_FREE=ordered": {"MEMSHIM_FREE": "ordered"},
+MODES = {"the defaults": {}, "MEMSHIM_MODE=track": {"MEMSHIM_MODE": "track"}, 
          "MEMSHIM_BACKING=vmm": {"MEMSHIM_BACKING": "vmm"}, "MEMSHIM_KEEP=0": {"MEMSHIM_KEEP": "0"},
          "MEMSHIM_POISON=both": {"MEMSHIM_POISON": "both"}}
 

@@ -3,9 +3,7 @@
 
 The table in docs/differences.md names each trap that may print something else, and the variables that take the difference
 back: such a trap must differ, and must not under those variables and MEMSHIM_FREE=strict. Every other trap must print the
-same under the defaults and under MEMSHIM_FREE=strict. Under MEMSHIM_FREE=ordered a trap prints what it does natively or under the
-defaults (or differs where it may), but for those of the second table, which must differ under that policy alone; a third table has what
-differs with MEMSHIM_BACKING=vmm. TEST_TRAPS=PATTERN runs the traps whose name matches.
+same under the defaults and under MEMSHIM_FREE=strict. A second table has what differs with MEMSHIM_BACKING=vmm. TEST_TRAPS=PATTERN runs the traps whose name matches.
 """
 import concurrent.futures
 import os
@@ -22,8 +20,6 @@ from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 PROGRAM = os.path.join(BUILD, "tests", "traps", "traps")
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \|[^|]*\|[^|]*\| (.*) \|$")
-
-ORDERED = re.compile(r"^\| `([a-z0-9-]+)` \|[^|]*\|[^|]*\|$")
 
 
 def environment(words):
@@ -44,12 +40,6 @@ def listed():
     return default, mapped
 
 
-def listed_for_ordered():
-    """What it says of MEMSHIM_FREE=ordered alone: a table of three columns."""
-    with open(os.path.join(TOP, "docs", "differences.md"), encoding="utf-8") as file:
-        return {row.group(1) for row in map(ORDERED.match, file) if row}
-
-
 def run(trap, words, **more):
     """What a trap prints, line by line; with a variable of memshim's, under memshim."""
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **environment(words))
@@ -63,10 +53,10 @@ def run(trap, words, **more):
 
 
 def runs(trap, words, taken_back):
-    """What it prints natively, under the defaults, under strict and what takes a difference back, under ordered, and with mapped memory."""
+    """What it prints natively, under the defaults, under strict and what takes a difference back, and with mapped memory."""
     strict = dict({"MEMSHIM_FREE": "strict"}, **taken_back)
     return (run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **dict({"MEMSHIM_MODE": "pool"}, **strict)),
-            run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_FREE="ordered"), run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_BACKING="vmm"))
+            run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_BACKING="vmm"))
 
 
 def differences(one, other):
@@ -76,27 +66,21 @@ def differences(one, other):
 
 
 def look_mapped(trap, default, mapped):
-    """With MEMSHIM_BACKING=vmm: as without, or as the third table says. What the first one has may differ in either."""
+    """With MEMSHIM_BACKING=vmm: as without, or as the second table says. What the first one has may differ in either."""
     if trap in permitted_mapped:
         fact(default != mapped, "%s: differs with MEMSHIM_BACKING=vmm, as docs/differences.md says" % trap, ["it does not differ"])
     else:
         fact(default == mapped or trap in permitted, "%s with MEMSHIM_BACKING=vmm" % trap, differences(default, mapped))
 
 
-def look(trap, native, default, strict, ordered, mapped):
+def look(trap, native, default, strict, mapped):
     if any(line.startswith("skip: ") for line in native):
         reason = next(line for line in native if line.startswith("skip: "))[6:]
         skip(trap, reason)
         skip("%s under strict" % trap, reason)
-        skip("%s under ordered" % trap, reason)
         skip("%s with MEMSHIM_BACKING=vmm" % trap, reason)
         return
     look_mapped(trap, default, mapped)
-    if trap in ordered_alone:
-        fact(ordered != native, "%s under ordered: differs, as docs/differences.md says" % trap, ["it does not differ"])
-    else: # what is permitted to differ need not differ in the same way: the same memory comes again sooner
-        fact(ordered in (native, default) or (trap in permitted and len(ordered) == len(default)), "%s under ordered" % trap,
-             differences(default, ordered))
     if trap in permitted:
         fact(native != default, "%s: differs, as docs/differences.md says" % trap, ["it does not differ"])
         names = " ".join("%s=%s" % pair for pair in permitted[trap].items()) or "MEMSHIM_FREE=strict"
@@ -117,12 +101,11 @@ traps = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(o
 unfit = [name for word, names in UNFIT.items() if word in os.environ["TEST_SANITIZE"] for name in names]
 chosen = [t for t in traps if re.search(os.environ.get("TEST_TRAPS", ""), t[0]) and t[0] not in unfit]
 permitted, permitted_mapped = listed()
-ordered_alone = listed_for_ordered()
-plan(4 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
+plan(3 * len(chosen) + 2 + sum(name in POISONED for name, *_ in chosen))
 names = [t[0] for t in traps]
-rows = set(permitted) | set(permitted_mapped) | ordered_alone
+rows = set(permitted) | set(permitted_mapped)
 fact(len(set(names)) == len(names) > 40, "%d traps have names of their own" % len(names))
-fact(rows <= set(names) and permitted and permitted_mapped and ordered_alone, "every difference that is listed has a trap",
+fact(rows <= set(names) and permitted and permitted_mapped, "every difference that is listed has a trap",
      ["no trap %s" % name for name in sorted(rows - set(names))])
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     jobs = [pool.submit(runs, name, words, permitted.get(name, {})) for name, *words in chosen]
