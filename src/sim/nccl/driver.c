@@ -80,16 +80,36 @@ ncclResult_t sim_cuda(CUresult status)
     return sim_fail(ncclUnhandledCudaError, "Cuda failure %d", (int)status);
 }
 
+/* Retained at its first use, and again when a reset has emptied it. */
 static CUresult primary_of(CUdevice device, CUcontext *context_p)
 {
     CUresult status = CUDA_SUCCESS;
+    unsigned flags;
+    int active = 0;
 
     pthread_mutex_lock(&lock);
-    if (device >= 0 && device < DEVICES && !primary[device])
+    bool known = device >= 0 && device < DEVICES && primary[device];
+    if (known)
+        status = SIM_DRV(cuDevicePrimaryCtxGetState, device, &flags, &active);
+    if (device >= 0 && device < DEVICES && !active)
         status = SIM_DRV(cuDevicePrimaryCtxRetain, &primary[device], device);
     *context_p = device >= 0 && device < DEVICES ? primary[device] : NULL;
     pthread_mutex_unlock(&lock);
     return *context_p ? status : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* A primary context that a reset has emptied is active again with the first call that needs it, as in the runtime that
+ * the real library contains. */
+static CUresult awake(CUcontext current)
+{
+    CUcontext same;
+    CUdevice device = 0;
+
+    pthread_mutex_lock(&lock);
+    while (device < DEVICES && primary[device] != current)
+        device++;
+    pthread_mutex_unlock(&lock);
+    return device < DEVICES ? primary_of(device, &same) : CUDA_SUCCESS;
 }
 
 ncclResult_t sim_runtime(void)
@@ -102,7 +122,7 @@ ncclResult_t sim_runtime(void)
         return sim_fail(ncclUnhandledCudaError, "Cuda failure '%s'", trouble);
     status = SIM_DRV(cuCtxGetCurrent, &current);
     if (status != CUDA_SUCCESS || current)
-        return sim_cuda(status);
+        return sim_cuda(status ? status : awake(current));
     status = primary_of(0, &current);
     return sim_cuda(status ? status : SIM_DRV(cuCtxSetCurrent, current));
 }
