@@ -76,7 +76,7 @@ static void clean_flows(void)
 static bool is_sound(const struct ms_segment_record *s)
 {
     return s->bytes && s->bytes <= INT64_MAX / MANY && s->address <= INT64_MAX - s->bytes && s->device >= 0 &&
-           s->device < MS_DEVICES_MAX && s->tier < MS_TIERS;
+           s->device < MS_DEVICES_MAX && s->tier < MS_TIERS && s->context <= INT64_MAX;
 }
 
 static int by_address(const void *a, const void *b)

@@ -258,6 +258,7 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.bytes), INT64_MAX},
         {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.address), (uint64_t)2 << 32},
         {MS_TABLE_SITES, offsetof(struct ms_site, size_hist), UINT64_MAX},
+        {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.context), UINT64_MAX},
         {MS_TABLE_SITES, offsetof(struct ms_site, whole), 1},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.waited), UINT64_MAX},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.limbo_waits), UINT64_MAX},
