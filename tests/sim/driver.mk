@@ -18,6 +18,7 @@ sim_driver_tests = \
 	tests/sim/driver_pointer \
 	tests/sim/driver_pool \
 	tests/sim/driver_poolstress \
+	tests/sim/driver_poolunit \
 	tests/sim/driver_reuse \
 	tests/sim/driver_stream \
 	tests/sim/driver_stress \
@@ -117,6 +118,9 @@ tests_sim_driver_ipcevent_LDADD = libcuda.so.1
 tests_sim_driver_perthread_SOURCES = tests/sim/driver_perthread.c $(sim_driver_sources)
 tests_sim_driver_perthread_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_perthread_LDADD = libcuda.so.1
+tests_sim_driver_poolunit_SOURCES = tests/sim/driver_poolunit.c $(sim_driver_sources)
+tests_sim_driver_poolunit_LDFLAGS = $(sim_driver_ldflags)
+tests_sim_driver_poolunit_LDADD = libcuda.so.1
 tests_sim_driver_poolstress_SOURCES = tests/sim/driver_poolstress.c tests/sim/kernels.h $(sim_driver_sources)
 tests_sim_driver_poolstress_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_driver_poolstress_LDADD = libcuda.so.1

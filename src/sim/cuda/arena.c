@@ -134,6 +134,31 @@ void sim_arena_close(struct sim_arena *arena)
     *arena = (struct sim_arena){.fd = -1};
 }
 
+/* Takes a stretch out of a hole that has it. */
+static bool take_from(struct sim_hole **link, size_t start, size_t bytes)
+{
+    struct sim_hole *hole = *link;
+    size_t end = hole->offset + hole->bytes;
+
+    if (start > hole->offset && start + bytes < end) {
+        struct sim_hole *rest = malloc(sizeof *rest);
+        if (!rest)
+            return false;
+        *rest = (struct sim_hole){start + bytes, end - start - bytes, hole->next};
+        hole->next = rest;
+        hole->bytes = start - hole->offset;
+    } else if (start > hole->offset) {
+        hole->bytes = start - hole->offset;
+    } else if (hole->bytes > bytes) {
+        hole->offset += bytes;
+        hole->bytes -= bytes;
+    } else {
+        *link = hole->next;
+        free(hole);
+    }
+    return true;
+}
+
 /** Finds room, lowest address first as the driver does. What is found is still inaccessible. */
 bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t *offset_p)
 {
@@ -144,24 +169,19 @@ bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t 
 
         if (start > end || end - start < bytes)
             continue;
-        if (start > hole->offset && start + bytes < end) {
-            struct sim_hole *rest = malloc(sizeof *rest);
-            if (!rest)
-                return false;
-            *rest = (struct sim_hole){start + bytes, end - start - bytes, hole->next};
-            hole->next = rest;
-            hole->bytes = start - hole->offset;
-        } else if (start > hole->offset) {
-            hole->bytes = start - hole->offset;
-        } else if (hole->bytes > bytes) {
-            hole->offset += bytes;
-            hole->bytes -= bytes;
-        } else {
-            *link = hole->next;
-            free(hole);
-        }
         *offset_p = start;
-        return true;
+        return take_from(link, start, bytes);
+    }
+    return false;
+}
+
+/** The same at an offset, if there is room. */
+bool sim_arena_take_at(struct sim_arena *arena, size_t offset, size_t bytes)
+{
+    for (struct sim_hole **link = &arena->holes; *link; link = &(*link)->next) {
+        struct sim_hole *hole = *link;
+        if (offset >= hole->offset && offset - hole->offset < hole->bytes)
+            return bytes <= hole->bytes - (offset - hole->offset) && take_from(link, offset, bytes);
     }
     return false;
 }

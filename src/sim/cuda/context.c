@@ -89,6 +89,7 @@ void sim_context_close(struct CUctx_st *ctx)
     sim_ipc_drop_context(ctx);
     sim_host_drop_context(ctx);
     sim_heap_drop_context(ctx);
+    sim_pool_settle(ctx->device);
     sim_context_lock();
     ctx->closing = false;
     pthread_cond_broadcast(&closed);

@@ -100,6 +100,7 @@ static CUresult synchronize(struct CUctx_st *ctx)
     if (status != CUDA_SUCCESS)
         return status;
     sim_context_drain(ctx);
+    sim_context_see(ctx);
     sim_pool_settle(ctx->device);
     return sim_context_error(sim_context_home(ctx));
 }

@@ -229,8 +229,10 @@ SIM_API(cuEventSynchronize)(CUevent handle)
     if (event->shared)
         for (uint64_t number = sim_shared_latest(event->shared); !sim_shared_over(event->shared, number);)
             sim_spend(20000);
-    for (size_t i = 0; recording && i < recording->count; i++)
+    for (size_t i = 0; recording && i < recording->count; i++) {
         sim_queue_wait(recording->tickets[i].queue, recording->tickets[i].seq);
+        sim_queue_see(recording->tickets[i].queue, recording->tickets[i].seq);
+    }
     sim_recording_put(recording);
     sim_pool_settle(event->ctx->device);
     status = sim_context_error(event->ctx);

@@ -256,9 +256,46 @@ CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **b
     return status;
 }
 
+/* Freed in the order of streams that the host has not waited for since. */
+static struct sim_block *leaving;
+
+/** A stream has got to a block's free, which had that number: nobody may touch it any more, and its memory is the
+ * device's once the host has waited for the stream. The memory lock is held for writing. */
+void sim_heap_leave(struct sim_block *block, struct sim_queue *queue, uint64_t seq)
+{
+    block->freed = true;
+    block->left = (struct sim_ticket){sim_queue_ref(queue), seq};
+    block->left_next = leaving;
+    leaving = block;
+}
+
+static void stop_leaving(struct sim_block *block)
+{
+    struct sim_block **link = &leaving;
+
+    while (*link && *link != block)
+        link = &(*link)->left_next;
+    if (*link)
+        *link = block->left_next;
+    sim_queue_put(block->left.queue);
+    block->left.queue = NULL;
+}
+
+/** What a device has back, since the host has waited for who freed it. The memory lock is held for writing. */
+void sim_heap_settle(const struct sim_device *device)
+{
+    for (struct sim_block *block = leaving, *next; block; block = next) {
+        next = block->left_next;
+        if (block->device == device->ordinal && sim_queue_seen(block->left.queue, block->left.seq))
+            sim_heap_free(block);
+    }
+}
+
 /** Frees a device block at once. The memory lock is held for writing. */
 void sim_heap_free(struct sim_block *block)
 {
+    if (block->left.queue)
+        stop_leaving(block);
     give_extent(&sim_devices[block->device], block->chunk, block->arena_offset, block->arena_bytes);
     sim_block_drop(block);
 }

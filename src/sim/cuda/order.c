@@ -163,11 +163,11 @@ bool sim_queue_knows(struct sim_queue *queue, struct sim_queue *other, uint64_t 
     return knows;
 }
 
-/** Whether the host has waited for a queue's number. */
+/** Whether the host has waited for a queue's number; of a stream that was destroyed, for its context since. */
 bool sim_queue_seen(struct sim_queue *queue, uint64_t seq)
 {
     sim_queue_lock();
-    bool seen = queue->seen >= seq;
+    bool seen = queue->seen >= seq || (queue->gone && queue->gone <= queue->ctx->waits);
     sim_queue_unlock();
     return seen;
 }

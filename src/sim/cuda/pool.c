@@ -65,13 +65,16 @@ static void dispose_pool_free(struct sim_op *op)
     sim_object_put(((struct pool_free_op *)op)->pool);
 }
 
-/** After a synchronisation: pools give back what they hold beyond their threshold. Takes the memory lock. */
+/** After a synchronisation: pools give back what they hold beyond their threshold, and the device has what was
+ * freed in the order of streams that the host has waited for. Takes the memory lock. */
 void sim_pool_settle(struct sim_device *device)
 {
     sim_memory_write_lock();
     for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
         if (pool->device == device && pool->reserved > pool->threshold)
             sim_pool_trim(pool, pool->threshold);
+    sim_unit_settle(device);
+    sim_heap_settle(device);
     sim_memory_unlock();
 }
 
@@ -80,6 +83,8 @@ bool sim_pool_squeeze(struct sim_device *device, size_t bytes)
 {
     size_t before = device->used_bytes;
 
+    sim_unit_settle(device);
+    sim_heap_settle(device);
     for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next) {
         if (pool->device == device)
             sim_pool_trim(pool, 0);
@@ -120,7 +125,7 @@ static struct pool_part *take_part(struct CUmemPoolHandle_st *pool, size_t bytes
         sim_pool_collect(pool, pool->opportunistic);
         part = sim_part_find_free(pool, bytes);
     }
-    if (!part && sim_part_grow(pool, bytes))
+    if (!part && sim_unit_grow(pool, bytes))
         part = sim_part_find_free(pool, bytes);
     if (!part && pool->internal)
         part = find_waiting(pool, bytes, queue, true);
@@ -234,6 +239,7 @@ CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue, b
     if (part->freed.seq) {
         part->state = PART_PENDING;
         part->freed.queue = sim_queue_ref(queue);
+        sim_unit_freed(pool, part, &part->freed);
         sim_part_wait(pool, part);
         arrive(pool, part);
         return CUDA_SUCCESS; /* the caller lets go of the allocation's hold on the pool */
@@ -244,6 +250,7 @@ CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue, b
     part->state = PART_PENDING;
     part->freed.queue = sim_queue_ref(queue);
     part->freed.seq = sim_queue_append(queue, &op->op);
+    sim_unit_freed(pool, part, &part->freed);
     sim_part_wait(pool, part);
     *serve_p = true;
     return CUDA_SUCCESS;
@@ -251,19 +258,13 @@ CUresult sim_pool_free_later(struct sim_block *block, struct sim_queue *queue, b
 
 static struct pool_part *part_at(CUdeviceptr address, struct CUmemPoolHandle_st **pool_p)
 {
-    for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next) {
-        size_t offset = (size_t)(address - (uintptr_t)pool->arena->base);
-        for (struct pool_segment *segment = pool->segments; segment; segment = segment->next) {
-            struct pool_part *part = segment->parts;
-            if (offset < part->offset || offset - part->offset >= segment->bytes)
-                continue;
-            while (offset - part->offset >= part->bytes)
-                part = part->next;
-            *pool_p = pool;
-            return part;
-        }
+    struct pool_part *part = NULL;
+
+    for (struct CUmemPoolHandle_st *pool = sim_pools; pool && !part; pool = pool->next) {
+        part = sim_unit_part(pool, (size_t)(address - (uintptr_t)pool->arena->base));
+        *pool_p = pool;
     }
-    return NULL;
+    return part;
 }
 
 /**

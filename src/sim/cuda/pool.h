@@ -18,20 +18,15 @@ enum part_state {
 #define SIM_POOL_BINS 64
 
 struct pool_part {
-    struct pool_part *next, *prev;        /* neighbours in the segment */
+    struct pool_part *next, *prev;        /* neighbours that touch it */
     struct pool_part *list_next, **list_link; /* of those that are free and of a size, or of those that wait */
-    struct pool_segment *segment;
     size_t offset, bytes; /* in the arena */
     enum part_state state;
     struct sim_block *block;  /* of a used or pending part that is still in the table */
     struct sim_ticket freed;  /* of one that waits; the queue is referenced */
 };
 
-struct pool_segment {
-    struct pool_segment *next;
-    size_t bytes;
-    struct pool_part *parts;
-};
+struct pool_unit;
 
 struct CUmemPoolHandle_st {
     struct sim_object object;
@@ -42,7 +37,7 @@ struct CUmemPoolHandle_st {
     struct sim_arena own;
     bool is_default, imported;
     unsigned readable, writable;
-    struct pool_segment *segments;
+    struct pool_unit *units;               /* what is reserved, by address */
     struct pool_part *bins[SIM_POOL_BINS]; /* free parts, by the power of two of their size */
     struct pool_part *waiting;             /* pending and done ones */
     int follow_events, opportunistic, internal;
@@ -57,18 +52,27 @@ struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device);
 struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p);
 struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p);
 CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p);
-void sim_pool_drop_segment(struct CUmemPoolHandle_st *pool, struct pool_segment **link);
-void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);
 void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);
 void sim_pool_collect(struct CUmemPoolHandle_st *pool, bool over);
 
 /* poolpart.c */
-bool sim_part_grow(struct CUmemPoolHandle_st *pool, size_t bytes);
+void sim_part_list(struct CUmemPoolHandle_st *pool, struct pool_part *part);
+void sim_part_join(struct CUmemPoolHandle_st *pool, struct pool_part *part);
 bool sim_part_cut(struct CUmemPoolHandle_st *pool, struct pool_part *part, size_t bytes);
 struct pool_part *sim_part_find_free(struct CUmemPoolHandle_st *pool, size_t bytes);
 void sim_part_unlist(struct pool_part *part);
 void sim_part_wait(struct CUmemPoolHandle_st *pool, struct pool_part *part);
 void sim_part_release(struct CUmemPoolHandle_st *pool, struct pool_part *part);
 void sim_part_release_all(struct CUmemPoolHandle_st *pool);
+
+/* poolunit.c */
+bool sim_unit_grow(struct CUmemPoolHandle_st *pool, size_t bytes);
+void sim_unit_first(struct CUmemPoolHandle_st *pool);
+void sim_unit_begins(struct CUmemPoolHandle_st *pool, struct pool_part *part);
+struct pool_part *sim_unit_part(const struct CUmemPoolHandle_st *pool, size_t offset);
+void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *part, const struct sim_ticket *ticket);
+void sim_unit_end(struct CUmemPoolHandle_st *pool);
+void sim_unit_settle(const struct sim_device *device);
+void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);
 
 #endif

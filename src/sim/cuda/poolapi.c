@@ -111,9 +111,8 @@ struct free_op {
 
 static CUresult run_free(struct sim_op *op, struct sim_queue *queue)
 {
-    (void)queue;
     sim_memory_write_lock();
-    sim_heap_free(((struct free_op *)op)->block);
+    sim_heap_leave(((struct free_op *)op)->block, queue, op->seq);
     sim_memory_unlock();
     return CUDA_SUCCESS;
 }
@@ -237,6 +236,9 @@ SIM_API(cuMemPoolCreate)(CUmemoryPool *pool_p, const CUmemPoolProps *props)
     struct CUmemPoolHandle_st *pool = sim_pool_new(props, &status);
     if (!pool)
         return status;
+    sim_memory_write_lock();
+    sim_unit_first(pool);
+    sim_memory_unlock();
     sim_object_publish(pool);
     *pool_p = pool;
     return CUDA_SUCCESS;

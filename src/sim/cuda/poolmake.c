@@ -16,21 +16,19 @@ static void dispose_pool(void *object)
     if (*link)
         *link = pool->next;
     sim_part_release_all(pool);
-    while (pool->segments)
-        sim_pool_drop_segment(pool, &pool->segments); /* every allocation held the pool: all is free */
+    sim_unit_end(pool); /* every allocation held the pool: all is free */
     if (pool->own.base)
         sim_arena_close(&pool->own);
     sim_memory_unlock();
 }
 
-static CUresult open_arena(struct CUmemPoolHandle_st *pool, bool plain, int fd)
+/* Addresses of its own, so that a pool can grow where it ends. */
+static CUresult open_arena(struct CUmemPoolHandle_st *pool, int fd)
 {
     size_t wide = sim_heap_round(sim_config.memory_bytes) * 4;
     char name[32];
 
     snprintf(name, sizeof name, "memsim.pool.%d", pool->props.location.id);
-    if (plain && !pool->props.handleTypes)
-        return sim_heap_arena(pool->device, &pool->arena);
     pool->arena = &pool->own;
     pool->imported = fd >= 0;
     return fd >= 0 ? sim_arena_adopt(&pool->own, fd)
@@ -58,7 +56,7 @@ struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd
     pool->device = plain ? sim_device(props->location.id) : NULL;
     pool->readable = pool->writable = plain ? 1U << props->location.id : ~0U;
     sim_memory_write_lock();
-    *status_p = open_arena(pool, plain, fd);
+    *status_p = open_arena(pool, fd);
     if (*status_p == CUDA_SUCCESS) {
         pool->next = sim_pools;
         sim_pools = pool;

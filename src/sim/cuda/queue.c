@@ -70,6 +70,7 @@ static void unlink_queue(struct sim_queue *queue)
 {
     if (!queue->link)
         return;
+    queue->gone = queue->ctx->waits + 1;
     *queue->link = queue->next;
     if (queue->next)
         queue->next->link = queue->link;
@@ -121,7 +122,9 @@ void sim_queue_close_all(struct CUctx_st *ctx)
         struct sim_queue *queue = ctx->queues;
         close_locked(queue);
         unlink_queue(queue);
+        queue->seen = queue->enqueued;
     }
+    ctx->waits++;
     pthread_mutex_unlock(&lock);
 }
 
@@ -373,8 +376,6 @@ CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op)
         else if (queue->closed)
             unlink_queue(queue);
     }
-    if (queue->seen < seq)
-        queue->seen = seq;
     pthread_mutex_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
     return sim_context_error(queue->ctx);
@@ -404,10 +405,30 @@ void sim_queue_wait(struct sim_queue *queue, uint64_t seq)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
     wait_locked(queue, seq);
+    pthread_mutex_unlock(&lock);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/** The host has waited for a queue up to that number by a call that is there to wait: what was freed there is the
+ * device's. Other calls that happen to wait say nothing of it. */
+void sim_queue_see(struct sim_queue *queue, uint64_t seq)
+{
+    pthread_mutex_lock(&lock);
     if (queue->seen < seq)
         queue->seen = seq;
     pthread_mutex_unlock(&lock);
-    pthread_setcancelstate(cancel, NULL);
+}
+
+/** ... for all of a context, or of a green one. */
+void sim_context_see(struct CUctx_st *ctx)
+{
+    pthread_mutex_lock(&lock);
+    for (struct sim_queue *queue = sim_context_home(ctx)->queues; queue; queue = queue->next)
+        if (!ctx->home || queue->green == ctx)
+            queue->seen = queue->completed;
+    if (!ctx->home)
+        ctx->waits++;
+    pthread_mutex_unlock(&lock);
 }
 
 /** Tickets for all that is pending in a context, or in a green one; the caller frees them with sim_ticket_free. */

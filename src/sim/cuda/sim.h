@@ -188,6 +188,7 @@ struct sim_arena {
 CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes);
 void sim_arena_close(struct sim_arena *arena);
 bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t *offset_p);
+bool sim_arena_take_at(struct sim_arena *arena, size_t offset, size_t bytes);
 void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
 void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes);
@@ -261,6 +262,7 @@ struct CUctx_st {
     size_t gate_count;
     uint64_t gate_generation;
     atomic_uint pending; /* pieces of work that are enqueued and not over */
+    uint64_t waits;      /* of the host, for all of it */
 };
 
 struct sim_thread_queue {
@@ -345,7 +347,8 @@ struct sim_queue {
     bool joins_legacy, is_legacy, closed;
     struct sim_op *head, *tail;
     uint64_t enqueued, completed, gate_seen, green_gate_seen;
-    uint64_t seen;   /* the host has waited for it */
+    uint64_t seen;   /* the host has waited for it: for this very stream, by an event or itself, or for the context */
+    uint64_t gone;   /* closed, and without work: how often the host had waited for the context by then, and one */
     uint64_t joined; /* of a blocking stream: what the legacy stream has waited for */
     struct sim_known known[SIM_KNOWN];
     unsigned known_count, known_next;
@@ -368,6 +371,8 @@ CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op);
 uint64_t sim_queue_position(struct sim_queue *queue);
 bool sim_queue_over(struct sim_queue *queue, uint64_t seq);
 void sim_queue_wait(struct sim_queue *queue, uint64_t seq);
+void sim_queue_see(struct sim_queue *queue, uint64_t seq);
+void sim_context_see(struct CUctx_st *ctx);
 size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p);
 void sim_context_drain(struct CUctx_st *ctx);
 void sim_queue_lock(void);
@@ -480,6 +485,8 @@ struct sim_block {
     struct sim_chunk *chunk; /* small device blocks */
     struct CUmemPoolHandle_st *pool;
     void *owner; /* of the room that made the block */
+    struct sim_ticket left; /* its free in stream order, once the stream is there; the queue is referenced */
+    struct sim_block *left_next;
 };
 
 extern struct sim_range *sim_blocks;  /* under the memory lock */
@@ -504,6 +511,8 @@ size_t sim_heap_align(size_t bytes);
 CUresult sim_heap_arena(struct sim_device *device, struct sim_arena **arena_p);
 CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p);
 void sim_heap_free(struct sim_block *block);
+void sim_heap_leave(struct sim_block *block, struct sim_queue *queue, uint64_t seq);
+void sim_heap_settle(const struct sim_device *device);
 void sim_heap_drop_context(struct CUctx_st *ctx);
 
 /** Waits as a free does, for all work of the block's context. */

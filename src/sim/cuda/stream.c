@@ -251,10 +251,12 @@ static CUresult synchronize(CUstream handle, bool per_thread)
     if (status != CUDA_SUCCESS)
         return status;
     struct sim_op *op = queue->is_legacy ? sim_op_new(sizeof *op, NULL) : NULL;
+    uint64_t last = sim_queue_position(queue);
     if (op) /* the legacy stream is over when all that it waits for is */
         sim_queue_push_wait(queue, op);
     else
-        sim_queue_wait(queue, sim_queue_position(queue));
+        sim_queue_wait(queue, last);
+    sim_queue_see(queue, last);
     status = sim_context_error(queue->ctx);
     sim_pool_settle(queue->ctx->device);
     sim_queue_put(queue);
