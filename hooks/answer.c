@@ -11,6 +11,7 @@
 #include "hooks/ipc.h"
 #include "hooks/serve.h"
 #include "pool/foreign.h"
+#include "pool/returns.h"
 #include "pool/stream.h"
 #include "pool/whole.h"
 
@@ -220,6 +221,9 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);
+    ms_serve_see_to_rest();
+    if (device >= 0)
+        ms_returns_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0 && device >= 0) {
         idle = ms_pool_reclaimable(device) + ms_stream_reclaimable(device);

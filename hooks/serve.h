@@ -53,6 +53,15 @@ static inline bool ms_serve_any_down(void)
 {
     return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
 }
+/** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need goes back. Inside a section,
+ * no lock held. */
+extern _Atomic uint32_t ms_serve_rests;
+void ms_serve_rested(void);
+static inline void ms_serve_see_to_rest(void)
+{
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_rests, memory_order_relaxed)))
+        ms_serve_rested();
+}
 /** ... without asking the driver: false for one that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
 /** Captures that are open in the context. */

@@ -28,8 +28,10 @@ static MS_INLINE void enter(struct ms_section *section, const struct ms_call *ou
     }
 }
 
+/* The record has asked for the time meanwhile. A rest is seen to at once: after this call the program may give the device work. */
 static MS_INLINE void leave(struct ms_section *section, const struct ms_call *outer)
 {
+    ms_serve_see_to_rest();
     if (outer)
         ms_section_leave_nested(section);
     else

@@ -24,6 +24,7 @@
 #define REFRESH_NS 10000000u
 
 _Atomic bool ms_serve_on;
+_Atomic uint32_t ms_serve_rests;
 bool ms_serve_strictly;
 
 /* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It bounds the memory that limbo
@@ -257,6 +258,7 @@ static void read_policy(void)
     policy.pack = packs[ms_option_int(MS_OPT_PACK)];
     policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
     policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
+    policy.keep_is_set = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT;
     policy.large_whole = ms_option_source(MS_OPT_SINGLE_MIN) != MS_SOURCE_DEFAULT;
     policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
 }
@@ -295,9 +297,16 @@ void ms_serve_start(bool again)
             ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
         ms_pool_init(&policy, &observer);
         ms_submit_start();
+        ms_clock_tell_rests(&ms_serve_rests, 1);
     }
     ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
+}
+
+void ms_serve_rested(void)
+{
+    if (atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
+        ms_pool_rested();
 }
 
 void ms_serve_refresh(void)

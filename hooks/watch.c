@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gpu/gpu.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
@@ -104,7 +105,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         watch->context = args->key;
         if (!watch->context)
             ms_gpu_current(gpu, &watch->context);
-        ms_serve_refresh(); /* what is in limbo now will not be afterwards */
+        ms_serve_refresh(); /* what is in limbo now will not be afterwards; and the clock notices a rest before the wait */
         if (watch->context)
             watch->mark = ms_pool_sync_begin(watch->context);
         break;
@@ -122,6 +123,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         }
         break;
     case MS_CLASS_STREAM_WAIT:
+        ms_clock_ns(); /* which notices a rest, before the wait */
         watch->context = context_of_stream(gpu, args->stream);
         watch->stream = args->key ? NULL : ms_submit_stream(gpu, args->stream);
         if (watch->stream)
@@ -178,6 +180,8 @@ static void settle(const struct ms_watch *watch, int status)
 
     if (device >= 0)
         ms_stream_at_sync(watch->gpu, device);
+    if (status == 0)
+        ms_serve_see_to_rest();
 }
 
 static void note(struct ms_watch *watch, int status)
@@ -186,6 +190,7 @@ static void note(struct ms_watch *watch, int status)
 
     switch (watch->class) {
     case MS_CLASS_SYNC:
+        ms_clock_no_rest();
         if (watch->context)
             ms_pool_sync_end(watch->context, watch->mark, status);
         ms_serve_status(watch->context, status);
@@ -193,6 +198,7 @@ static void note(struct ms_watch *watch, int status)
         ms_serve_refresh();
         break;
     case MS_CLASS_STREAM_WAIT:
+        ms_clock_no_rest();
         if (status == 0 && watch->stream)
             ms_pool_stream_wait_end(watch->stream, watch->mark);
         ms_serve_status(watch->context, status);

@@ -40,6 +40,34 @@ void ms_clock_nap_longer(uint64_t *ns_p)
     ms_clock_nap(*ns_p);
 }
 
+/* --- rests ----------------------------------------------------------------------------------------------- */
+
+#define REST_NS 1000000000u
+
+static _Atomic uint64_t asked_ns; /* when somebody asked, give or take the age up to which an anchor is used */
+static _Atomic uint32_t *_Atomic rest_word;
+static uint32_t rest_bits;
+
+void ms_clock_tell_rests(_Atomic uint32_t *word, uint32_t bits)
+{
+    rest_bits = bits;
+    atomic_store_explicit(&rest_word, word, memory_order_release);
+}
+
+void ms_clock_no_rest(void)
+{
+    atomic_store_explicit(&asked_ns, system_ns(), memory_order_relaxed);
+}
+
+static uint64_t notice_rest(uint64_t now_ns)
+{
+    uint64_t before_ns = atomic_exchange_explicit(&asked_ns, now_ns, memory_order_relaxed);
+    _Atomic uint32_t *word = atomic_load_explicit(&rest_word, memory_order_acquire);
+    if (MS_UNLIKELY(before_ns && now_ns > before_ns + REST_NS && word))
+        atomic_fetch_or_explicit(word, rest_bits, memory_order_relaxed);
+    return now_ns;
+}
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -99,7 +127,7 @@ static uint64_t set_anchor(void)
 
 uint64_t ms_clock_slowly(void)
 {
-    return atomic_load_explicit(&trusted, memory_order_relaxed) ? set_anchor() : system_ns();
+    return notice_rest(atomic_load_explicit(&trusted, memory_order_relaxed) ? set_anchor() : system_ns());
 }
 
 /* The counter runs at one rate in all states of the processor. */
@@ -135,7 +163,7 @@ void ms_clock_start(void)
 
 uint64_t ms_clock_slowly(void)
 {
-    return system_ns();
+    return notice_rest(system_ns());
 }
 
 void ms_clock_start(void)

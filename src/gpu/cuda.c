@@ -26,6 +26,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->event_create = (__typeof__(gpu->event_create))find(arg, "cuEventCreate");
     gpu->event_destroy = (__typeof__(gpu->event_destroy))find(arg, "cuEventDestroy_v2");
     gpu->event_query = (__typeof__(gpu->event_query))find(arg, "cuEventQuery");
+    gpu->event_synchronize = (__typeof__(gpu->event_synchronize))find(arg, "cuEventSynchronize");
     gpu->event_record = (__typeof__(gpu->event_record))find(arg, "cuEventRecord");
     gpu->ctx_record_event = (__typeof__(gpu->ctx_record_event))find(arg, "cuCtxRecordEvent");
     gpu->stream_create = (__typeof__(gpu->stream_create))find(arg, "cuStreamCreate");

@@ -72,6 +72,7 @@ struct ms_gpu {
     CUresult (*event_create)(CUevent *, unsigned int);
     CUresult (*event_destroy)(CUevent);
     CUresult (*event_query)(CUevent);
+    CUresult (*event_synchronize)(CUevent);
     CUresult (*event_record)(CUevent, CUstream);
     CUresult (*ctx_record_event)(CUcontext, CUevent); /* since 12.5 */
     CUresult (*stream_create)(CUstream *, unsigned int);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "pool/flow.h"
+#include "pool/returns.h"
 
 static int graphs; /* that may know addresses */
 
@@ -169,18 +170,44 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
 }
 
 /* What was given back to make room for more leaves the device: else the driver's pool would hold both. What the
- * program wants kept, beside what it never had, stays. */
+ * program wants kept, beside what it never had, stays; what is not the driver's yet is let go of the next time. */
 static void let_go(struct ms_mempool *pool)
 {
-    uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
-             freed = atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
+    uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (!freed || !handle || !pool->gpu->mem_pool_trim_to)
+    if (!atomic_load_explicit(&pool->freed, memory_order_relaxed) || !handle || !pool->gpu->mem_pool_trim_to)
         return;
+    ms_returns_settle(pool->device);
+    uint64_t freed = ms_returns_pending(pool->device) ? atomic_load_explicit(&pool->freed, memory_order_relaxed)
+                                                      : atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
     uint64_t reserved = keep ? ms_mempool_reserved(pool) : 0;
     if (reserved > freed && keep > reserved - freed)
         keep = reserved - freed;
     pool->gpu->mem_pool_trim_to(handle, keep);
+}
+
+/* Lock held, the stream reachable and its context current. */
+static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address, uint64_t bytes)
+{
+    const struct ms_return_of of = {.gpu = gpu, .context = atomic_load_explicit(&stream->context, memory_order_relaxed),
+                                    .stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed),
+                                    .stream = ms_stream_handle(stream), .device = device};
+    int status = (int)gpu->mem_free_async(address, of.stream);
+    if (status == CUDA_SUCCESS)
+        ms_returns_note(&of, bytes);
+    return status;
+}
+
+/* What the stream was given just now. */
+static void free_in_order(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address,
+                          uint64_t bytes)
+{
+    struct ms_visit visit;
+    ms_lock(&ms_streams_lock);
+    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    free_on(gpu, stream, device, address, bytes);
+    ms_visit_end(&visit);
+    ms_unlock(&ms_streams_lock);
 }
 
 static void note_held(struct ms_mempool *pool, uint64_t bytes)
@@ -206,7 +233,7 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     bool padded = pool->padded; /* another thread may find that out meanwhile */
     int status = ask(flow, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
     if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
-        pool->gpu->mem_free_async(p, ms_stream_handle(stream));
+        free_in_order(pool->gpu, stream, pool->device, p, bytes);
         pool->padded = true;
         padded = true;
         status = ask(flow, stream, bytes + MS_PAGE_BYTES, &p);
@@ -235,7 +262,7 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     bool reachable = stream && ms_stream_reachable(stream), idle = flow->idle || (!stream && flow->over);
     ms_visit_begin(&visit, gpu, stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0);
     if (reachable)
-        status = (int)gpu->mem_free_async(base, ms_stream_handle(stream));
+        status = free_on(gpu, stream, flow->pool->device, base, bytes);
     ms_unlock(&ms_streams_lock);
     if (!reachable && idle)
         status = (int)gpu->mem_free(base);

@@ -12,11 +12,12 @@
 
 #include "pool/flow.h"
 
-/* The device is short of memory where it has less left than so many times what is reserved. Of a unit: what a stream
+/* The device is short of memory where it has less left than so many times what is reserved; for a stream that is alone, than so many
+ * units: what it leaves of one in the driver's pool serves whoever comes. Of a unit: what a stream
  * that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill their units evenly may
  * take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use or to MEMSHIM_KEEP,
  * so that it does not go on. MERGED times what is asked for goes back at once. */
-enum { SHORT = 4, PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
+enum { SHORT = 4, SHORT_ALONE = 2, PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
 #define UNIT_MOST_BYTES (256 * MS_MIB)
 
 static uint64_t least_of(const struct ms_request *request)
@@ -56,21 +57,23 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
     return known && reserved > used ? reserved - used : 0;
 }
 
-/* Before the first growth of a pool: what the driver takes for a page. Where the stream has nothing to do the page goes
+/* Before the first growth of a pool: what the driver takes for a page, or has taken already for a pool in which nothing was ever
+ * in use: one that the program made begins with a unit. Where the stream has nothing to do the page goes
  * back at once, and is a part of the unit again; else it stays, vacant. Returns what there is of a first unit beside it. */
 static uint64_t try_a_page(struct ms_heap *heap)
 {
     struct ms_mempool *pool = heap->flow->pool;
-    uint64_t before;
+    uint64_t before, used = 0;
     int status;
-    struct ms_segment *page = figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before)
+    struct ms_segment *page = figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before) &&
+                                      figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used)
                                   ? ms_segment_new(heap, MS_PAGE_BYTES, &status)
                                   : NULL;
     if (!page)
         return 0;
     ms_vacant_remove(heap, page); /* nobody else takes it meanwhile */
     ms_unlock(&heap->lock);
-    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : 0,
+    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : used ? 0 : before,
              rest = unit > page->base_bytes ? unit - page->base_bytes : 0;
     bool known = unit >= 2 * MS_PAGE_BYTES && unit <= UNIT_MOST_BYTES, idle = false;
     if (known) {
@@ -105,8 +108,10 @@ static uint64_t note_rounding(struct ms_mempool *pool, uint64_t before, uint64_t
 /* --- asking ------------------------------------------------------------------------------------------------ */
 
 /* Then what one stream does not need is for the others. */
-static bool is_short(const struct ms_flow *flow)
+static bool is_short(const struct ms_flow *flow, uint64_t unit)
 {
+    if (is_alone(flow))
+        return ms_heap_left(flow->heap) < SHORT_ALONE * unit;
     uint64_t reserved = atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
     return ms_heap_left(flow->heap) < SHORT * reserved;
 }
@@ -132,7 +137,7 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
     bool rounds = atomic_load_explicit(&pool->rounding, memory_order_relaxed) == MS_ROUNDS_UP;
     if (request->single || !unit || least >= unit)
         return rounds && !request->single ? ms_round_up(least, unit) : least;
-    if (!is_alone(flow) && is_short(flow))
+    if (is_short(flow, unit))
         return least;
     if (!is_alone(flow) && has < unit)
         piece = piece_of_unit(pool, has, least, unit);
@@ -215,7 +220,7 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     ms_lock(&heap->lock);
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);
-    uint64_t bytes = first > least ? first : wanted(heap->flow, request, has);
+    uint64_t bytes = first > least && !is_short(heap->flow, first) ? first : wanted(heap->flow, request, has);
     make_room(pool, bytes, heap->keep_bytes);
     struct ms_slot *slot = ask(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)

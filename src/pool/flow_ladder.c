@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/returns.h"
 
 enum { IDLE_SHARE = 8 };
 /* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get to it. */
@@ -118,7 +119,7 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
     struct ms_slot *slot = NULL;
     ms_wait_weigh(heap->flow);
     for (;;) {
-        bool pending = ms_cross_pending(), busy = false;
+        bool pending = ms_cross_pending() || ms_returns_pending(heap->device), busy = false;
         ms_cross_collect();
         ms_lease_flush(heap);
         if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
@@ -243,6 +244,8 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
         }
         atomic_fetch_sub(&flow->leaving, 1);
     }
+    if (given)
+        ms_returns_await(pool->device, true, ms_clock_ns() + LOOK_NS);
     return given;
 }
 
@@ -252,7 +255,7 @@ static uint64_t trim(struct ms_mempool *pool)
 {
     uint64_t given = ms_flow_give_back(pool, UINT64_MAX),
              handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (given && handle && pool->gpu->mem_pool_trim_to)
+    if (atomic_load_explicit(&pool->freed, memory_order_relaxed) && handle && pool->gpu->mem_pool_trim_to)
         pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, 0);
     return given;
 }
@@ -260,7 +263,7 @@ static uint64_t trim(struct ms_mempool *pool)
 uint64_t ms_stream_trim(int device)
 {
     struct ms_mempool *pool;
-    uint64_t given = 0;
+    uint64_t given = ms_returns_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device)
             given += trim(pool);
@@ -308,6 +311,7 @@ static void settle(struct ms_mempool *pool)
 void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
 {
     struct ms_mempool *pool;
+    ms_returns_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device && pool->gpu == gpu)
             settle(pool);

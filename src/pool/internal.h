@@ -357,8 +357,6 @@ void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
 /** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,
  * polled for a while. False if the vendor does not do that; then the segment is vacant as it was. */
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
-/** All that went back that way is the vendor's again, or it is `deadline`. */
-void ms_segment_await_returns(struct ms_heap *heap, uint64_t deadline);
 /** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the
  * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
@@ -480,6 +478,8 @@ struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *r
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
  * Returns the bytes. */
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
+/** What the program has of the heap's, as it asked for it. Without a lock. */
+uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
 /** Memory is short: what graphs may know, and nobody has, is no more than the driver would have unmapped at its free. */
@@ -489,10 +489,8 @@ uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** room.c: whether more may become free, or go back, in some context on the device: to be asked before one looks for it, and after,
- * when what other threads held has been gathered. And: what has gone back in streams of ours is there for the vendor,
- * or it is `deadline`. */
+ * when what other threads held has been gathered. */
 bool ms_room_may_come(int device);
-void ms_room_await_returns(int device, uint64_t deadline);
 /** How much should go back for that; heap's lock held. */
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor. Returns how much should be asked for: more, where several

@@ -135,7 +135,7 @@ uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes)
     return given;
 }
 
-static uint64_t live_bytes(const struct ms_heap *heap)
+uint64_t ms_keep_live_bytes(const struct ms_heap *heap)
 {
     uint64_t requested = 0;
     for (int i = 0; i < MS_LEASES; i++)
@@ -178,7 +178,7 @@ static uint64_t slack(const struct ms_heap *heap, uint64_t live)
  * MEMSHIM_KEEP. Heap's lock held. */
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t live = live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
+    uint64_t live = ms_keep_live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
              allowed = live + slack(heap, live);
     if (allowed < heap->peak_reserved_bytes)
         allowed = heap->peak_reserved_bytes;
@@ -208,7 +208,7 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
  * would be a call, and would wait. Heap's lock held. */
 static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t live = live_bytes(heap) + bytes;
+    uint64_t live = ms_keep_live_bytes(heap) + bytes;
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
     uint64_t allowed = heap->live_peak_bytes + heap->live_peak_bytes / LIVE_SHARE + BEYOND_BYTES, after = heap->reserved_bytes + bytes;
@@ -224,7 +224,7 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = ms_keep_over(heap, bytes), most = live_bytes(heap) + bytes + heap->keep_bytes,
+    uint64_t over = ms_keep_over(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
              beyond = beyond_bound(heap, bytes);
     bool leaving = heap->leaving != NULL, merge = false;
     if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
@@ -248,7 +248,7 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 
 void ms_keep_at_sync(struct ms_heap *heap)
 {
-    uint64_t allowed = live_bytes(heap) + heap->keep_bytes, now = 0;
+    uint64_t allowed = ms_keep_live_bytes(heap) + heap->keep_bytes, now = 0;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     if (heap->keep_extra_bytes) {
@@ -312,7 +312,7 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
         if (!heap)
             continue;
         gather(heap);
-        uint64_t live = live_bytes(heap);
+        uint64_t live = ms_keep_live_bytes(heap);
         ms_lock(&heap->lock);
         uint64_t reserved = heap->reserved_bytes;
         ms_unlock(&heap->lock);

@@ -16,6 +16,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
+#include "pool/returns.h"
 
 #define POLL_LEAST_NS 5000u
 #define POLL_MOST_NS  200000u
@@ -203,7 +204,7 @@ static bool returned(const struct ms_heap *heap, uint64_t bytes, uint64_t deadli
 {
     bool given = give_back(heap, bytes) > 0;
     if (given)
-        ms_room_await_returns(heap->device, deadline);
+        ms_returns_await(heap->device, true, deadline);
     return given;
 }
 

@@ -35,6 +35,7 @@ struct ms_pool_policy {
     bool export_whole; /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on
                         */
     bool large_whole;  /* what has `single_min_bytes` or more is a single, always; may change as well */
+    bool keep_is_set;  /* MEMSHIM_KEEP, by whoever started the program */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
      * 'K'eep, 'S'ingle; 'B'ound of limbo (UINT64_MAX for none), of so many bytes of live memory. */
@@ -117,6 +118,10 @@ enum ms_pool_verdict {
     MS_POOL_PASSED, /* not ours: the vendor answers the call as it stands */
     MS_POOL_REFUSED /* `status_p` is the program's answer */
 };
+
+/** The program has rested: memshim was not called for a second. Gives back what is kept, but for a part, on devices that have nothing
+ * to do. No lock held; calls the vendor, waits for nothing. */
+void ms_pool_rested(void);
 
 /** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the
  * library that the call goes to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the

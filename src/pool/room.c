@@ -6,11 +6,12 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/returns.h"
 
 bool ms_room_may_come(int device)
 {
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    bool may = false;
+    bool may = ms_returns_pending(device) > 0;
     for (uint32_t i = 0; i < count && !may; i++) {
         struct ms_heap *heap = ms_heap_visit(i, device);
         if (!heap)
@@ -19,18 +20,6 @@ bool ms_room_may_come(int device)
         ms_heap_leave(heap);
     }
     return may;
-}
-
-void ms_room_await_returns(int device, uint64_t deadline)
-{
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
-        ms_segment_await_returns(heap, deadline);
-        ms_heap_leave(heap);
-    }
 }
 
 uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
@@ -45,7 +34,7 @@ uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
         uint64_t given = ms_pool_trim_short(device) + ms_stream_trim(device);
         pending = wait && (pending || ms_room_may_come(device));
         if (given && wait)
-            ms_room_await_returns(device, *deadline_p);
+            ms_returns_await(device, true, *deadline_p);
         if (given || !pending || ms_clock_ns() >= *deadline_p)
             return given;
         ms_clock_nap_longer(&pause);

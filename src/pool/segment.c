@@ -5,17 +5,15 @@
  * context is lost stands the heap down. */
 #include "config.h"
 
-#include <sched.h>
-
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/returns.h"
 
 /* The new average is an eighth of the new price and the rest of the old one. */
 enum { PRICE_SHARE = 8 };
 /* How long one asynchronous free is looked at before the vendor is asked for memory again: it waits for
  * nothing of the program's, but somebody has to get round to it. */
 #define RETURN_NS ((uint64_t)100000000u)
-#define NAP_NS    200000u
 
 void ms_segment_judge(struct ms_heap *heap, int status)
 {
@@ -249,50 +247,19 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
-/* What went into the stream of ours is over, or was waited for long enough. */
-static void wait_for_returns(struct ms_heap *heap, CUevent event, uint64_t deadline)
+/* How many of them, from the first on, the vendor took back. It has them when the stream was waited for. */
+static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
-    const struct ms_gpu *gpu = heap->gpu;
-    uint64_t begin = ms_clock_ns(), now = begin;
-    if (gpu->event_record(event, heap->returns) != CUDA_SUCCESS)
-        return;
-    for (; gpu->event_query(event) == CUDA_ERROR_NOT_READY && now < deadline; now = ms_clock_ns()) {
-        if (now < begin + RETURN_NS)
-            sched_yield();
-        else
-            ms_clock_nap(NAP_NS);
-    }
-}
-
-void ms_segment_await_returns(struct ms_heap *heap, uint64_t deadline)
-{
-    CUstreamCaptureMode mode;
-    bool pushed = ms_segment_enter(heap, &mode);
-    ms_lock(&heap->fence.lock);
-    CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
-    ms_unlock(&heap->fence.lock);
-    if (event) {
-        wait_for_returns(heap, event, deadline);
-        ms_lock(&heap->fence.lock);
-        ms_fence_drop_event(heap, event);
-        ms_unlock(&heap->fence.lock);
-    }
-    ms_segment_leave(heap, pushed, mode);
-}
-
-/* How many of them, from the first on, the vendor took back, or will. */
-static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count, CUevent event)
-{
+    const struct ms_return_of of = {.gpu = heap->gpu, .context = heap->context, .stream = heap->returns, .device = heap->device, .ours = true};
     uint32_t done = 0;
+    uint64_t bytes = 0;
     if (!ms_ordered_guard(heap, heap->returns))
         return 0;
-    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
+    ms_lock(&ms_streams_lock);
     while (done < count && heap->gpu->mem_free_async(segments[done]->address, heap->returns) == CUDA_SUCCESS)
-        done++;
-    atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
-    if (done)
-        wait_for_returns(heap, event, ms_clock_ns() + RETURN_NS);
-    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
+        bytes += segments[done++]->bytes;
+    ms_returns_note(&of, bytes);
+    ms_unlock(&ms_streams_lock);
     return done;
 }
 
@@ -310,14 +277,15 @@ static uint32_t free_in_stream(struct ms_heap *heap, struct ms_segment *const *s
     ms_lock(&heap->fence.lock);
     if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         heap->returns = NULL;
-    CUevent event = heap->returns ? ms_fence_take_event(heap) : NULL;
+    bool open = heap->returns != NULL;
     ms_unlock(&heap->fence.lock);
-    if (event) {
-        done = free_async(heap, segments, count, event);
-        ms_lock(&heap->fence.lock);
-        ms_fence_drop_event(heap, event);
-        ms_unlock(&heap->fence.lock);
-    }
+    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
+    if (open)
+        done = free_async(heap, segments, count);
+    atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
+    if (done)
+        ms_returns_await(heap->device, false, ms_clock_ns() + RETURN_NS);
+    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     ms_segment_leave(heap, pushed, mode);
     return done;
 }

@@ -118,7 +118,7 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
         fake.wrong_context++;
     } else if (!bytes) {
         status = CUDA_ERROR_INVALID_VALUE;
-    } else if (fake.used[context->device] + charged <= fake.capacity) {
+    } else if (fake.used[context->device] + fake.leaving[context->device] + charged <= fake.capacity) {
         struct block *b = reuse(charged);
         if (!b) {
             if (block_count == block_room) {
@@ -181,15 +181,16 @@ static CUresult mem_free(CUdeviceptr address)
     return status;
 }
 
-/* Like the driver's: memory that was not allocated in a stream is given back by and by, and nobody waits. */
+/* Like the driver's: nobody waits, and the memory is for others when the host has waited for the stream. */
 static CUresult mem_free_async(CUdeviceptr address, CUstream stream)
 {
     (void)stream;
     pthread_mutex_lock(&lock);
-    uint64_t blocking = fake.blocking_frees;
+    uint64_t blocking = fake.blocking_frees, used = fake.used[current->device];
     pthread_mutex_unlock(&lock);
     CUresult status = mem_free(address);
     pthread_mutex_lock(&lock);
+    fake.leaving[current->device] += used - fake.used[current->device];
     fake.blocking_frees = blocking;
     pthread_mutex_unlock(&lock);
     if (fake_on_return)
@@ -202,6 +203,26 @@ static CUresult stream_create(CUstream *stream_p, unsigned int flags)
     (void)flags;
     *stream_p = (CUstream)0x77;
     return CUDA_SUCCESS;
+}
+
+/* The one stream there is, in which nothing but frees lies. */
+static CUresult stream_query(CUstream stream)
+{
+    return stream == (CUstream)0x77 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult stream_synchronize(CUstream stream)
+{
+    pthread_mutex_lock(&lock);
+    memset(fake.leaving, 0, sizeof fake.leaving);
+    pthread_mutex_unlock(&lock);
+    return stream_query(stream);
+}
+
+static CUresult event_synchronize(CUevent event)
+{
+    (void)event;
+    return CUDA_ERROR_NOT_SUPPORTED; /* nobody waits for an event of a context */
 }
 
 static CUresult event_create(CUevent *event_p, unsigned int flags)
@@ -321,6 +342,9 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .event_create = event_create,
                            .event_destroy = event_destroy,
                            .event_query = query,
+                           .event_synchronize = event_synchronize,
+                           .stream_query = stream_query,
+                           .stream_synchronize = stream_synchronize,
                            .event_record = record,
                            .ctx_record_event = ctx_record,
                            .stream_is_capturing = is_capturing,

@@ -45,6 +45,7 @@ struct fake {
     uint64_t capacity;    /* per device, whoever made it */
     uint64_t total_bytes; /* what it says of itself */
     uint64_t used[MS_DEVICES_MAX];
+    uint64_t leaving[MS_DEVICES_MAX]; /* freed in a stream that the host has not waited for since */
     uint64_t calls[FAKE_CALLS], all_calls;
     uint64_t fail_at; /* the n-th call of all fails ... */
     enum fake_call failed_call;

@@ -126,7 +126,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle_p, size_t bytes, con
                prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         fake.vmm_errors++;
         status = CUDA_ERROR_INVALID_VALUE;
-    } else if (fake.used[device] + bytes <= fake.capacity) {
+    } else if (fake.used[device] + fake.leaving[device] + bytes <= fake.capacity) {
         if (handle_count == handle_room) {
             handle_room = handle_room ? handle_room * 2 : 1024;
             handles = realloc(handles, handle_room * sizeof(*handles));

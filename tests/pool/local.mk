@@ -6,7 +6,7 @@ tests_pool_libmsfake_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmsfake_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool
 
 ms_pool_libs = tests/pool/libmsfake.a src/libmspool.a src/libmsfloor.a
-ms_pool_tests = tests/pool/test_limits tests/pool/test_model tests/pool/test_epochs tests/pool/test_limbo tests/pool/test_placement tests/pool/test_pins tests/pool/test_near tests/pool/test_threads tests/pool/test_vmm tests/pool/test_streams tests/pool/test_waits
+ms_pool_tests = tests/pool/test_limits tests/pool/test_model tests/pool/test_epochs tests/pool/test_limbo tests/pool/test_placement tests/pool/test_pins tests/pool/test_near tests/pool/test_threads tests/pool/test_vmm tests/pool/test_streams tests/pool/test_waits tests/pool/test_returns tests/pool/test_rest
 check_PROGRAMS += $(ms_pool_tests) tests/pool/replay
 TESTS += $(ms_pool_tests)
 tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
@@ -53,6 +53,14 @@ tests_pool_test_waits_SOURCES = tests/pool/test_waits.c tests/tap.h
 tests_pool_test_waits_LDADD = $(ms_pool_libs)
 tests_pool_test_waits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_waits_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_pool_test_returns_SOURCES = tests/pool/test_returns.c tests/tap.h
+tests_pool_test_returns_LDADD = $(ms_pool_libs)
+tests_pool_test_returns_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_returns_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_pool_test_rest_SOURCES = tests/pool/test_rest.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_rest_LDADD = $(ms_pool_libs)
+tests_pool_test_rest_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_rest_LDFLAGS = $(AM_LDFLAGS) -pthread
 # A tool: reserved peak, vendor calls and least capacity of traces, over the same driver.
 tests_pool_replay_SOURCES = tests/pool/replay.c
 tests_pool_replay_LDADD = $(ms_pool_libs)

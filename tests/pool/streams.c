@@ -20,6 +20,7 @@ struct stream {
     struct sight sees[MODEL_STREAMS];
     uintptr_t context;
     bool live, capturing;
+    uint64_t freed_seq; /* how far it was with the latest free */
 };
 static struct event {
     struct event *next, **link; /* of all that were not destroyed: the pool forgets some when it is reset */
@@ -48,6 +49,7 @@ static struct {
     bool live;
     int opportunistic, internal;
     cuuint64_t threshold, reserved, used;
+    cuuint64_t unseen[MODEL_STREAMS]; /* freed there, and the host has not waited for the stream since */
 } pools[MODEL_POOLS]; /* 0 is the default one */
 static unsigned current_pool;
 static CUstreamCaptureMode mode;
@@ -217,6 +219,10 @@ static CUresult give(CUdeviceptr p, const struct stream *s)
         blocks[i].live = false;
         model.used -= blocks[i].bytes;
         pools[blocks[i].pool].used -= blocks[i].bytes;
+        if (s) {
+            pools[blocks[i].pool].unseen[s - streams] += blocks[i].bytes;
+            streams[s - streams].freed_seq = s->issued;
+        }
         model.frees++;
         for (uint64_t at = p; at < p + blocks[i].bytes; at += 512) {
             const struct last *last = &units[(at - BEGIN) / 512];
@@ -258,7 +264,10 @@ static CUresult attribute(CUmemoryPool pool, CUmemPool_attribute which, void *p)
 static CUresult trim(CUmemoryPool pool, size_t keep)
 {
     uintptr_t index = (uintptr_t)pool - 1;
-    cuuint64_t least = pools[index].used > keep ? pools[index].used : keep;
+    cuuint64_t taken = pools[index].used, least;
+    for (unsigned i = 0; i < MODEL_STREAMS; i++)
+        taken += pools[index].unseen[i];
+    least = taken > keep ? taken : keep;
     if (pools[index].reserved > least)
         pools[index].reserved = least;
     return CUDA_SUCCESS;
@@ -362,6 +371,20 @@ static CUresult event_query(CUevent handle)
     return CUDA_SUCCESS;
 }
 
+/* Only what is over is ever waited for; what its stream had freed by then is the device's. */
+static CUresult event_synchronize(CUevent handle)
+{
+    const struct event *event = (const struct event *)handle;
+    MAY_FAIL();
+    model.early_waits += event_query(handle) != CUDA_SUCCESS;
+    model.host_waits++;
+    if (event->stream < MODEL_STREAMS && streams[event->stream].id == event->id && event->seq >= streams[event->stream].freed_seq) {
+        for (unsigned i = 0; i < MODEL_POOLS; i++)
+            pools[i].unseen[event->stream] = 0;
+    }
+    return CUDA_SUCCESS;
+}
+
 static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
                             .ctx_get_current = get_current,
                             .ctx_get_device = get_device,
@@ -381,6 +404,7 @@ static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
                             .event_destroy = event_destroy,
                             .event_record = event_record,
                             .event_query = event_query,
+                            .event_synchronize = event_synchronize,
                             .stream_wait_event = wait_event,
                             .ctx_record_event = context_record};
 

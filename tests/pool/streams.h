@@ -20,6 +20,7 @@ struct model {
     uint64_t all_calls, fail_at; /* the n-th call fails */
     int fail_status;
     uint64_t allocs, frees, events, queries, context_events, waits;
+    uint64_t host_waits, early_waits; /* of the host's for events; for such as were not over */
     uint64_t hazards, unknown_frees, destroyed_captures, wrong_context, stale_handles;
     uint64_t unit; /* what a pool takes of the device at least; 0: it does not say what it has */
     bool rounds;   /* ... and in whole ones, always */

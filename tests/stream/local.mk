@@ -37,3 +37,10 @@ tests_stream_reuse_SOURCES = tests/stream/reuse.c
 tests_stream_reuse_LDADD = libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/stream/reuse.py
 TESTS += tests/stream/reuse.py
+
+# What the device has back when a program has rested.
+check_PROGRAMS += tests/stream/rest
+tests_stream_rest_SOURCES = tests/stream/rest.c
+tests_stream_rest_LDADD = libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/stream/rest.py
+TESTS += tests/stream/rest.py

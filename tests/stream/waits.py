@@ -29,7 +29,7 @@ def run(rules, end, shim=None, **more):
     report = os.path.join(TMP, "%s.json" % shim)
     env = shim_environment(report, MEMSHIM_MODE="pool", MEMSHIM_OOM_WAIT_MS="100", **more) if shim else native_environment(**more)
     try:
-        done = subprocess.run([PROGRAM, rules, end], env=env, text=True, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([PROGRAM, rules, end], env=env, text=True, capture_output=True, timeout=240, check=False)
     except subprocess.TimeoutExpired as late:
         return {"it hangs after": (late.stdout or b"").decode().splitlines()[-3:]}, 0
     lines = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())

@@ -1,0 +1,127 @@
+/* rest.c - what goes back when the program has rested.
+ *
+ * Nobody called memshim for a second (base/clock.h notices that), and the device has nothing to do: what is kept for the next
+ * request is of little use to the program then, and may be of use to others. With the next call that memshim sees no more stays
+ * than a quarter of live memory and 64 MiB, and what MEMSHIM_KEEP allows where the program's user has set it: of all that is
+ * on a device together, what contexts have first, then the flows of its pools, then other libraries' buffers. A program that
+ * does so again and again asks the vendor again each time, as it would without memshim, and once a second at the most.
+ *
+ * The release threshold of a pool is the program's own wish, and stays. No lock is held where the vendor is called; nothing is
+ * waited for. */
+#include "config.h"
+
+#include "pool/backing.h"
+#include "pool/flow.h"
+#include "pool/foreign.h"
+#include "pool/returns.h"
+
+enum { LIVE_SHARE = 4 };
+#define SPARE_BYTES (64 * MS_MIB)
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t cached_in(struct ms_heap *heap, uint64_t live)
+{
+    ms_lock(&heap->lock);
+    uint64_t reserved = heap->reserved_bytes;
+    ms_unlock(&heap->lock);
+    return less(reserved, live);
+}
+
+static uint64_t used_of(const struct ms_mempool *pool)
+{
+    return atomic_load_explicit(&pool->used, memory_order_relaxed);
+}
+
+/* What may stay on the device. */
+static uint64_t allowance(int device)
+{
+    uint64_t live = 0, keep = 0;
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_mempool *pool;
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        live += ms_keep_live_bytes(heap);
+        keep = ms_policy->keep_is_set ? heap->keep_bytes : 0;
+        ms_heap_leave(heap);
+    }
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        if (pool->device != device || !flow)
+            continue;
+        live += used_of(pool);
+        keep = ms_policy->keep_is_set ? flow->heap->keep_bytes : 0;
+    }
+    return live / LIVE_SHARE + SPARE_BYTES + keep;
+}
+
+/* Returns what the heap still has of it. */
+static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
+{
+    uint64_t live = ms_keep_live_bytes(heap), cached = cached_in(heap, live);
+    if (cached > may && ms_fence_quiet(heap)) {
+        ms_lease_flush(heap);
+        uint64_t given = ms_keep_give_back(heap, cached - may, true);
+        ms_lock(&heap->lock);
+        ms_budget_owe(heap, given); /* asked for again, it is no growth */
+        ms_unlock(&heap->lock);
+        cached = cached_in(heap, live);
+    }
+    return cached;
+}
+
+static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
+{
+    uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire),
+             threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
+             held = atomic_load_explicit(&pool->held, memory_order_relaxed), cached = less(held, used_of(pool)),
+             keep = handle && threshold > may ? threshold : may;
+    if (cached <= keep || !ms_flow_give_back(pool, cached - keep))
+        return cached;
+    held = atomic_load_explicit(&pool->held, memory_order_relaxed);
+    if (handle && pool->gpu->mem_pool_trim_to)
+        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, threshold > held ? threshold : held);
+    return less(held, used_of(pool));
+}
+
+static void rest_device(int device)
+{
+    uint64_t may = allowance(device);
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_mempool *pool;
+    ms_returns_settle(device);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = ms_heap_visit(i, device);
+        if (!heap)
+            continue;
+        may = less(may, rest_heap(heap, may));
+        ms_heap_leave(heap);
+    }
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device == device && atomic_load_explicit(&pool->flows, memory_order_acquire))
+            may = less(may, rest_pool(pool, may));
+    }
+    ms_foreign_trim(device, may);
+}
+
+void ms_pool_rested(void)
+{
+    bool on[MS_DEVICES_MAX] = {false};
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
+        int device = atomic_load_explicit(&heap->device, memory_order_relaxed);
+        if ((state == MS_HEAP_SERVING || state == MS_HEAP_FLOW) && device >= 0 && device < MS_DEVICES_MAX)
+            on[device] = true;
+    }
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (on[device])
+            rest_device(device);
+    }
+}

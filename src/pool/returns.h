@@ -1,0 +1,40 @@
+/* returns.h - what was freed in the order of a stream, until the device has it; see returns.c.
+ *
+ * Floor 2, for src/pool/ and the hooks that tell what is free. */
+#ifndef MS_POOL_RETURNS_H
+#define MS_POOL_RETURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/gpu.h"
+
+/** Who freed it: a stream of the program's, by its identity, or one that memshim made and nobody else has. */
+struct ms_return_of {
+    const struct ms_gpu *gpu;
+    uint64_t context, stream_id; /* of ours: any number, the same for the same stream */
+    CUstream stream;
+    int device;
+    bool ours;
+};
+
+/** `bytes` were freed there just now, with nothing put into the stream since. The streams' lock held, the stream's
+ * context current, the thread's capture mode relaxed. Calls the vendor, waits for nothing. */
+void ms_returns_note(const struct ms_return_of *of, uint64_t bytes);
+
+/** The device has what is over by now. Before anything that takes memory from the driver's pools, or that tells what is
+ * free. No lock of ours held. Calls the vendor, waits for nothing. Returns the bytes. */
+uint64_t ms_returns_settle(int device);
+
+/** What is still to come. Without a lock. */
+uint64_t ms_returns_pending(int device);
+
+/** Settles until `deadline`, as long as something is under way in streams of ours, where nothing waits for work of the program's; and
+ * with `others`, for a moment, what is under way in streams of the program's. */
+void ms_returns_await(int device, bool others, uint64_t deadline);
+
+/** The context is gone, and what was freed in it is the device's. The streams' lock held. */
+void ms_returns_context_died(uint64_t context);
+void ms_returns_reset(void);
+
+#endif
