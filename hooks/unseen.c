@@ -126,7 +126,7 @@ void ms_unseen_tell_slowly(void)
     atomic_store_explicit(&ms_unseen_told, any || unnamed, memory_order_relaxed);
     if (unnamed)
         ms_diagnostic(MS_LOG_WARN, "pool",
-                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: an event in each stream takes "
-                      "the place of one over the context",
+                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: "
+                      "an event in each stream takes the place of one over the context",
                       noted);
 }
