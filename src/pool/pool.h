@@ -199,8 +199,8 @@ void ms_pool_context_lost(int captures, int graphs);
  * `change`s add up to more than 0. */
 void ms_pool_graph_alive(uint64_t context, int change);
 
-/** The streams that can have work, for fences where there is none over a context. `ending` comes before the vendor hears of the end, between
- * ms_pool_capture_enter and _leave; `dies` after its success. */
+/** The streams that can have work, for fences where there is none over a context. `ending` comes before the vendor
+ * hears of the end, between ms_pool_capture_enter and _leave; `dies` after its success. */
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
 void ms_pool_stream_ending(uint64_t context, uint64_t stream);
 void ms_pool_stream_dies(uint64_t context, uint64_t stream);

@@ -250,7 +250,11 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
 /* How many of them, from the first on, the vendor took back. It has them when the stream was waited for. */
 static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
-    const struct ms_return_of of = {.gpu = heap->gpu, .context = heap->context, .stream = heap->returns, .device = heap->device, .ours = true};
+    const struct ms_return_of of = {.gpu = heap->gpu,
+                                    .context = heap->context,
+                                    .stream = heap->returns,
+                                    .device = heap->device,
+                                    .ours = true};
     uint32_t done = 0;
     uint64_t bytes = 0;
     if (!ms_ordered_guard(heap, heap->returns))

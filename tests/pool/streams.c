@@ -4,36 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "streams.h"
+#include "streams_types.h"
 
 #define PAGE   ((uint64_t)2 << 20)
 #define BEGIN  ((uint64_t)0x700000000000)
 #define UNITS  ((uint64_t)4 << 20) /* of 512 bytes: 2 GiB of addresses */
 #define BLOCKS 65536
 
-/* How far other streams have to be before this one goes on. */
-struct sight {
-    uint64_t id, seq;
-};
-struct stream {
-    uint64_t id, issued, done;
-    struct sight sees[MODEL_STREAMS];
-    uintptr_t context;
-    bool live, capturing;
-    uint64_t freed_seq; /* how far it was with the latest free */
-};
-static struct event {
-    struct event *next, **link; /* of all that were not destroyed: the pool forgets some when it is reset */
-    unsigned stream; /* index; MODEL_STREAMS: over the context */
-    uint64_t id, seq, all[MODEL_STREAMS], ids[MODEL_STREAMS];
-    struct sight sees[MODEL_STREAMS]; /* what its stream had waited for then */
-    uintptr_t context;
-} *events;
-struct last {
-    uint64_t id, seq;
-    uint8_t stream;
-};
-
+static struct event *events;
 struct model model;
 uint64_t model_segments, model_keep;
 static struct stream streams[MODEL_STREAMS]; /* 0 is the legacy one */
