@@ -25,6 +25,7 @@ NOT_SERVED = {
     "driver_vmm": "freed memory can be touched while the pool holds it",
     "driver_pool": "what a pool keeps, and which memory a stream gets, is ours: tests/stream",
     "driver_reuse": "which memory a stream gets that another has freed is ours: tests/stream",
+    "driver_poolunit": "as driver_pool",
     "record_pool": "as driver_pool",
     "driver_ipc": "a handle of a packed block is memshim's own: tests/ipc",
 }
