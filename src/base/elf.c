@@ -1,10 +1,17 @@
-/* elf.c - symbols and dependencies of a loaded object, read from its dynamic section. See elf.h. */
+/* elf.c - symbols, dependencies and bindings of a loaded object, read from its dynamic section. See elf.h. */
 #include "base/elf.h"
 
 #include <elf.h>
 #include <stddef.h>
 
 #define VERSION_HIDDEN 0x8000u
+
+/* The kinds of relocations by which an object gets the address of another's symbol. */
+#ifdef __aarch64__
+enum { JUMP_SLOT = 1026, GLOB_DAT = 1025, WORD = 257 };
+#else
+enum { JUMP_SLOT = 7, GLOB_DAT = 6, WORD = 1 };
+#endif
 
 /* glibc relocates these pointers in place on most machines and leaves them relative on a few. */
 static const void *at(uintptr_t bias, ElfW(Addr) value)
@@ -190,6 +197,56 @@ const char *ms_elf_needed(const struct ms_elf *elf, unsigned index)
             return elf->strings + d->d_un.d_val;
     }
     return NULL;
+}
+
+static ElfW(Xword) dynamic_value(const struct ms_elf *elf, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *d = elf->dynamic; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == tag)
+            return d->d_un.d_val;
+    }
+    return 0;
+}
+
+bool ms_elf_has_version(const struct ms_elf *elf, const char *name)
+{
+    const char *definition = at(elf->bias, dynamic_value(elf, DT_VERDEF));
+
+    for (ElfW(Xword) left = dynamic_value(elf, DT_VERDEFNUM); left; left--) {
+        const ElfW(Verdef) *version = (const ElfW(Verdef) *)definition;
+        const ElfW(Verdaux) *first = (const ElfW(Verdaux) *)(definition + version->vd_aux);
+        if (!(version->vd_flags & VER_FLG_BASE) && ms_elf_same_name(elf->strings + first->vda_name, name))
+            return true;
+        definition += version->vd_next;
+    }
+    return false;
+}
+
+static bool visit_relocations(const struct ms_elf *elf, const ElfW(Rela) *r, size_t count, ms_elf_visit *visit, void *arg)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned type = (unsigned)ELF64_R_TYPE(r[i].r_info);
+        const ElfW(Sym) *symbol = &elf->symbols[ELF64_R_SYM(r[i].r_info)];
+        const uintptr_t *word = (const uintptr_t *)(elf->bias + r[i].r_offset);
+
+        if ((type != JUMP_SLOT && type != GLOB_DAT && type != WORD) || ELF64_R_SYM(r[i].r_info) == 0 || symbol->st_shndx != SHN_UNDEF)
+            continue;
+        if (visit(arg, elf->strings + symbol->st_name, __atomic_load_n(word, __ATOMIC_RELAXED)))
+            return true;
+    }
+    return false;
+}
+
+/* Calls first: there are fewer of them. Of the others the first are the object's own addresses, and their number is known. */
+bool ms_elf_each_bound(const struct ms_elf *elf, ms_elf_visit *visit, void *arg)
+{
+    const ElfW(Rela) *calls = at(elf->bias, dynamic_value(elf, DT_JMPREL)), *others = at(elf->bias, dynamic_value(elf, DT_RELA));
+    size_t call_count = dynamic_value(elf, DT_PLTRELSZ) / sizeof(*calls);
+    size_t other_count = dynamic_value(elf, DT_RELASZ) / sizeof(*others), own_count = dynamic_value(elf, DT_RELACOUNT);
+
+    if (dynamic_value(elf, DT_PLTREL) == DT_RELA && visit_relocations(elf, calls, call_count, visit, arg))
+        return true;
+    return own_count < other_count && visit_relocations(elf, others + own_count, other_count - own_count, visit, arg);
 }
 
 bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address)

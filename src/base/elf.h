@@ -40,6 +40,17 @@ const char *ms_elf_needed(const struct ms_elf *elf, unsigned index);
 /** Calls `visit` with the name of each symbol of others' that the object's code or data is bound to; some come more than once. */
 void ms_elf_each_import(const struct ms_elf *elf, void (*visit)(const char *name, void *arg), void *arg);
 
+/** Whether it defines symbols at the version node `name`. */
+bool ms_elf_has_version(const struct ms_elf *elf, const char *name);
+
+/** What is called with a symbol that an object leaves to others to define, and the address that the loader has put in for it; true
+ * ends the search. What is not bound yet leads into the object itself. */
+typedef bool ms_elf_visit(void *arg, const char *symbol, uintptr_t address);
+
+/** Calls `visit` with each, until that says true; whether it did. By relocations, since not every object has its undefined symbols
+ * in a table whose length can be told. */
+bool ms_elf_each_bound(const struct ms_elf *elf, ms_elf_visit *visit, void *arg);
+
 /** Whether `address` lies in one of the object's loaded segments. */
 bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address);
 
