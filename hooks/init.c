@@ -235,6 +235,8 @@ int ms_enter_dlopen(const char *file, int flags)
     ms_objects_changed();
     ms_ipc_loading();
     ms_submit_loading();
+    if (flags & RTLD_GLOBAL)
+        ms_bind_note_global(file);
     if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
         if (ms_option_int(MS_OPT_DEEPBIND) == MS_DEEPBIND_CLEAR)
             flags &= ~RTLD_DEEPBIND;

@@ -104,7 +104,7 @@ bool ms_loader_has_vendor(void)
     return false;
 }
 
-uintptr_t ms_loader_find(const struct ms_row_info *row, uint64_t soname)
+uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node)
 {
     const struct r_debug *state = loader_state();
     struct ms_elf elf;
@@ -113,7 +113,7 @@ uintptr_t ms_loader_find(const struct ms_row_info *row, uint64_t soname)
         if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf) ||
             !ms_defines_anchors(&elf, row->api))
             continue;
-        if (soname == 0 || (elf.soname && ms_hash_text(elf.soname) == soname))
+        if (ms_is_of_node(&elf, node))
             return ms_elf_symbol(&elf, row->symbol);
     }
     return 0;

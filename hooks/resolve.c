@@ -218,7 +218,7 @@ static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *
     bool active;
 
     if (ms_thread.depth > 0) /* a signal handler: this thread may hold the lock already */
-        return ms_library_bind_lockless(row, node);
+        return ms_library_bind_lockless(row, (uintptr_t)caller, node);
     active = ms_init_active(); /* first of all, since a fork child has locks to forget */
     ms_section_enter(&section);
     ms_lock(&ms_resolve_lock);

@@ -1,6 +1,6 @@
 /* resolve.h - from a name, a pointer or a caller to the real function, and from there to our wrapper.
  *
- * libraries.c knows which vendor libraries are loaded, slots.c which wrapper stands for which real function, resolve.c answers
+ * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in, slots.c which wrapper stands for which real function, resolve.c answers
  * dlsym and cuGetProcAddress. One lock (MS_RANK_RESOLVE) covers the tables; it is never held across a vendor call. */
 #ifndef MS_HOOKS_RESOLVE_H
 #define MS_HOOKS_RESOLVE_H
@@ -18,13 +18,18 @@
 /** A loaded object that defines an interface's anchor symbols: only such an object's functions are ever wrapped. */
 struct ms_library {
     uintptr_t bias;
-    uint64_t soname;    /* a hash */
+    uintptr_t start, end; /* its segments lie between */
     uint64_t name_hash; /* of its path: tells apart what was loaded at one address in turn */
+    uint32_t nodes;     /* a bit for each enum ms_node that calls may name it by */
+    unsigned order;     /* in the loader's list, from the latest scan */
     uint8_t api;
     bool present;       /* found by the scan under way, or by the latest */
     bool gone;          /* not found by the latest */
     struct ms_gpu gpu;  /* of a library whose interface has a vendor (families.def) */
 };
+
+#define MS_LIBRARIES_MAX 16
+_Static_assert(MS_NODE_COUNT <= 32, "a library's nodes are the bits of a word");
 
 extern struct ms_lock ms_resolve_lock;
 
@@ -36,16 +41,12 @@ void ms_libraries_refresh_locked(void);
 const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api);
 /** The address of a function that this library defines, whatever it is; 0 if it does not. */
 uintptr_t ms_library_symbol_locked(const struct ms_library *library, const char *symbol);
-/** In the constructor: what is loaded now was there at the program's start. */
-void ms_libraries_note_startup(void);
 /** How many libraries of this interface are loaded. */
 unsigned ms_library_count_locked(enum ms_api api);
-/** The real function behind `row`, as the object holding `caller` would have bound it without us: another interposer that was there at
- * the program's start, then the vendor's library among the caller's own dependencies, then, unless `dependencies_only`, in load
- * order. `.real` is NULL when there is none. */
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only);
-/** The first vendor library's function behind `row`, without any lock and without what is remembered: for a thread that may hold them. */
-struct ms_target ms_library_bind_lockless(enum ms_row row, enum ms_node node);
+/** Those libraries in the order of loading, at most MS_LIBRARIES_MAX; returns their number. */
+unsigned ms_libraries_of_locked(enum ms_api api, const struct ms_library **in_order);
+/** A library's function behind a row of its interface; 0 if it has none. */
+uintptr_t ms_library_function_locked(const struct ms_library *library, enum ms_row row);
 /** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 
@@ -66,11 +67,30 @@ bool ms_is_self(const struct dl_phdr_info *info);
 bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api);
 uint64_t ms_hash_text(const char *text);
 
+/** Whether calls at this version node may mean an object: it has the node, or the SONAME. Always so for MS_NODE_NONE. */
+bool ms_is_of_node(const struct ms_elf *elf, enum ms_node node);
+
+/* bind.c: the loader's choice, without asking it. */
+
+/** In the constructor: what is loaded now was there at the program's start. */
+void ms_libraries_note_startup(void);
+/** `file` is about to be opened with RTLD_GLOBAL. Takes the lock; nothing happens below memshim's own code. */
+void ms_bind_note_global(const char *file);
+/** The real function behind `row`, as the object holding `caller` would have bound it without us: another interposer that was there at
+ * the program's start, then the vendor's library that the loader chose, or would have. With `dependencies_only` the one in the caller's
+ * own scope alone. `.real` is NULL when there is none. Lock held. */
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only);
+/** The same without any lock and without what is remembered, for a thread that may hold them: what the loader has put into the caller's
+ * object, or else the first library in the order of loading. */
+struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_node node);
+/** The function of that name in an interposer between us and the vendor's libraries, 0 if there is none. */
+uintptr_t ms_bind_chained(enum ms_row row);
+
 /* loader.c: reads the loader's lists without its lock. */
 
-/** The function behind `row` in the first library of its interface, or in the one whose SONAME has this hash; 0 if there is none.
+/** The function behind `row` in the first library of its interface that may be meant by calls at `node`; 0 if there is none.
  * For a signal handler, in which dl_iterate_phdr may wait for the thread that it interrupted. */
-uintptr_t ms_loader_find(const struct ms_row_info *row, uint64_t soname);
+uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node);
 /** Whether a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 

@@ -62,6 +62,30 @@ tests_hooks_module13_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module)
 tests_hooks_module13_so_LDADD = libcudart.so.13
 tests_hooks_opener_SOURCES = tests/hooks/opener.c tests/hooks/module.h
 
+# Callers of the runtime where there are several copies of it.
+check_PROGRAMS += tests/hooks/copies tests/hooks/copies_linked tests/hooks/copies_plugin.so tests/hooks/copies_others.so \
+	tests/hooks/copies_unlinked.so tests/hooks/copies_deps.so
+tests_hooks_copies_SOURCES = tests/hooks/copies.c tests/hooks/copies_calls.h
+tests_hooks_copies_linked_SOURCES = tests/hooks/copies.c tests/hooks/copies_calls.c tests/hooks/copies_calls.h
+tests_hooks_copies_linked_CPPFLAGS = $(AM_CPPFLAGS) -DCOPIES_LINKED
+tests_hooks_copies_linked_LDADD = libcudart.so.13
+tests_hooks_copies_plugin_so_SOURCES = tests/hooks/copies_calls.c tests/hooks/copies_calls.h
+tests_hooks_copies_plugin_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_copies_plugin_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module)
+tests_hooks_copies_plugin_so_LDADD = libcudart.so.13
+tests_hooks_copies_others_so_SOURCES = tests/hooks/copies_calls.c tests/hooks/copies_calls.h
+tests_hooks_copies_others_so_CPPFLAGS = $(AM_CPPFLAGS) -DCOPIES_OTHERS
+tests_hooks_copies_others_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_copies_others_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-z,now
+tests_hooks_copies_others_so_LDADD = libcudart.so.13
+tests_hooks_copies_unlinked_so_SOURCES = tests/hooks/copies_calls.c tests/hooks/copies_calls.h
+tests_hooks_copies_unlinked_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_copies_unlinked_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module)
+tests_hooks_copies_deps_so_SOURCES = tests/hooks/copies_deps.c
+tests_hooks_copies_deps_so_CFLAGS = $(ms_module_cflags)
+tests_hooks_copies_deps_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,--no-as-needed
+tests_hooks_copies_deps_so_LDADD = libcudart.so.13
+
 # Constructors.
 check_PROGRAMS += tests/hooks/libearly.so tests/hooks/early_linked tests/hooks/early_opened
 tests_hooks_libearly_so_SOURCES = tests/hooks/early.c
@@ -141,6 +165,6 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
 ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
-	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh
+	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)
