@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
+#include "base/spare.h"
 #include "base/store.h"
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
@@ -62,18 +63,34 @@ static bool matches(enum ms_option_id id, const char *path)
     return hit;
 }
 
+struct choice {
+    char path[4096];
+    bool chosen;
+};
+
+static void choose(void *arg)
+{
+    struct choice *choice = arg;
+    ssize_t n = readlink("/proc/self/exe", choice->path, sizeof(choice->path) - 1);
+
+    choice->path[n > 0 ? n : 0] = 0;
+    choice->chosen = (!ms_option_text(MS_OPT_INCLUDE)[0] || matches(MS_OPT_INCLUDE, choice->path)) &&
+                     !matches(MS_OPT_EXCLUDE, choice->path);
+}
+
 static bool is_chosen_program(void)
 {
-    char path[4096];
-    ssize_t n;
+    struct choice *choice;
+    bool chosen = true;
 
     if (!ms_option_text(MS_OPT_INCLUDE)[0] && !ms_option_text(MS_OPT_EXCLUDE)[0])
         return true;
-    n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    path[n > 0 ? n : 0] = 0;
-    if (ms_option_text(MS_OPT_INCLUDE)[0] && !matches(MS_OPT_INCLUDE, path))
-        return false;
-    return !matches(MS_OPT_EXCLUDE, path);
+    if ((choice = ms_spare_take())) {
+        ms_spare_call_anyway(choose, choice);
+        chosen = choice->chosen;
+    }
+    ms_spare_give(choice);
+    return chosen;
 }
 
 /* In a child of fork. A raw clone runs no handler: there the wiped page alone tells. */
@@ -143,6 +160,7 @@ static void start_over(void)
     ms_store_reset();
     ms_log_reset();
     ms_arena_reset();
+    ms_spares_reset();
     ms_objects_reset();
     ms_stack_reset();
     ms_handles_reset();

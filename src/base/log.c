@@ -1,7 +1,7 @@
 /* log.c - one line, one write.
  *
- * Floor 0. Fixed buffers on the stack; the write is the bare system call, because write() is a cancellation
- * point. The kept diagnostics are a table of the record. */
+ * Floor 0. Lines are put together on a spare stack (spare.h), and lie in one; the write is the bare system call, because write() is
+ * a cancellation point, and happens on the thread's own, since it may take long. The kept diagnostics are a table of the record. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,11 +18,23 @@
 #include "base/lock.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/spare.h"
 #include "base/store.h"
 
 enum { LINE_BYTES = 1024, KEPT_BYTES = MS_TABLE_DIAGNOSTICS_ROW_BYTES };
 
 typedef char kept_line[KEPT_BYTES];
+
+/* What is said, and how: as it was given, as it is kept, as it is written. */
+struct wording {
+    enum ms_log_level level;
+    const char *area, *format;
+    va_list args;
+    char text[LINE_BYTES], line[LINE_BYTES];
+    kept_line kept;
+    size_t bytes;
+};
+_Static_assert(sizeof(struct wording) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
 
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -64,22 +76,36 @@ static void replace_controls(char *text)
     }
 }
 
-static void emit(enum ms_log_level level, const char *area, const char *text)
-{
-    char line[LINE_BYTES];
-    int bytes = snprintf(line, sizeof line - 1, "memshim[%d]: %s %s: %s", (int)getpid(), level_names[level],
-                         area, text);
-    if (bytes < 0)
-        return;
-    if ((size_t)bytes > sizeof line - 2)
-        bytes = sizeof line - 2;
-    line[bytes++] = '\n';
-    write_line(line, (size_t)bytes);
-}
-
 static bool enabled(enum ms_log_level level)
 {
     return level > MS_LOG_NONE && (int)level <= atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
+static void put_together(void *arg)
+{
+    struct wording *said = arg;
+    vsnprintf(said->text, sizeof said->text, said->format, said->args);
+    replace_controls(said->text);
+    snprintf(said->kept, sizeof said->kept, "%s: %.*s", said->area, KEPT_BYTES - 32, said->text);
+    int bytes = snprintf(said->line, sizeof said->line - 1, "memshim[%d]: %s %s: %s", (int)getpid(), level_names[said->level],
+                         said->area, said->text);
+    said->bytes = bytes < 0 ? 0 : (size_t)bytes > sizeof said->line - 2 ? sizeof said->line - 2 : (size_t)bytes;
+    said->line[said->bytes++] = '\n';
+}
+
+/* NULL, and nothing is said, where there is no memory to say it with. */
+static struct wording *word(enum ms_log_level level, const char *area, const char *format, va_list args)
+{
+    struct wording *said = ms_spare_take();
+    if (!said)
+        return NULL;
+    said->level = level;
+    said->area = area;
+    said->format = format;
+    va_copy(said->args, args);
+    ms_spare_call_anyway(put_together, said);
+    va_end(said->args);
+    return said;
 }
 
 void ms_log(enum ms_log_level level, const char *area, const char *format, ...)
@@ -87,21 +113,19 @@ void ms_log(enum ms_log_level level, const char *area, const char *format, ...)
     if (!enabled(level))
         return;
     int saved_errno = errno;
-    char text[LINE_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    struct wording *said = word(level, area, format, args);
     va_end(args);
-    replace_controls(text);
-    emit(level, area, text);
+    if (said)
+        write_line(said->line, said->bytes);
+    ms_spare_give(said);
     errno = saved_errno;
 }
 
 /* Whether the line is new, or there is no room to tell. */
-static bool keep(const char *area, const char *text)
+static bool keep(const char *line)
 {
-    char line[KEPT_BYTES];
-    snprintf(line, sizeof line, "%s: %.*s", area, KEPT_BYTES - 32, text);
     bool fresh = true;
     ms_lock(&kept_lock);
     unsigned count = (unsigned)ms_table_rows(MS_TABLE_DIAGNOSTICS);
@@ -109,7 +133,7 @@ static bool keep(const char *area, const char *text)
         fresh = strcmp(MS_ROWS(DIAGNOSTICS, kept_line)[i], line) != 0;
     if (fresh && ms_table_reserve(MS_TABLE_DIAGNOSTICS, count + 1)) {
         ms_store_hold();
-        memcpy(MS_ROWS(DIAGNOSTICS, kept_line)[count], line, sizeof line);
+        memcpy(MS_ROWS(DIAGNOSTICS, kept_line)[count], line, KEPT_BYTES);
         ms_table_publish(MS_TABLE_DIAGNOSTICS, count + 1);
         ms_store_release();
     }
@@ -120,14 +144,13 @@ static bool keep(const char *area, const char *text)
 void ms_diagnostic(enum ms_log_level level, const char *area, const char *format, ...)
 {
     int saved_errno = errno;
-    char text[LINE_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    struct wording *said = word(level, area, format, args);
     va_end(args);
-    replace_controls(text);
-    if (keep(area, text) && enabled(level))
-        emit(level, area, text);
+    if (said && keep(said->kept) && enabled(level))
+        write_line(said->line, said->bytes);
+    ms_spare_give(said);
     errno = saved_errno;
 }
 

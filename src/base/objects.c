@@ -18,6 +18,7 @@
 #include "base/guard.h"
 #include "base/lock.h"
 #include "base/objects.h"
+#include "base/spare.h"
 #include "base/store.h"
 
 enum { GONE_MAX = 4096, COPY_START = 256 };
@@ -322,12 +323,12 @@ static bool learn_executable(void)
     return true;
 }
 
-void ms_objects_refresh(void)
+/* Paths are long: on a spare stack. */
+static void renew(void *arg)
 {
-    int saved_errno = errno;
     struct copy copy;
-    uint64_t seen = atomic_load_explicit(&ms_objects_counts.changes, memory_order_acquire);
-    if (!is_up_to_date() && learn_executable() && copy_objects(&copy) == 0) {
+    (void)arg;
+    if (learn_executable() && copy_objects(&copy) == 0) {
         ms_lock(&merge_lock);
         /* Another thread may have merged a later copy meanwhile. */
         if (copy.stamp.adds + copy.stamp.subs > merged.adds + merged.subs)
@@ -335,6 +336,14 @@ void ms_objects_refresh(void)
         ms_unlock(&merge_lock);
         munmap(copy.rows, copy_bytes(&copy));
     }
+}
+
+void ms_objects_refresh(void)
+{
+    int saved_errno = errno;
+    uint64_t seen = atomic_load_explicit(&ms_objects_counts.changes, memory_order_acquire);
+    if (!is_up_to_date())
+        ms_spare_call_anyway(renew, NULL);
     atomic_store_explicit(&ms_objects_counts.changes_seen, seen, memory_order_release);
     errno = saved_errno;
 }

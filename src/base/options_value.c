@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/options_value.h"
 #include "base/size.h"
+#include "base/spare.h"
 
 enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40, REGEX_ANCHORED_MAX = 128 };
 
@@ -186,14 +187,14 @@ static bool is_anchor(const char *text)
  * they are compiled, and each optional part doubles the ways through an expression in which a loop may go
  * round without matching anything. Behind an anchor all that can be skipped is written out once more for each
  * place where it may be entered. What cannot be compiled at all is not noticed here. */
-static bool regex_is_small(const char *text)
+static bool regex_is_small(const char *text, struct group groups[REGEX_DEPTH_MAX + 1])
 {
     const struct group empty = {.before = {0, 0, true}, .last = {0, 0, true}};
-    struct group groups[REGEX_DEPTH_MAX + 1] = {empty};
     uint64_t size = 0, options = 0; /* of the groups that are open */
     struct empties empties = {false, false};
     bool is_anchored = false;
     unsigned depth = 0;
+    groups[0] = empty;
     for (; *text && size <= REGEX_SIZE_MAX; text++) {
         struct group *group = &groups[depth];
         if (*text == '(') {
@@ -223,13 +224,34 @@ static bool regex_is_small(const char *text)
            (!empties.repeated || !is_anchored || options <= REGEX_ANCHORED_MAX);
 }
 
+struct trial {
+    const char *text;
+    bool compiles;
+    struct group groups[REGEX_DEPTH_MAX + 1];
+};
+_Static_assert(sizeof(struct trial) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
+
+static void try_regex(void *arg)
+{
+    struct trial *trial = arg;
+    regex_t regex;
+    trial->compiles = regex_is_small(trial->text, trial->groups) && regcomp(&regex, trial->text, REG_EXTENDED | REG_NOSUB) == 0;
+    if (trial->compiles)
+        regfree(&regex);
+}
+
+/* The C library's compiler takes as much stack as the expression is deep. */
 static bool regex_compiles(const char *text)
 {
-    regex_t regex;
-    if (!regex_is_small(text) || regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    regfree(&regex);
-    return true;
+    struct trial *trial = ms_spare_take();
+    bool compiles = false;
+    if (trial) {
+        trial->text = text;
+        ms_spare_call_anyway(try_regex, trial);
+        compiles = trial->compiles;
+    }
+    ms_spare_give(trial);
+    return compiles;
 }
 
 static bool parse_by_type(const struct ms_option_info *info, const char *text,

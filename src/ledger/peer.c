@@ -1,6 +1,6 @@
 /* peer.c - the importer's side of exports.h: one row of another process's ledger.
  *
- * Floor 2. Called by the hooks, inside a section. The file is read and never mapped: one that is cut off meanwhile must not be a SIGBUS
+ * Floor 2. Called by the hooks, inside a section; on a spare stack (base/spare.h). The file is read and never mapped: one that is cut off meanwhile must not be a SIGBUS
  * in the host. All signals are blocked while a descriptor is open. Nothing in the file is believed: it lies where every user may write, so
  * it must be this user's own and closed to others, and it must say of itself what the token says of it. */
 #include "config.h"
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/spare.h"
 #include "ledger/exports.h"
 #include "ledger/journal.h"
 
@@ -30,22 +31,36 @@ static bool read_at(int fd, void *into, size_t bytes, uint64_t offset)
     return got == (ssize_t)bytes;
 }
 
-/* All of the header but its list of extents. */
-static bool has_our_format(int fd, struct ms_store_header *head)
+static bool has_rows_of(int fd, enum ms_table number, uint32_t row_bytes)
 {
-    if (!read_at(fd, head, offsetof(struct ms_store_header, extents), 0))
+    struct ms_store_table table;
+
+    return read_at(fd, &table, sizeof(table), offsetof(struct ms_store_header, tables) + number * sizeof(table)) &&
+           table.row_bytes == row_bytes;
+}
+
+/* What the header begins with; the whole of it is too much for a stack. */
+static bool has_our_format(int fd)
+{
+    struct {
+        char magic[8];
+        uint32_t version, byte_order, header_bytes, table_count, extent_max;
+    } head;
+    _Static_assert(offsetof(struct ms_store_header, extent_max) == 24, "the header begins so");
+
+    if (!read_at(fd, &head, sizeof(head), 0))
         return false;
-    return memcmp(head->magic, MS_STORE_MAGIC, sizeof(head->magic)) == 0 && head->byte_order == MS_STORE_BYTE_ORDER &&
-           head->version == MS_STORE_VERSION && head->header_bytes == MS_STORE_HEADER_BYTES &&
-           head->table_count == MS_TABLE_COUNT && head->extent_max == MS_STORE_EXTENTS_MAX &&
-           head->tables[MS_TABLE_PROCESS].row_bytes == MS_TABLE_PROCESS_ROW_BYTES &&
-           head->tables[MS_TABLE_EXPORTS].row_bytes == MS_TABLE_EXPORTS_ROW_BYTES;
+    return memcmp(head.magic, MS_STORE_MAGIC, sizeof(head.magic)) == 0 && head.byte_order == MS_STORE_BYTE_ORDER &&
+           head.version == MS_STORE_VERSION && head.header_bytes == MS_STORE_HEADER_BYTES &&
+           head.table_count == MS_TABLE_COUNT && head.extent_max == MS_STORE_EXTENTS_MAX &&
+           has_rows_of(fd, MS_TABLE_PROCESS, MS_TABLE_PROCESS_ROW_BYTES) &&
+           has_rows_of(fd, MS_TABLE_EXPORTS, MS_TABLE_EXPORTS_ROW_BYTES);
 }
 
 /* Where a table's byte lies in the file; extents hold whole rows. */
 static bool place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_t *offset_p)
 {
-    struct ms_store_extent some[32];
+    struct ms_store_extent some[16];
     uint32_t count = 0;
 
     if (!read_at(fd, &count, sizeof(count), offsetof(struct ms_store_header, extent_count)) || count > MS_STORE_EXTENTS_MAX)
@@ -96,13 +111,12 @@ static bool is_sound(const struct ms_export_row *row)
 
 bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *block_p, const char **why_p)
 {
-    struct ms_store_header head;
     struct ms_export_row row;
     uint64_t offset;
     uint32_t state;
 
     *why_p = "the exporter's ledger is not of this version of memshim";
-    if (!has_our_format(fd, &head) || !is_of_process(fd, token, why_p))
+    if (!has_our_format(fd) || !is_of_process(fd, token, why_p))
         return false;
     *why_p = "the block was freed, or was never exported";
     if (token->row >= MS_TABLE_EXPORTS_ROWS ||
@@ -143,18 +157,26 @@ static bool read_file(const char *path, const struct ms_token *token, struct ms_
 
 static bool find_file(const struct ms_token *token, struct ms_export *block_p, const char **why_p)
 {
-    char text[1024], name[MS_JOURNAL_NAME_BYTES], path[sizeof(text) + sizeof(name) + 1];
+    struct {
+        char text[1024], path[1024 + MS_JOURNAL_NAME_BYTES + 1];
+    } *names = ms_spare_take();
+    char name[MS_JOURNAL_NAME_BYTES];
     const char *directory;
-    bool found = false;
+    bool found = false, good = false;
 
-    for (unsigned i = 0; (directory = ms_journal_directory(i, text, sizeof(text))); i++) {
-        for (int number = 1; number <= MS_JOURNAL_NAMES; number++) {
+    *why_p = "there is no memory to look into its ledger";
+    if (!names)
+        return false;
+    for (unsigned i = 0; !good && (directory = ms_journal_directory(i, names->text, sizeof(names->text))); i++) {
+        for (int number = 1; !good && number <= MS_JOURNAL_NAMES; number++) {
             ms_journal_name(name, sizeof(name), token->pid, token->start_ticks, number);
-            if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, name) < sizeof(path) &&
-                read_file(path, token, block_p, why_p, &found))
-                return true;
+            if ((size_t)snprintf(names->path, sizeof(names->path), "%s/%s", directory, name) < sizeof(names->path))
+                good = read_file(names->path, token, block_p, why_p, &found);
         }
     }
+    ms_spare_give(names);
+    if (good)
+        return true;
     if (!found)
         *why_p = "its ledger is not where this process looks: MEMSHIM_DIR must be the same for both, and the directory too";
     return false;
@@ -197,24 +219,36 @@ static const char *resolve(const struct ms_token *token, struct ms_export *block
     return find_file(token, block_p, &why) ? NULL : why;
 }
 
+struct question {
+    struct ms_token token;
+    struct ms_export *block_p;
+    const char *reason; /* NULL: it is known */
+};
+
+static void answer(void *arg)
+{
+    struct question *question = arg;
+
+    question->reason = resolve(&question->token, question->block_p);
+}
+
 bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_export *block_p, char *why, size_t why_bytes)
 {
     int saved_errno = errno;
-    struct ms_token token = {0};
+    struct question question = {.block_p = block_p, .reason = "its bytes were changed on their way"};
     sigset_t all, before;
-    const char *reason = "its bytes were changed on their way";
 
     int cancel = ms_cancel_hold();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (ms_token_decode(bytes, &token))
-        reason = resolve(&token, block_p);
+    if (ms_token_decode(bytes, &question.token))
+        ms_spare_call_anyway(answer, &question);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ms_cancel_release(cancel);
-    if (reason && token.pid)
-        snprintf(why, why_bytes, "memory of process %d cannot be opened here: %s", (int)token.pid, reason);
-    else if (reason)
-        snprintf(why, why_bytes, "memory of another process cannot be opened here: %s", reason);
+    if (question.reason && question.token.pid)
+        snprintf(why, why_bytes, "memory of process %d cannot be opened here: %s", (int)question.token.pid, question.reason);
+    else if (question.reason)
+        snprintf(why, why_bytes, "memory of another process cannot be opened here: %s", question.reason);
     errno = saved_errno;
-    return !reason;
+    return !question.reason;
 }

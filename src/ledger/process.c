@@ -194,6 +194,8 @@ const char *ms_process_executable(void)
 /* The n-th field of a line of /proc/PID/stat, 0 if it is not there; the second one is a name in parentheses,
  * which may hold anything. */
 static uint64_t stat_field(const char *text, int n)
+/* Field 22 of the line; the second one is a name in parentheses, which may hold anything. */
+static MS_NOINLINE uint64_t start_ticks(void)
 {
     const char *field = strrchr(text, ')');
     for (int i = 2; i < n && field; i++)

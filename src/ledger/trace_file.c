@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/spare.h"
 #include "ledger/trace.h"
 #include "ledger/trace_file.h"
 
 #define FIRST_WORDS "# memshim"
 
-enum { HEAD_BYTES = 2048 };
+enum { HEAD_BYTES = 2048 /* in a buffer of base/spare.h */ };
 
 /* Where the summary's line begins: the head's last. */
 static uint64_t summary_offset(void)
@@ -83,13 +84,16 @@ static size_t make_head(char *head)
 int ms_trace_file_create(const char *path)
 {
     struct ms_process *process = ms_process();
-    char head[HEAD_BYTES];
+    char *head = ms_spare_take();
     struct stat status;
+    if (!head)
+        return ENOMEM;
     size_t bytes = make_head(head);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = fd < 0 || fstat(fd, &status) != 0 ? errno : put(fd, 0, head, bytes);
+    ms_spare_give(head);
     if (fd < 0)
-        return errno;
-    int error = fstat(fd, &status) != 0 ? errno : put(fd, 0, head, bytes);
+        return error;
     if (!error && fchmod(fd, ms_file_mode()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
         error = errno;
     close(fd);

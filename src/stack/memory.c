@@ -16,7 +16,7 @@
 
 enum {
     KERNEL_SIGSET_BYTES = 8,
-    PAGES_PER_CALL = 64,
+    PAGES_PER_CALL = 16, /* 16 bytes each of the program's stack */
     HOME_BYTES_MAX = 256 << 20,
 };
 

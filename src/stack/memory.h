@@ -26,7 +26,7 @@ bool ms_memory_copy(uintptr_t address, void *into, size_t bytes);
 /** Whether the eight bytes at `address` can be read. One system call. */
 bool ms_memory_readable(uintptr_t address);
 
-/** Whether all of [lo, hi) can be read. A system call for every 64 pages. */
+/** Whether all of [lo, hi) can be read. A system call for every 16 pages. */
 bool ms_memory_is_run(uintptr_t lo, uintptr_t hi);
 
 /** What can be read from `address` upwards, as far as is known: on a thread's own stack all of it, which is

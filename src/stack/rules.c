@@ -7,6 +7,8 @@
  * and asked twice with other numbers, so that a calculation that is no plain offset (an alignment, say) is
  * seen as such.
  *
+ * It needs several times the stack that a hook may take, and runs on one of our own (base/spare.h).
+ *
  * Locks: libunwind's own, for its pools, is ours, so that a fork child can reset it. Allocates from the
  * arena, once. */
 #include "config.h"
@@ -17,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
+#include "base/spare.h"
 #include "stack/rules.h"
 
 #if defined(__x86_64__)
@@ -87,7 +90,6 @@ struct caller {
 struct ms_rule_line *_Atomic ms_rule_lines;
 static unw_addr_space_t _Atomic address_space;
 static struct ms_lock libunwind_lock = MS_LOCK_INIT(MS_RANK_STACK);
-static MS_TLS bool is_learning; /* a signal handler must not wait for the lock that its own thread holds */
 
 void *ms_libunwind_malloc(size_t bytes)
 {
@@ -458,23 +460,24 @@ static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
     return known == MS_RULE_NONE ? rule_of(learner, &caller) : known;
 }
 
-static ms_rule learn(uintptr_t pc, bool interrupted)
+static ms_rule learn(struct learner *learner)
 {
-    struct learner learner = {.pc = pc, .interrupted = interrupted};
+    bool interrupted = learner->interrupted;
+    uintptr_t pc = learner->pc;
     unsigned char code[sizeof sigreturn_code];
     struct tables tables;
-    learner.is_signal =
+    learner->is_signal =
         ms_memory_copy(pc, code, sizeof code) && memcmp(code, sigreturn_code, sizeof code) == 0;
     /* A return address may be that of the next function: the call before it is what belongs to this one. */
-    if (!interrupted && !learner.is_signal)
-        learner.pc--;
-    if (!find_object(learner.pc, &tables) && !learner.is_signal)
-        return ms_memory_readable(learner.pc & ~(uintptr_t)7) ? MS_RULE_GUESS : MS_RULE_STOP;
-    ms_rule once = probe(&learner, 0, 0);
+    if (!interrupted && !learner->is_signal)
+        learner->pc--;
+    if (!find_object(learner->pc, &tables) && !learner->is_signal)
+        return ms_memory_readable(learner->pc & ~(uintptr_t)7) ? MS_RULE_GUESS : MS_RULE_STOP;
+    ms_rule once = probe(learner, 0, 0);
     if (ms_rule_kind(once) == MS_RULE_GUESS || ms_rule_kind(once) == MS_RULE_END)
         return once;
     /* Not a multiple of more than eight, as the first was. */
-    ms_rule again = probe(&learner, 1, 0x123458);
+    ms_rule again = probe(learner, 1, 0x123458);
     if (once != again)
         return MS_RULE_GUESS;
     /* A call has overwritten the register: this is how libunwind guesses where it does not understand the
@@ -507,19 +510,37 @@ static void remember(uint64_t hash, ms_rule rule)
     atomic_store_explicit(&line->ways[way].rule, rule, memory_order_relaxed);
 }
 
+struct lesson {
+    struct learner learner;
+    ms_rule rule;
+};
+_Static_assert(sizeof(struct lesson) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
+
+static void learn_lesson(void *arg)
+{
+    struct lesson *lesson = arg;
+    lesson->rule = learn(&lesson->learner);
+}
+
+/* No signal comes meanwhile, so that no handler waits for libunwind's lock that its own thread holds. */
 ms_rule ms_rule_learn(uintptr_t pc, bool interrupted, uint64_t generation)
 {
-    if (is_learning)
-        return MS_RULE_GUESS;
-    is_learning = true;
-    ms_rule rule = learn(pc, interrupted);
-    is_learning = false;
-    remember(ms_rule_hash(pc, interrupted, generation), rule);
+    struct lesson *lesson = ms_spare_take();
+    ms_rule rule = MS_RULE_GUESS;
+    if (!lesson)
+        return rule;
+    memset(&lesson->learner, 0, sizeof lesson->learner);
+    lesson->learner.pc = pc;
+    lesson->learner.interrupted = interrupted;
+    if (ms_spare_call(learn_lesson, lesson)) {
+        rule = lesson->rule;
+        remember(ms_rule_hash(pc, interrupted, generation), rule);
+    }
+    ms_spare_give(lesson);
     return rule;
 }
 
 void ms_rules_reset(void)
 {
     ms_lock_reset(&libunwind_lock);
-    is_learning = false;
 }

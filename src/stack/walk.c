@@ -2,15 +2,28 @@
  * pointers.
  *
  * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so
- * a word is read only where it is known that it can be (memory.h). */
+ * a word is read only where it is known that it can be (memory.h). What a walk notes lies on no program's stack: in a buffer of
+ * base/spare.h. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/spare.h"
 #include "stack/stack.h"
 #include "stack/unwind.h"
+
+/* What a walk notes. */
+struct notes {
+    uintptr_t frames[MS_STACK_DEPTH_MAX];
+    ms_stack_id ids[MS_STACK_DEPTH_MAX];
+    struct ms_recalling recalling;
+};
+_Static_assert(sizeof(struct notes) <= MS_SPARE_BUFFER_BYTES, "they lie in a buffer");
+
+/* Frames of a stack that is taken while more threads walk than there are buffers for. */
+enum { DEPTH_WITHOUT = 16 };
 
 static _Atomic int configured_walk = MS_WALK_UNWIND;
 static _Atomic unsigned configured_depth = 64;
@@ -110,49 +123,65 @@ static void remember(const struct ms_recalling *recalling, const ms_stack_id *id
 }
 
 /* 0 if the walk did not find the caller, or there was no room. */
-static MS_NOINLINE ms_stack_id capture_recalling(const void *frame, uintptr_t caller, unsigned depth)
+static ms_stack_id capture_recalling(struct notes *notes, const void *frame, uintptr_t caller, unsigned depth)
 {
-    uintptr_t frames[MS_RECALL_MAX];
-    ms_stack_id ids[MS_RECALL_MAX];
-    struct ms_recalling recalling;
+    struct ms_recalling *recalling = &notes->recalling;
     int saved_errno = errno;
-    recalling.recall = &recall;
-    unsigned count = ms_unwind_walk_recalling(frame, caller, frames, depth, &recalling);
-    unsigned inner = recalling.known ? count - 1 : count;
-    ms_stack_id id = recalling.known ? recall.ids[recalling.known - 1] : 0;
+    recalling->recall = &recall;
+    unsigned count = ms_unwind_walk_recalling(frame, caller, notes->frames, depth, recalling);
+    unsigned inner = recalling->known ? count - 1 : count;
+    ms_stack_id id = recalling->known ? recall.ids[recalling->known - 1] : 0;
     if (inner) {
-        id = ms_stack_intern_below(id, frames, inner, ids);
+        id = ms_stack_intern_below(id, notes->frames, inner, notes->ids);
         if (id)
-            remember(&recalling, ids, inner);
+            remember(recalling, notes->ids, inner);
         else
-            recall.count = (uint16_t)recalling.known;
+            recall.count = (uint16_t)recalling->known;
     }
     errno = saved_errno;
     return id;
 }
 
-static MS_NOINLINE ms_stack_id capture_in_full(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
+static MS_NOINLINE ms_stack_id capture_without_notes(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
 {
-    uintptr_t frames[MS_STACK_DEPTH_MAX];
-    unsigned count = ms_stack_walk(walk, frame, caller, frames, depth);
-    return count ? ms_stack_intern(frames, count) : 0;
+    uintptr_t frames[DEPTH_WITHOUT];
+    ms_stack_id ids[DEPTH_WITHOUT];
+    unsigned count = ms_stack_walk(walk, frame, caller, frames, depth < DEPTH_WITHOUT ? depth : DEPTH_WITHOUT);
+    return count ? ms_stack_intern_below(0, frames, count, ids) : 0;
+}
+
+static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void *frame, const void *caller, unsigned depth,
+                                                  bool is_recalling)
+{
+    struct notes *notes = ms_spare_take();
+    ms_stack_id id = 0;
+    if (!notes)
+        return capture_without_notes(walk, frame, caller, depth);
+    if (is_recalling)
+        id = capture_recalling(notes, frame, ms_strip((uintptr_t)caller), depth);
+    if (!id) {
+        unsigned count = ms_stack_walk(walk, frame, caller, notes->frames, depth);
+        id = count ? ms_stack_intern_below(0, notes->frames, count, notes->ids) : 0;
+    }
+    ms_spare_give(notes);
+    return id;
 }
 
 ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
     unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed), same;
-    ms_stack_id id = 0;
+    ms_stack_id id;
     if (walk == MS_WALK_OFF)
         return 0;
     /* A signal may come anywhere; what it captures is walked in full. */
-    if (MS_LIKELY(walk == MS_WALK_UNWIND && depth <= MS_RECALL_MAX && !recall.is_busy)) {
-        recall.is_busy = true;
-        atomic_signal_fence(memory_order_seq_cst);
-        same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
-        id = MS_LIKELY(same) ? recall.ids[same - 1] : capture_recalling(frame, ms_strip((uintptr_t)caller), depth);
-        atomic_signal_fence(memory_order_seq_cst);
-        recall.is_busy = false;
-    }
-    return MS_LIKELY(id) ? id : capture_in_full(walk, frame, caller, depth);
+    if (MS_UNLIKELY(walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || recall.is_busy))
+        return capture_by_walking(walk, frame, caller, depth, false);
+    recall.is_busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
+    id = MS_LIKELY(same) ? recall.ids[same - 1] : capture_by_walking(walk, frame, caller, depth, true);
+    atomic_signal_fence(memory_order_seq_cst);
+    recall.is_busy = false;
+    return id;
 }

@@ -3,6 +3,7 @@ check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_bias tests/unit/test_log \
 	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_sites tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
+	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
@@ -33,6 +34,9 @@ tests_unit_test_log_SOURCES = tests/unit/test_log.c tests/tap.h
 tests_unit_test_log_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/tap.h
 tests_unit_test_options_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_spare_SOURCES = tests/unit/test_spare.c tests/tap.h
+tests_unit_test_spare_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_spare_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_stack_SOURCES = tests/unit/test_stack.c tests/tap.h
 tests_unit_test_stack_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store_load.c tests/tap.h

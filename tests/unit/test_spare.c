@@ -1,0 +1,255 @@
+/* test_spare.c - stacks of our own: what runs on them, what does not come there, and how much of one is used. */
+#include <errno.h>
+#include <pthread.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/spare.h"
+#include "stack/stack.h"
+#include "tests/tap.h"
+
+enum { PAINT = 0xa5, THREADS = 8, ROUNDS = 2000 };
+
+static char *spare; /* the one that this thread has */
+
+static bool lies_in_spare(const void *p)
+{
+    return (const char *)p >= spare && (const char *)p < spare + MS_SPARE_BYTES;
+}
+
+struct visit {
+    uintptr_t sp;
+    bool in_spare, nested_in_spare, blocked;
+    sigset_t mask;
+};
+
+static void nested(void *arg)
+{
+    struct visit *visit = arg;
+    visit->nested_in_spare = lies_in_spare(__builtin_frame_address(0));
+}
+
+static _Atomic int handled;
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void visit_spare(void *arg)
+{
+    struct visit *visit = arg;
+    visit->in_spare = lies_in_spare(__builtin_frame_address(0));
+    visit->sp = (uintptr_t)__builtin_frame_address(0);
+    pthread_sigmask(SIG_SETMASK, NULL, &visit->mask);
+    raise(SIGUSR1);
+    visit->blocked = handled == 0;
+    visit->nested_in_spare = false;
+    ms_spare_call(nested, visit);
+    errno = ENOSPC;
+}
+
+static void test_call(void)
+{
+    struct visit visit;
+    sigset_t before = {0}, after = {0};
+    spare = ms_spare_take();
+    ms_spare_give(spare);
+    signal(SIGUSR1, handle);
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    errno = EBADF;
+    ok(ms_spare_call(visit_spare, &visit), "a function is called");
+    is_int(errno, EBADF, "errno stays");
+    ok(visit.in_spare, "on the spare stack");
+    ok(visit.sp % 16 == 0, "whose pointer is aligned as it must be");
+    ok(visit.nested_in_spare, "a call from there stays there");
+    ok(visit.blocked, "no signal is handled there");
+    is_int(handled, 1, "but right behind it");
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    ok(memcmp(&before, &after, sizeof before) == 0, "and the mask is what it was");
+}
+
+static void test_buffers(void)
+{
+    void *one = ms_spare_take(), *two = ms_spare_take(), *again;
+    ok(one && two && one != two, "two buffers at once are two");
+    ok((uintptr_t)one % 64 == 0, "aligned");
+    memset(one, 1, MS_SPARE_BUFFER_BYTES);
+    memset(two, 2, MS_SPARE_BUFFER_BYTES);
+    ms_spare_give(two);
+    ms_spare_give(one);
+    again = ms_spare_take();
+    is_ptr(again, one, "a thread has the same one again");
+    ms_spares_reset();
+    is_ptr(ms_spare_take(), one, "in a fork child those that were taken are free");
+    ms_spare_give(one);
+    ms_spare_give(NULL);
+}
+
+static void use_much(void *arg)
+{
+    volatile char much[MS_SPARE_BYTES + 1];
+    (void)arg;
+    for (size_t i = sizeof much; i-- > 0;)
+        much[i] = 1;
+}
+
+static void test_guard(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(SIGSEGV, SIG_DFL);
+        ms_spare_call(use_much, NULL);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+#ifdef __SANITIZE_ADDRESS__
+    ok(status != 0, "whoever needs more meets the guard page");
+#else
+    ok(WIFSIGNALED(status) || WEXITSTATUS(status) != 0, "whoever needs more meets the guard page");
+#endif
+}
+
+struct work {
+    unsigned seed;
+    bool wrong;
+};
+
+static void check_alone(void *arg)
+{
+    struct work *work = arg;
+    unsigned mine[64];
+    for (unsigned i = 0; i < 64; i++)
+        mine[i] = work->seed + i;
+    for (unsigned i = 0; i < 64; i++)
+        work->wrong |= *(volatile unsigned *)&mine[i] != work->seed + i;
+}
+
+static void *call_often(void *arg)
+{
+    struct work *work = arg;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        unsigned *buffer = ms_spare_take();
+        work->seed += 7;
+        *buffer = work->seed;
+        if (!ms_spare_call(check_alone, work) || *buffer != work->seed)
+            work->wrong = true;
+        ms_spare_give(buffer);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    struct work work[THREADS];
+    bool wrong = false;
+    for (unsigned i = 0; i < THREADS; i++) {
+        work[i] = (struct work){i * 1000000, false};
+        pthread_create(&threads[i], NULL, call_often, &work[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        wrong |= work[i].wrong;
+    }
+    ok(!wrong, "threads do not meet on one stack");
+}
+
+/* --- how much is used: all of the first stacks is painted, and what lost its paint was used --- */
+
+static char *painted[4];
+
+static void paint(void)
+{
+    for (unsigned i = 0; i < 4; i++)
+        painted[i] = ms_spare_take();
+    for (unsigned i = 4; i-- > 0;) {
+        memset(painted[i], PAINT, MS_SPARE_BYTES);
+        ms_spare_give(painted[i]);
+    }
+}
+
+/* The most that was used of any from its upper end down; buffers lie at the lower end. */
+static size_t used(void)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        size_t from = MS_SPARE_BUFFER_BYTES;
+        while (from < MS_SPARE_BYTES && (unsigned char)painted[i][from] == PAINT)
+            from++;
+        most = MS_SPARE_BYTES - from > most ? MS_SPARE_BYTES - from : most;
+    }
+    return most;
+}
+
+static int compare(const void *a, const void *b)
+{
+    (void)a, (void)b;
+    ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
+    return 0;
+}
+
+static void in_signal(int number)
+{
+    (void)number;
+    ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
+}
+
+static void test_learning(void)
+{
+    int numbers[4] = {4, 3, 2, 1};
+    paint();
+    qsort(numbers, 4, sizeof numbers[0], compare);
+    signal(SIGUSR2, in_signal);
+    raise(SIGUSR2);
+    printf("# learning uses %zu bytes\n", used());
+    ok(used() <= MS_SPARE_BYTES / 4, "learning needs a quarter of a spare stack at most");
+}
+
+static void complain(void *arg, const char *line)
+{
+    (void)arg, (void)line;
+}
+
+static void test_regex(void)
+{
+    char text[1024] = "MEMSHIM_INCLUDE=";
+    char *environment[] = {text, NULL};
+    paint();
+    for (unsigned i = 0; i < 60; i++)
+        strcat(text, "(a|b");
+    for (unsigned i = 0; i < 60; i++)
+        strcat(text, ")");
+    ms_options_load(environment, complain, NULL);
+    printf("# a regular expression of 60 groups in each other uses %zu bytes\n", used());
+    ok(used() <= MS_SPARE_BYTES / 2, "a regular expression half of one");
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+int main(void)
+{
+    if (!ms_spare_call(nothing, NULL))
+        skip_all("this machine has no way to switch stacks");
+    plan(0);
+    ms_stack_configure(MS_WALK_UNWIND, 64);
+    test_call();
+    test_buffers();
+    test_guard();
+    test_threads();
+    test_learning();
+    test_regex();
+    return done();
+}
