@@ -13,7 +13,7 @@ EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S ho
 # What runs before a sanitizer in the host is ready is built without one.
 noinst_LIBRARIES += hooks/libearly.a
 hooks_libearly_a_SOURCES = hooks/early.c hooks/loader.c src/base/elf.h src/base/elf.c
-hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
+hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 
 shim_PROGRAMS += libmemshim.so
 libmemshim_so_SOURCES = $(HOOKS_SOURCES) $(REPORT_EXIT_SOURCES)
@@ -23,7 +23,7 @@ endif
 if ENTRY_AARCH64
 libmemshim_so_SOURCES += hooks/entry_aarch64.S hooks/ways_aarch64.S
 endif
-libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
+libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \

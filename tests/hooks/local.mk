@@ -86,6 +86,12 @@ tests_hooks_copies_deps_so_CFLAGS = $(ms_module_cflags)
 tests_hooks_copies_deps_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,--no-as-needed
 tests_hooks_copies_deps_so_LDADD = libcudart.so.13
 
+# How much of a thread's stack each kind of call takes.
+check_PROGRAMS += tests/hooks/small_stacks
+tests_hooks_small_stacks_SOURCES = tests/hooks/small_stacks.c
+tests_hooks_small_stacks_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,-z,now
+tests_hooks_small_stacks_LDADD = libcudart.so.13 libcuda.so.1
+
 # Constructors.
 check_PROGRAMS += tests/hooks/libearly.so tests/hooks/early_linked tests/hooks/early_opened
 tests_hooks_libearly_so_SOURCES = tests/hooks/early.c
@@ -165,6 +171,6 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
 ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
-	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh
+	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh tests/hooks/small_stacks.py
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)
