@@ -1,7 +1,7 @@
 /* libraries.c - which of the loaded objects are the vendors' libraries.
  *
- * Owns the table of libraries with their functions, and the map from a real function's address to its row. Objects are looked at inside
- * ms_each_object's callbacks only, where they cannot be unloaded. No allocation but the arena's. */
+ * Owns the table of libraries with their functions, and the map from a real function's address to its row. Objects are looked at
+ * inside ms_each_object's callbacks only, where they cannot be unloaded. No allocation but the arena's. */
 #include "hooks/resolve.h"
 
 #include <link.h>
@@ -22,7 +22,8 @@ static unsigned library_count;
 static unsigned scanned; /* objects of the latest scan */
 static unsigned long long seen_adds, seen_subs;
 
-/* From addresses alone, never gone through from end to end: where an entry stands is different in each run. Open addressing; an address may stand for several rows (names that share one function). */
+/* From addresses alone, and never gone through from end to end: where an entry stands is different in each run. Open addressing; an
+ * address may stand for several rows (names that share one function). */
 static struct entry {
     uintptr_t address;
     uint16_t row;

@@ -1,7 +1,8 @@
 /* resolve.h - from a name, a pointer or a caller to the real function, and from there to our wrapper.
  *
- * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in, slots.c which wrapper stands for which real function, resolve.c answers
- * dlsym and cuGetProcAddress. One lock (MS_RANK_RESOLVE) covers the tables; it is never held across a vendor call. */
+ * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in, slots.c which wrapper
+ * stands for which real function, resolve.c answers dlsym and cuGetProcAddress. One lock (MS_RANK_RESOLVE) covers the tables; it is
+ * never held across a vendor call. */
 #ifndef MS_HOOKS_RESOLVE_H
 #define MS_HOOKS_RESOLVE_H
 

@@ -1,8 +1,9 @@
 /* peer.c - the importer's side of exports.h: one row of another process's ledger.
  *
- * Floor 2. Called by the hooks, inside a section; on a spare stack (base/spare.h). The file is read and never mapped: one that is cut off meanwhile must not be a SIGBUS
- * in the host. All signals are blocked while a descriptor is open. Nothing in the file is believed: it lies where every user may write, so
- * it must be this user's own and closed to others, and it must say of itself what the token says of it. */
+ * Floor 2. Called by the hooks, inside a section; runs on a spare stack (base/spare.h). The file is read and never mapped: one that is
+ * cut off meanwhile must not be a SIGBUS in the host. All signals are blocked while a descriptor is open. Nothing in the file is
+ * believed: it lies where every user may write, so it must be this user's own and closed to others, and it must say of itself what
+ * the token says of it. */
 #include "config.h"
 
 #include <errno.h>

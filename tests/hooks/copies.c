@@ -2,7 +2,8 @@
  * copies.c - several copies of one runtime in a process: which of them does each caller's call reach?
  *
  * usage: copies HOW=FILE...   in this order. HOW: local, global (open a copy of the runtime, or what brings one), again (make an
- * open one global), namespace (open one globally by dlmopen, in the only namespace), calls (open a plugin and have it make its calls), pointers (call a plugin's pointers from here), close.
+ * open one global), namespace (open one globally by dlmopen, in the only namespace), calls (open a plugin and have it make its
+ * calls), pointers (call a plugin's pointers from here), close.
  * A call that fails is remembered by the copy that answered it: after each the copies are asked, by functions that memshim has
  * no wrapper of. Built also with calls of its own (COPIES_LINKED), which it makes first and last.
  */

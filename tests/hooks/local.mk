@@ -87,8 +87,10 @@ tests_hooks_copies_deps_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,--no-as-need
 tests_hooks_copies_deps_so_LDADD = libcudart.so.13
 
 # How much of a thread's stack each kind of call takes.
-check_PROGRAMS += tests/hooks/small_stacks
-tests_hooks_small_stacks_SOURCES = tests/hooks/small_stacks.c
+check_PROGRAMS += tests/hooks/small_stacks tests/hooks/small_stacks_others
+tests_hooks_small_stacks_others_SOURCES = tests/hooks/small_stacks_others.c tests/hooks/small_stacks_paint.c tests/hooks/small_stacks_paint.h
+tests_hooks_small_stacks_others_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,-z,now
+tests_hooks_small_stacks_SOURCES = tests/hooks/small_stacks.c tests/hooks/small_stacks_paint.c tests/hooks/small_stacks_paint.h
 tests_hooks_small_stacks_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,-z,now
 tests_hooks_small_stacks_LDADD = libcudart.so.13 libcuda.so.1
 

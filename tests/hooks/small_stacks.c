@@ -3,26 +3,23 @@
  *
  * usage: small_stacks WHAT. WHAT: calls (each row of the table, in a thread of its own), first (the process's first call), child (the
  * same in a fork child), signal (an allocation in a handler on an alternate stack), exit (a thread ends the process).
- * Every thread has 16 KiB, PTHREAD_STACK_MIN of old, that lie above memory of ours instead of a guard page: all of it is painted, and
+ * Every thread has 16 KiB, that lie above memory of ours instead of a guard page: all of it is painted, and
  * what lost its paint was used, also beyond the end. Prints a line for each: name, bytes below the call, and whether the thread's
  * stack sufficed. Run natively as well: the difference is memshim's.
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/cuda_runtime_fn.h"
-
-enum { STACK_BYTES = 16 << 10, BELOW_BYTES = 112 << 10, PAINT = 0xa5, NEAR = 128 };
+#include "tests/hooks/small_stacks_paint.h"
 
 static struct {
     void *p, *q;
@@ -76,7 +73,6 @@ static void instantiate(void) { the.status = (int)cuGraphInstantiateWithFlags(&t
 static void drop_exec(void) { the.status = (int)cuGraphExecDestroy(the.exec); }
 static void drop_graph(void) { the.status = cudaGraphDestroy(the.graph); }
 static void free_memory(void) { size_t left, all; the.status = cudaMemGetInfo(&left, &all); }
-static void range(void) { CUdeviceptr base; size_t size; the.status = (int)cuMemGetAddressRange_v2(&base, &size, (CUdeviceptr)(uintptr_t)the.p); }
 static void retain(void) { CUcontext context; the.status = (int)cuDevicePrimaryCtxRetain(&context, 0); }
 static void drop_context(void) { the.status = (int)cuDevicePrimaryCtxRelease_v2(0); }
 static void reset(void) { the.status = cudaDeviceReset(); }
@@ -102,6 +98,14 @@ static void attribute(void)
     CUdeviceptr base;
 
     the.status = (int)cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, (CUdeviceptr)(uintptr_t)the.p);
+}
+
+static void range(void)
+{
+    CUdeviceptr base;
+    size_t size;
+
+    the.status = (int)cuMemGetAddressRange_v2(&base, &size, (CUdeviceptr)(uintptr_t)the.p);
 }
 
 static void look_up(void)
@@ -146,83 +150,10 @@ static const struct row {
     {"cuDevicePrimaryCtxRelease", drop_context, reset, "cudaDeviceReset"},
 };
 
-static unsigned char *painted; /* BELOW_BYTES, then a stack */
-
-static void *make_stack(void)
+/* A driver's call wants the context current. */
+static void prepare(void)
 {
-    painted = mmap(NULL, BELOW_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (painted == MAP_FAILED)
-        exit(3);
-    memset(painted, PAINT, BELOW_BYTES + STACK_BYTES);
-    return painted + BELOW_BYTES;
-}
-
-static size_t first_used(void)
-{
-    size_t i = 0;
-
-    while (i < BELOW_BYTES + STACK_BYTES && painted[i] == PAINT)
-        i++;
-    return i;
-}
-
-static void tell(const char *name, size_t used, int status)
-{
-    printf("%s %zu %s%s\n", name, used, first_used() < BELOW_BYTES ? "beyond" : "within", status ? " failed" : "");
-    fflush(stdout);
-}
-
-/* What the call uses below this frame. The paint goes on without a call, which would take it off again. */
-static __attribute__((noinline)) size_t used_by(void (*call)(void))
-{
-    volatile unsigned char *here = __builtin_frame_address(0);
-
-    for (volatile unsigned char *p = painted; p < here - NEAR - 256; p++)
-        *p = PAINT;
-    call();
-    return (size_t)((const unsigned char *)here - painted) - first_used();
-}
-
-struct task {
-    void (*call)(void);
-    const char *name;
-    bool prepared;
-    size_t used;
-};
-
-static void *run_task(void *arg)
-{
-    struct task *task = arg;
-
-    if (task->prepared)
-        cudaFree(NULL); /* a driver's call wants the context current */
-    task->used = used_by(task->call);
-    return NULL;
-}
-
-static void in_thread(struct task *task, void *(*body)(void *))
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    void *stack = make_stack();
-
-    pthread_attr_init(&attr);
-    if (pthread_attr_setstack(&attr, stack, STACK_BYTES) != 0 || pthread_create(&thread, &attr, body, task) != 0) {
-        printf("%s 0 impossible\n", task->name);
-        return;
-    }
-    pthread_join(thread, NULL);
-    pthread_attr_destroy(&attr);
-}
-
-static void measure(const char *name, void (*call)(void), bool prepared)
-{
-    struct task task = {call, name, prepared, 0};
-
-    the.status = 0;
-    in_thread(&task, run_task);
-    tell(name, task.used, the.status);
-    munmap(painted, BELOW_BYTES + STACK_BYTES);
+    cudaFree(NULL);
 }
 
 /* Another process's block, before this one has called anything. */
@@ -259,31 +190,32 @@ static void measure_calls(void)
         cuMemAddressReserve(&the.va, the.unit, 0, 0, 0) != 0)
         exit(3);
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        measure(rows[i].name, rows[i].call, true);
-        measure(rows[i].after_name, rows[i].after, true);
+        paint_measure(rows[i].name, prepare, rows[i].call, &the.status);
+        paint_measure(rows[i].after_name, prepare, rows[i].after, &the.status);
     }
     close(hold);
     waitpid(exporter, NULL, 0);
 }
 
+static unsigned char *handler_stack;
 static size_t in_handler;
 static void handle(int number)
 {
     (void)number;
-    in_handler = used_by(alloc) + (size_t)(painted + BELOW_BYTES + STACK_BYTES - (unsigned char *)__builtin_frame_address(0));
+    in_handler = paint_used_by(alloc) + (size_t)(handler_stack + STACK_BYTES - (unsigned char *)__builtin_frame_address(0));
 }
 
 /* All of the alternate stack, the kernel's frame included, from its upper end. */
 static void measure_signal(void)
 {
-    stack_t stack = {.ss_sp = make_stack(), .ss_size = STACK_BYTES};
+    stack_t stack = {.ss_sp = handler_stack = paint_stack(), .ss_size = STACK_BYTES};
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
 
     cudaFree(NULL);
     sigaltstack(&stack, NULL);
     sigaction(SIGUSR1, &action, NULL);
     raise(SIGUSR1);
-    tell("signal", in_handler, the.status);
+    paint_tell("signal", in_handler, the.status);
 }
 
 static void *end_process(void *arg)
@@ -296,20 +228,17 @@ static void *end_process(void *arg)
 /* The stack is shared with the parent, which looks at it when all is over. */
 static void measure_exit(void)
 {
-    struct task task = {.name = "exit"};
-    void *stack = make_stack();
+    void *stack = paint_stack();
     pid_t child = fork();
 
     if (child == 0) {
-        pthread_attr_t attr;
         pthread_t thread;
-        pthread_attr_init(&attr);
-        if (pthread_attr_setstack(&attr, stack, STACK_BYTES) != 0 || pthread_create(&thread, &attr, end_process, &task) != 0)
+        if (!paint_start(&thread, stack, end_process, NULL))
             _exit(3);
         pthread_join(thread, NULL);
     }
     waitpid(child, &the.status, 0);
-    tell("exit", BELOW_BYTES + STACK_BYTES - first_used(), the.status);
+    paint_tell("exit", BELOW_BYTES + STACK_BYTES - paint_first_used(), the.status);
 }
 
 int main(int argc, char **argv)
@@ -319,7 +248,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "calls") == 0)
         measure_calls();
     else if (strcmp(what, "first") == 0)
-        measure("first", alloc, false);
+        paint_measure("first", NULL, alloc, &the.status);
     else if (strcmp(what, "signal") == 0)
         measure_signal();
     else if (strcmp(what, "exit") == 0)
@@ -328,7 +257,7 @@ int main(int argc, char **argv)
         alloc();
         fflush(stdout);
         if (fork() == 0) {
-            measure("child", alloc_driver, false);
+            paint_measure("child", NULL, alloc_driver, &the.status);
             _exit(0);
         }
         wait(NULL);
