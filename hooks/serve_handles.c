@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/spare.h"
 #include "base/lock.h"
 #include "base/options.h"
 #include "gpu/gpu.h"
@@ -321,8 +322,12 @@ static void add_waiting(void *arg, const struct ms_whole *whole)
 /* A thread may be between counting a handle and putting it where it waits: what waits is true. */
 void ms_whole_tell_figures(void)
 {
-    struct waiting waiting[MS_DEVICES_MAX] = {{0, 0}};
+    struct waiting *waiting = ms_spare_take();
+    _Static_assert(MS_DEVICES_MAX * sizeof(*waiting) <= MS_SPARE_BUFFER_BYTES, "they lie in a buffer");
 
+    if (!waiting)
+        return;
+    memset(waiting, 0, MS_DEVICES_MAX * sizeof(*waiting));
     ms_whole_each(add_waiting, waiting);
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         struct ms_pool_record record = devices[i].record;
@@ -336,6 +341,7 @@ void ms_whole_tell_figures(void)
         }
         ms_ledger_tell_pool(i, &record);
     }
+    ms_spare_give(waiting);
 }
 
 static void tell_piece(void *arg, const struct ms_whole *whole)

@@ -194,8 +194,6 @@ const char *ms_process_executable(void)
 /* The n-th field of a line of /proc/PID/stat, 0 if it is not there; the second one is a name in parentheses,
  * which may hold anything. */
 static uint64_t stat_field(const char *text, int n)
-/* Field 22 of the line; the second one is a name in parentheses, which may hold anything. */
-static MS_NOINLINE uint64_t start_ticks(void)
 {
     const char *field = strrchr(text, ')');
     for (int i = 2; i < n && field; i++)
@@ -205,7 +203,7 @@ static MS_NOINLINE uint64_t start_ticks(void)
 
 /* The parent by the same file as the start: a host may be under a filter of system calls that ends a process
  * for getppid, which nothing else in memshim needs. */
-static void note_origin(struct ms_process *row)
+static MS_NOINLINE void note_origin(struct ms_process *row)
 {
     char text[1024] = "";
     if (read_file("/proc/self/stat", text, sizeof text) <= 0)
