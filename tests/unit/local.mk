@@ -2,8 +2,7 @@
 check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_bias tests/unit/test_log \
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_sites tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk 
+	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
