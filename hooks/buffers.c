@@ -11,7 +11,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "gpu/gpu.h"
+#include "gpu/visit.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
@@ -61,8 +61,18 @@ static int make(uint64_t bytes, uint64_t *address_p)
 static int unmake(uint64_t address)
 {
     void *real = atomic_load_explicit(&real_free, memory_order_relaxed);
+    const struct ms_gpu *gpu = ms_library_driver();
+    struct ms_visit visit;
+    int status;
 
-    return real && is_loaded(real) ? ((free_func_t)real)((void *)(uintptr_t)address) : FAILED;
+    if (!real || !is_loaded(real))
+        return FAILED;
+    if (gpu)
+        ms_visit_begin(&visit, gpu, 0);
+    status = ((free_func_t)real)((void *)(uintptr_t)address);
+    if (gpu)
+        ms_visit_end(&visit);
+    return status;
 }
 
 static const struct ms_foreign_source source = {.make = make, .unmake = unmake};

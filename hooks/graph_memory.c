@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
-#include "gpu/gpu.h"
+#include "gpu/visit.h"
 #include "hooks/init.h"
 
 #define BUCKETS       1024
@@ -143,13 +143,13 @@ static void settle(struct kept *mine, int device, uint64_t bytes)
 
 static bool ask(const struct ms_gpu *gpu, int device, uint64_t *bytes_p)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool relaxed = gpu->exchange_capture_mode && gpu->exchange_capture_mode(&mode) == CUDA_SUCCESS;
+    struct ms_visit visit;
     cuuint64_t bytes = 0;
-    bool known = gpu->device_graph_memory(ms_device_index(device), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) == CUDA_SUCCESS;
+    bool known;
 
-    if (relaxed)
-        gpu->exchange_capture_mode(&mode);
+    ms_visit_begin(&visit, gpu, 0);
+    known = gpu->device_graph_memory(ms_device_index(device), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
     *bytes_p = bytes;
     return known;
 }

@@ -10,11 +10,12 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "gpu/gpu.h"
+#include "gpu/visit.h"
 #include "hooks/serve.h"
 #include "ledger/exports.h"
+#include "pool/pool.h"
 
-enum { CHUNK = 64, PROBE_BYTES = 512 };
+enum { CHUNK = 64 };
 #define OWN_BUFFER_ID (UINT64_C(3) << 61)
 
 /* Another process's allocation, mapped at `base` in one context. */
@@ -199,8 +200,13 @@ void ms_ipc_open_begin(struct ms_call *call)
 
 static void close_again(const struct ms_gpu *gpu, uint64_t base)
 {
-    if (gpu && gpu->ipc_close)
-        gpu->ipc_close(base);
+    struct ms_visit visit;
+
+    if (!gpu || !gpu->ipc_close)
+        return;
+    ms_visit_begin(&visit, gpu, 0);
+    gpu->ipc_close(base);
+    ms_visit_end(&visit);
 }
 
 static int opened(const struct ms_gpu *gpu, struct ms_call *call, struct import *import)
@@ -334,26 +340,14 @@ void ms_ipc_close_begin(struct ms_call *call)
     *(uint64_t *)call->args.turned = record->base;
 }
 
-/* Unmapping waits for what is under way, and the exporter may rely on it. Here nothing is unmapped: the allocation has other blocks.
- * So something small is freed, which waits as natively, also while a capture is open (synchronising would break that). */
+/* Unmapping waits for what is under way, and the exporter may rely on it. Here nothing is unmapped: the allocation has other blocks. */
 static void wait_as_the_vendor(const struct ms_gpu *gpu)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CUdeviceptr probe;
     uint64_t context;
+    int device = gpu ? ms_gpu_current(gpu, &context) : MS_GPU_NO_DEVICE;
 
-    if (!gpu || !gpu->mem_alloc || !gpu->mem_free)
-        return;
-    bool relaxed = gpu->exchange_capture_mode && gpu->exchange_capture_mode(&mode) == CUDA_SUCCESS;
-    if (gpu->mem_alloc(&probe, PROBE_BYTES) == CUDA_SUCCESS) {
-        gpu->mem_free(probe);
-    } else {
-        ms_gpu_current(gpu, &context);
-        if (gpu->ctx_synchronize && !ms_serve_captures(context))
-            gpu->ctx_synchronize();
-    }
-    if (relaxed)
-        gpu->exchange_capture_mode(&mode);
+    if (device >= 0)
+        ms_pool_wait_for_work(gpu, context, device);
 }
 
 static int close_turned(struct ms_call *call, struct import *import, int status)

@@ -112,7 +112,7 @@ bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const vo
         return false;
     enter(&section, outer);
     if (is_served(target->gpu, &context, &device) &&
-        (multiple = ms_serve_pitch(target->gpu, context, (unsigned)args->flags)) != 0) {
+        (multiple = ms_serve_pitch(target->gpu, context, device, (unsigned)args->flags)) != 0) {
         pitch = (args->width + multiple - 1) / multiple * multiple;
         if (!__builtin_mul_overflow(pitch, args->height, &request.bytes))
             served = ask_pool(&request, outer, context, device, out, status_p);

@@ -38,8 +38,9 @@ const char *ms_serve_tool(void);
 
 /** Whether this context is served. The first call for a context checks that the driver does what the pool builds on. Inside a section. */
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);
-/** The driver's rule for pitched rows in this context: a row takes the next multiple. 0 if it is not that simple, or not known yet. */
-uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t context, unsigned element_bytes);
+/** The driver's rule for pitched rows in this context, the current one, on `device`: a row takes the next
+ * multiple. 0 if it is not that simple, or not known yet. */
+uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t context, int device, unsigned element_bytes);
 /** This context shares another's memory: not served. */
 void ms_serve_context_foreign(uint64_t context);
 /** Around the end of a context. */

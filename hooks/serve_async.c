@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "gpu/gpu.h"
 #include "base/lock.h"
+#include "gpu/visit.h"
 #include "pool/pool.h"
 
 #define LEGACY_STREAM     1u
@@ -118,13 +118,17 @@ static int event_in(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, CUev
 
 static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, uint64_t context)
 {
+    struct ms_visit visit;
     CUevent event = NULL;
-    int status = event_in(gpu, stream, of, &event);
+    int status;
 
-    if (status != CUDA_SUCCESS)
-        return status;
-    status = wait_in(gpu, context, event);
-    gpu->event_destroy(event);
+    ms_visit_begin(&visit, gpu, 0);
+    status = event_in(gpu, stream, of, &event);
+    if (status == CUDA_SUCCESS) {
+        status = wait_in(gpu, context, event);
+        gpu->event_destroy(event);
+    }
+    ms_visit_end(&visit);
     return status;
 }
 

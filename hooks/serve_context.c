@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -16,7 +15,6 @@
 #include "pool/stream.h"
 
 #define CONTEXTS 64 /* power of two; a process with more has the rest followed */
-#define IDLE_WAIT_NS 200000
 #define PER_THREAD_STREAM 2u
 
 enum state { UNCHECKED, CHECKING, SERVED, REFUSED };
@@ -26,6 +24,7 @@ static struct context {
     _Atomic int state;
     _Atomic int captures;
     _Atomic int pitch_state;
+    _Atomic uint32_t pitch_calls;
     _Atomic uint64_t pitch;
 } contexts[CONTEXTS];
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
@@ -65,6 +64,7 @@ static struct context *find_or_make(uint64_t handle)
         atomic_store(&c->state, UNCHECKED);
         atomic_store(&c->captures, 0);
         atomic_store(&c->pitch_state, UNCHECKED);
+        atomic_store(&c->pitch_calls, 0);
         atomic_store(&c->pitch, 0);
         atomic_store_explicit(&c->handle, handle, memory_order_release);
         found = c;
@@ -78,26 +78,6 @@ static int refuse(const char *why, int status)
 {
     ms_diagnostic(MS_LOG_WARN, "pool", "going on as with MEMSHIM_MODE=track: %s (status %d)", why, status);
     return REFUSED;
-}
-
-/* Nothing is under way in the context: then a free of the vendor's waits for nothing. False if that cannot be told, or within the time
- * in which a device without work says so. */
-static bool is_idle(const struct ms_gpu *gpu, uint64_t handle)
-{
-    uint64_t until_ns = ms_clock_ns() + IDLE_WAIT_NS;
-    CUevent event = NULL;
-    bool idle = false;
-
-    if (!gpu->ctx_record_event || !gpu->event_create || !gpu->event_query || !gpu->event_destroy ||
-        gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
-        return false;
-    if (gpu->ctx_record_event((CUcontext)(uintptr_t)handle, event) == CUDA_SUCCESS) {
-        do
-            idle = gpu->event_query(event) == CUDA_SUCCESS;
-        while (!idle && ms_clock_ns() < until_ns);
-    }
-    gpu->event_destroy(event);
-    return idle;
 }
 
 /* The thread that comes first checks; others are followed meanwhile. */
@@ -152,45 +132,33 @@ bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
     return serve_slowly(gpu, handle, device);
 }
 
-/* One pitched row of `width` bytes: its pitch, 0 if the driver refuses. */
-static uint64_t try_pitch(const struct ms_gpu *gpu, uint64_t width, unsigned element_bytes)
+/* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice that. What cannot be
+ * found out now is tried again, less and less often: at the second such call, the fourth, the eighth. */
+static void learn_pitch(const struct ms_gpu *gpu, struct context *c, int device)
 {
-    CUdeviceptr p = 0;
-    size_t pitch = 0;
-
-    if (gpu->mem_alloc_pitch(&p, &pitch, width, 1, element_bytes) != CUDA_SUCCESS)
-        return 0;
-    gpu->mem_free(p);
-    return pitch;
-}
-
-/* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice that. */
-static void learn_pitch(const struct ms_gpu *gpu, struct context *c)
-{
-    uint64_t multiple, twice;
+    uint64_t multiple, twice, handle = atomic_load(&c->handle);
+    uint32_t calls = atomic_fetch_add_explicit(&c->pitch_calls, 1, memory_order_relaxed) + 1;
     int unchecked = UNCHECKED, state = UNCHECKED;
 
-    if (atomic_load(&c->captures) > 0 || !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, CHECKING))
+    if ((calls & (calls - 1)) || atomic_load(&c->captures) > 0 ||
+        !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, CHECKING))
         return;
-    if (gpu->mem_alloc_pitch && is_idle(gpu, atomic_load(&c->handle))) {
-        multiple = try_pitch(gpu, 1, 4);
-        twice = multiple ? try_pitch(gpu, 2 * multiple + 1, 4) : 0;
+    multiple = ms_pool_try_pitch(gpu, handle, device, 1, 4);
+    twice = multiple ? ms_pool_try_pitch(gpu, handle, device, 2 * multiple + 1, 4) : 0;
+    if (multiple && twice)
         state = twice == 3 * multiple ? SERVED : REFUSED;
-        if (!multiple || !twice)
-            state = UNCHECKED;
-        atomic_store(&c->pitch, state == SERVED ? multiple : 0);
-    }
+    atomic_store(&c->pitch, state == SERVED ? multiple : 0);
     atomic_store_explicit(&c->pitch_state, state, memory_order_release);
 }
 
-uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, unsigned element_bytes)
+uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, int device, unsigned element_bytes)
 {
     struct context *c = find(handle);
 
     if (!c || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
         return 0;
     if (atomic_load_explicit(&c->pitch_state, memory_order_acquire) == UNCHECKED)
-        learn_pitch(gpu, c);
+        learn_pitch(gpu, c, device);
     return atomic_load_explicit(&c->pitch_state, memory_order_acquire) == SERVED ? atomic_load(&c->pitch) : 0;
 }
 

@@ -114,6 +114,8 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         watch->context = context_of_stream(gpu, args->stream);
         if (watch->context)
             ms_pool_capture_enter(watch->context);
+        if (class == MS_CLASS_CAPTURE && !args->out)
+            ms_pool_capture_begins();
         if (MS_UNLIKELY(ms_pool_ordered()))
             ordered_enters(watch);
         watch->was_capturing = ms_capture_is_open(args->stream, watch->context);

@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/guard.h"
+#include "gpu/visit.h"
 
 #define LIBRARIES 8
 #define PUSHED    8
@@ -179,7 +180,8 @@ static int error_peek(const struct ms_gpu *gpu)
 }
 
 /* A status cannot be written there, only be brought about: by asking for memory that is not to be had, or without a place for the
- * answer, or for a device that there is not. */
+ * answer, or for a device that there is not. The first could destroy a capture, and relaxed mode is no help: the call that
+ * ends it would cover the status. */
 static void error_set(const struct ms_gpu *gpu, int error)
 {
     hipError_t (*allocate)(void **, size_t) = (hipError_t(*)(void **, size_t))gpu->own[MALLOC];
@@ -187,9 +189,9 @@ static void error_set(const struct ms_gpu *gpu, int error)
 
     if (gpu->own[GET_ERROR])
         ((hipError_t(*)(void))gpu->own[GET_ERROR])();
-    if (error == hipErrorInvalidValue && allocate)
-        allocate(NULL, 1);
-    else if (error == hipErrorOutOfMemory && allocate && allocate(&unused, SIZE_MAX / 2) == hipSuccess)
+    if (error == hipErrorInvalidValue && gpu->device_get_name)
+        gpu->device_get_name(NULL, 0, 0);
+    else if (error == hipErrorOutOfMemory && allocate && !atomic_load(&ms_open_captures) && allocate(&unused, SIZE_MAX / 2) == hipSuccess)
         gpu->mem_free((uintptr_t)unused);
     else if (error == hipErrorInvalidDevice && gpu->own[SET_DEVICE])
         ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);

@@ -75,7 +75,10 @@ bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
 
 void ms_map_close(struct ms_heap *heap, const struct ms_backing *b)
 {
+    struct ms_visit visit;
+    ms_visit_begin(&visit, heap->gpu, 0);
     heap->gpu->address_free(b->address, b->bytes);
+    ms_visit_end(&visit);
 }
 
 bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p)
@@ -268,8 +271,11 @@ static void bury_pages(struct ms_heap *heap, uint64_t from, uint64_t to)
 void ms_map_bury(struct ms_heap *heap)
 {
     const struct ms_backing *b = heap->backing;
+    struct ms_visit visit;
+    ms_visit_begin(&visit, heap->gpu, 0); /* the context is gone */
     bury_pages(heap, b->address, b->top);
     bury_pages(heap, b->border, b->high);
+    ms_visit_end(&visit);
     ms_segment_refund(heap, b->mapped_bytes);
     ms_map_close(heap, b);
 }

@@ -181,20 +181,32 @@ static bool streams_idle(struct ms_heap *heap)
     return idle;
 }
 
+/* A query of HIP's destroys captures whatever the thread's mode is: so it is made while none is open anywhere, under the lock under which
+ * they begin. */
+static bool device_idle(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    struct ms_visit visit;
+    bool idle = false;
+    ms_lock(&ms_streams_lock);
+    if (atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0) {
+        ms_lock(&fence->lock);
+        ms_visit_begin(&visit, heap->gpu, heap->context);
+        idle = !ms_fence_captured(heap) && streams_idle(heap);
+        ms_visit_end(&visit);
+        ms_unlock(&fence->lock);
+    }
+    ms_unlock(&ms_streams_lock);
+    return idle;
+}
+
 bool ms_fence_quiet(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
-    CUstreamCaptureMode mode;
     if (heap->flow)
         return ms_flow_may_return(heap);
-    if (heap->gpu->free_is_sync) {
-        ms_lock(&fence->lock);
-        bool pushed = ms_segment_enter(heap, &mode);
-        bool idle = !ms_fence_captured(heap) && streams_idle(heap);
-        ms_segment_leave(heap, pushed, mode);
-        ms_unlock(&fence->lock);
-        return idle;
-    }
+    if (heap->gpu->free_is_sync)
+        return device_idle(heap);
     ms_lock(&fence->lock);
     bool quiet = ms_fence_close_locked(heap);
     if (quiet) {

@@ -174,8 +174,7 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
 static void let_go(struct ms_mempool *pool)
 {
     uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
-    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (!atomic_load_explicit(&pool->freed, memory_order_relaxed) || !handle || !pool->gpu->mem_pool_trim_to)
+    if (!atomic_load_explicit(&pool->freed, memory_order_relaxed))
         return;
     ms_returns_settle(pool->device);
     uint64_t freed = ms_returns_pending(pool->device) ? atomic_load_explicit(&pool->freed, memory_order_relaxed)
@@ -183,7 +182,7 @@ static void let_go(struct ms_mempool *pool)
     uint64_t reserved = keep ? ms_mempool_reserved(pool) : 0;
     if (reserved > freed && keep > reserved - freed)
         keep = reserved - freed;
-    pool->gpu->mem_pool_trim_to(handle, keep);
+    ms_mempool_trim_to(pool, keep);
 }
 
 /* Lock held, the stream reachable and its context current. */

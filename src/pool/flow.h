@@ -98,15 +98,6 @@ struct ms_batch {
 
 /* stream.c */
 extern struct ms_lock ms_streams_lock;
-extern _Atomic int ms_open_captures;
-/** The streams' context current, and the thread's capture mode relaxed. */
-struct ms_visit {
-    const struct ms_gpu *gpu;
-    CUstreamCaptureMode mode;
-    bool pushed;
-};
-void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context);
-void ms_visit_end(struct ms_visit *visit);
 /** Threads end without a word, and their streams with them. Without the lock. */
 void ms_stream_notice_ends(void);
 /** Lock held. Whether the calling thread can put something into the stream without harm to a capture. */
@@ -122,6 +113,8 @@ struct ms_mempool *ms_mempool_find(uint64_t pool);
 /** The pool that a request names, for a stream of this device; one that was not seen being made is a device's own, or not
  * served. NULL if there is none. May call the vendor. */
 struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t pool);
+/** Asks the driver to give the device what the pool holds beyond that. A pool that was destroyed is let be. */
+void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);

@@ -253,10 +253,9 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
  * from there. */
 static uint64_t trim(struct ms_mempool *pool)
 {
-    uint64_t given = ms_flow_give_back(pool, UINT64_MAX),
-             handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (atomic_load_explicit(&pool->freed, memory_order_relaxed) && handle && pool->gpu->mem_pool_trim_to)
-        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, 0);
+    uint64_t given = ms_flow_give_back(pool, UINT64_MAX);
+    if (atomic_load_explicit(&pool->freed, memory_order_relaxed))
+        ms_mempool_trim_to(pool, 0);
     return given;
 }
 
@@ -304,8 +303,7 @@ static void settle(struct ms_mempool *pool)
         keep = flow->heap->keep_bytes;
     if (held <= used || held - used <= keep || !ms_flow_give_back(pool, held - used - keep))
         return;
-    if (pool->gpu->mem_pool_trim_to)
-        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, used + keep);
+    ms_mempool_trim_to(pool, used + keep);
 }
 
 void ms_stream_at_sync(const struct ms_gpu *gpu, int device)

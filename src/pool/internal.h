@@ -15,6 +15,7 @@
 #include "base/bias.h"
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "gpu/visit.h"
 #include "pool/budget.h"
 #include "pool/fence.h"
 #include "pool/figures.h"
@@ -33,6 +34,7 @@
 
 enum {
     MS_LEASES = 32,
+    MS_OWED = 64,
     MS_CLASSES = 40, /* 8 steps of 512 B, then 8 per doubling up to 64 KiB */
     MS_EXACT = 64,
     MS_MAGAZINES = MS_CLASSES + MS_EXACT,
@@ -165,8 +167,9 @@ struct ms_heap {
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
-    _Atomic uint64_t freed_in_capture; /* bytes, since the last wait */
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
+    uint64_t owed[MS_OWED]; /* the vendor's again as soon as no capture is open (wait.c); heap's lock */
+    uint32_t owed_count;
     CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */
     CUstream returns;                  /* see ms_segment_return_async */
     _Atomic uint32_t returning;        /* threads that wait for what they put there */
@@ -369,6 +372,8 @@ void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes);
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** What a growth cost. */
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns);
+/** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of them, from the first on. */
+uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p);
 void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode);
 /** What a status of the vendor's means for the heap: an error that stays stands it down. */

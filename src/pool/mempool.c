@@ -53,6 +53,17 @@ static struct ms_mempool *unused(void)
     return pool;
 }
 
+void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes)
+{
+    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
+    struct ms_visit visit;
+    if (!handle || !pool->gpu->mem_pool_trim_to)
+        return;
+    ms_visit_begin(&visit, pool->gpu, 0);
+    pool->gpu->mem_pool_trim_to(handle, keep_bytes);
+    ms_visit_end(&visit);
+}
+
 static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute attribute, uint64_t *value_p)
 {
     int flag = 0;

@@ -11,6 +11,7 @@
 #include "pool/flow.h"
 #include "pool/foreign.h"
 #include "pool/near.h"
+#include "pool/wait.h"
 
 const struct ms_pool_policy *ms_policy;
 const struct ms_pool_observer *ms_observer;
@@ -19,9 +20,6 @@ MS_TLS uint64_t ms_pool_latest_address;
 
 enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
-/* Freed while captures are open, of a device's memory, before a free waits. */
-#define CAPTURED_SHARE 16
-#define CAPTURED_MOST  (64 * MS_MIB)
 #define ENDING_NS      ((uint64_t)200000000u)
 #define ENDING_NAP_NS  50000u
 
@@ -44,6 +42,7 @@ void ms_pool_reset(void)
     ms_mempool_reset();
     ms_stream_reset();
     ms_foreign_reset();
+    ms_wait_for_work_reset();
 }
 
 void ms_pool_note(const char *line)
@@ -480,68 +479,15 @@ bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
     return MS_LIKELY(segment && !ms_pins_any() && segment->heap->flow) && free_hit(segment, address, block_p);
 }
 
-/* What the vendor's free does: a small allocation of its own is made and freed. cuCtxSynchronize would end
- * the captures that are open in the context, of whichever thread; a free under relaxed mode does not. Without
- * memory for it, what there is: nothing while captures are open. */
-static int wait_as_a_free(struct ms_heap *heap, bool *waited_p)
-{
-    const struct ms_gpu *gpu = heap->gpu;
-    CUdeviceptr probe = 0;
-    if (gpu->free_is_sync) {
-        *waited_p = gpu->ctx_synchronize && !ms_fence_captured(heap);
-        return *waited_p ? (int)gpu->ctx_synchronize() : CUDA_SUCCESS;
-    }
-    int status = (int)gpu->mem_alloc(&probe, MS_STEP_BYTES);
-    *waited_p = status != CUDA_ERROR_OUT_OF_MEMORY;
-    if (status == CUDA_SUCCESS)
-        return (int)gpu->mem_free(probe);
-    if (*waited_p)
-        return status;
-    *waited_p = gpu->ctx_synchronize && !ms_fence_captured(heap);
-    return *waited_p ? (int)gpu->ctx_synchronize() : CUDA_SUCCESS;
-}
-
-/* As the vendor's own free: everything that was issued in the context is over when it returns. */
-static int synchronize(struct ms_heap *heap)
-{
-    CUstreamCaptureMode mode;
-    bool waited;
-    uint64_t mark = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);
-    bool pushed = ms_segment_enter(heap, &mode);
-    int status = wait_as_a_free(heap, &waited);
-    ms_segment_leave(heap, pushed, mode);
-    ms_segment_judge(heap, status);
-    if (waited && status == CUDA_SUCCESS)
-        ms_fence_retired(heap, mark);
-    return status;
-}
-
-/* While a capture is open no epoch closes. When much has been freed meanwhile, the program waits where it
- * would have natively: in its free. */
-static bool captured_too_long(struct ms_heap *heap, uint64_t bytes)
-{
-    if (MS_LIKELY(!ms_fence_captured(heap)))
-        return false;
-    uint64_t most = heap->total_bytes / CAPTURED_SHARE < CAPTURED_MOST ? heap->total_bytes / CAPTURED_SHARE
-                                                                       : CAPTURED_MOST;
-    uint64_t freed = atomic_fetch_add_explicit(&heap->freed_in_capture, bytes, memory_order_relaxed) + bytes;
-    if (freed < most)
-        return false;
-    atomic_store_explicit(&heap->freed_in_capture, 0, memory_order_relaxed);
-    return true;
-}
-
 /* A free in the order of a stream waits for nothing, whatever the rule: the vendor's does not. */
-static bool must_wait(struct ms_heap *heap, uint64_t bytes, bool in_order)
+static bool must_wait(const struct ms_heap *heap, bool in_order)
 {
     if (MS_UNLIKELY(in_order))
         return false;
     if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE && ms_policy->free_rule != MS_POOL_ORDERED))
         return ms_policy->free_rule == MS_POOL_STRICT;
-    if (MS_UNLIKELY(!heap->gpu->ctx_record_event &&
-                    atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed)))
-        return true;
-    return captured_too_long(heap, bytes);
+    return MS_UNLIKELY(!heap->gpu->ctx_record_event &&
+                       atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
 }
 
 int ms_pool_free_end(struct ms_pool_block *block)
@@ -562,8 +508,9 @@ int ms_pool_free_end(struct ms_pool_block *block)
         return status;
     if (MS_UNLIKELY(unweighed && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
         block->over = weigh(block, unweighed) && !block->in_order;
-    if (MS_UNLIKELY(serving && must_wait(heap, block->granted, block->in_order))) {
-        status = synchronize(heap);
+    if (MS_UNLIKELY(serving && must_wait(heap, block->in_order))) {
+        bool waited;
+        status = ms_wait_for_work(heap, &waited);
         tell_of_sickness(heap);
     }
     return status;

@@ -123,6 +123,10 @@ enum ms_pool_verdict {
  * to do. No lock held; calls the vendor, waits for nothing. */
 void ms_pool_rested(void);
 
+/** The pitch that the vendor gives a row of `width` bytes; 0 if it cannot be asked without waiting for the device, or refuses. The
+ * calling thread's context is `context`, on `device`. Allocates one row and gives it back. */
+uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width, unsigned element_bytes);
+
 /** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the
  * library that the call goes to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the
  * vendor's own status after the ladder, above all out of memory. May call the vendor, with capture mode
@@ -193,6 +197,12 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
  * when one ended, 0 for neither. */
 void ms_pool_capture_enter(uint64_t context);
 void ms_pool_capture_leave(uint64_t context, int change);
+/** Between the two, before a capture is begun: whoever was told that none is open, and waits for a device, is given the time to
+ * enter the driver, where that call destroys captures. A bounded rest, and mostly none. */
+void ms_pool_capture_begins(void);
+/** For a call of the program's that natively waits for what is under way in its context, and that the vendor is not asked for. With
+ * a capture open nothing is waited for. No lock held. */
+void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int device);
 /** A context died with open captures and with graphs: memory in the order of streams is not kept for them any more. */
 void ms_pool_context_lost(int captures, int graphs);
 /** Graphs of a capture keep the addresses they saw: what was live during one is not given back while

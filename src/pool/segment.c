@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "pool/flow.h"
 #include "pool/returns.h"
+#include "pool/wait.h"
 
 /* The new average is an eighth of the new price and the rest of the old one. */
 enum { PRICE_SHARE = 8 };
@@ -37,25 +38,16 @@ void ms_segment_judge(struct ms_heap *heap, int status)
 
 bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p)
 {
-    const struct ms_gpu *gpu = heap->gpu;
-    CUcontext current = NULL;
-    *mode_p = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (gpu->exchange_capture_mode)
-        gpu->exchange_capture_mode(mode_p);
-    if (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS &&
-        (uintptr_t)current == heap->context)
-        return false;
-    return gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)heap->context) == CUDA_SUCCESS;
+    struct ms_visit visit;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
+    *mode_p = visit.mode;
+    return visit.pushed;
 }
 
 void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode)
 {
-    const struct ms_gpu *gpu = heap->gpu;
-    CUcontext ours;
-    if (pushed && gpu->ctx_pop)
-        gpu->ctx_pop(&ours);
-    if (gpu->exchange_capture_mode && mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-        gpu->exchange_capture_mode(&mode);
+    struct ms_visit visit = {heap->gpu, mode, pushed};
+    ms_visit_end(&visit);
 }
 
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
@@ -92,6 +84,8 @@ static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_
 static int plain_free(struct ms_heap *heap, uint64_t address)
 {
     CUstreamCaptureMode mode;
+    if (heap->gpu->free_is_sync)
+        return ms_wait_free(heap, address);
     bool pushed = ms_segment_enter(heap, &mode);
     int status = (int)heap->gpu->mem_free(address);
     ms_segment_leave(heap, pushed, mode);
@@ -148,12 +142,10 @@ void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
         atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
 }
 
-static uint32_t free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
-
 /* Without waiting for the program's work: if that is not to be had, the memory stays the driver's loss. */
 static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char *why)
 {
-    if (!free_in_stream(heap, &segment, 1) && ms_fence_quiet(heap))
+    if (!ms_segment_free_in_stream(heap, &segment, 1) && ms_fence_quiet(heap))
         vendor_free(heap, segment);
     ms_pool_stand_down(heap->context, why);
 }
@@ -270,7 +262,7 @@ static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segme
 /* The vendor's own free waits for whatever is under way when it gets there; a free in a stream of ours, in
  * which there is nothing else, does not, though somebody starts work this very moment that only the program
  * ends. Many are waited for together. */
-static uint32_t free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
+uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
@@ -298,7 +290,7 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments,
 {
     for (uint32_t i = 0; i < count; i++)
         tell(heap, segments[i], false);
-    for (uint32_t i = count ? free_in_stream(heap, segments, count) : 0; i < count; i++)
+    for (uint32_t i = count ? ms_segment_free_in_stream(heap, segments, count) : 0; i < count; i++)
         vendor_free(heap, segments[i]);
     for (uint32_t i = 0; i < count; i++) {
         ms_segment_refund(heap, segments[i]->bytes);
@@ -309,7 +301,7 @@ void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments,
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
 {
     tell(heap, segment, false); /* before another thread can be given the same addresses */
-    if (free_in_stream(heap, &segment, 1) == 1) {
+    if (ms_segment_free_in_stream(heap, &segment, 1) == 1) {
         ms_segment_refund(heap, segment->bytes);
         ms_table_drop_segment(segment);
         return true;

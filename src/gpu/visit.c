@@ -1,0 +1,29 @@
+/* visit.c - see visit.h. */
+#include "gpu/visit.h"
+
+_Atomic int ms_open_captures;
+
+void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context)
+{
+    CUcontext current = NULL;
+
+    visit->gpu = gpu;
+    visit->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    visit->pushed = false;
+    if (gpu->exchange_capture_mode)
+        gpu->exchange_capture_mode(&visit->mode);
+    if (!context || (gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS &&
+                     (uintptr_t)current == context))
+        return;
+    visit->pushed = gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS;
+}
+
+void ms_visit_end(struct ms_visit *visit)
+{
+    CUcontext ours;
+
+    if (visit->pushed && visit->gpu->ctx_pop)
+        visit->gpu->ctx_pop(&ours);
+    if (visit->gpu->exchange_capture_mode && visit->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        visit->gpu->exchange_capture_mode(&visit->mode);
+}

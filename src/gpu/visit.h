@@ -1,0 +1,27 @@
+/* visit.h - how memshim calls the vendor for its own ends.
+ *
+ * A program may capture a graph in one thread while another allocates. Of the calls that a capture forbids most do no
+ * harm while the calling thread's capture mode is relaxed, whoever captures, in whatever mode (CUDA driver API,
+ * cuThreadExchangeStreamCaptureMode). So each call that the program did not make itself is made inside a visit;
+ * docs/vendor-calls.md lists them all, with the few for which that is not enough. Floor 1: no lock, no allocation. */
+#ifndef MS_GPU_VISIT_H
+#define MS_GPU_VISIT_H
+
+#include "gpu/gpu.h"
+
+/** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed under the lock of
+ * pool/stream.c alone. What no mode makes harmless is not done while there are any. */
+extern _Atomic int ms_open_captures;
+
+struct ms_visit {
+    const struct ms_gpu *gpu;
+    CUstreamCaptureMode mode; /* the thread's own */
+    bool pushed;
+};
+
+/** From here to the end `context` is the calling thread's current one (0: whichever is) and its capture mode is relaxed. */
+void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context);
+/** Both are what they were. */
+void ms_visit_end(struct ms_visit *visit);
+
+#endif
