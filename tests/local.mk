@@ -40,6 +40,7 @@ include tests/ipc/local.mk
 include tests/bench/local.mk
 include tests/gpu/local.mk
 include tests/stream/local.mk
+include tests/captures/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
 include tests/limbo/local.mk

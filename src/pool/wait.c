@@ -48,7 +48,7 @@ static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
     CUevent event = NULL;
     *status_p = CUDA_SUCCESS;
     ms_lock(&fence->lock);
-    if (!ms_fence_captured(heap) && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) {
+    if (!ms_fence_captured(heap) && !ms_pool_captures_unseen() && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) {
         *mark_p = ms_limbo_next_epoch(heap);
         ms_visit_begin(&visit, heap->gpu, heap->context);
         event = ms_fence_take_event(heap);
@@ -98,7 +98,7 @@ static int wait_for(struct ms_heap *heap, CUevent event)
 static bool begin_to_enter(const struct ms_heap *heap)
 {
     ms_lock(&ms_streams_lock);
-    bool may = heap->gpu->ctx_synchronize && !ms_fence_captured(heap) &&
+    bool may = heap->gpu->ctx_synchronize && !ms_fence_captured(heap) && !ms_pool_captures_unseen() &&
                atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0;
     if (may) {
         atomic_store_explicit(&entered_ns, ms_clock_ns(), memory_order_relaxed);

@@ -14,7 +14,7 @@
 struct block {
     uint64_t address, bytes;
     struct fake_context *context;
-    bool live, probe;
+    bool live;
 };
 
 struct event {
@@ -94,6 +94,12 @@ static CUresult exchange_mode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
+/* Lock held. Calls of the program's own do not come here. */
+static void note_mode(void)
+{
+    fake.loud_calls += thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
 static struct block *reuse(uint64_t bytes)
 {
     static uint64_t hand;
@@ -108,6 +114,7 @@ static struct block *reuse(uint64_t bytes)
 static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
 {
     pthread_mutex_lock(&lock);
+    note_mode();
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     struct fake_context *context = current;
     uint64_t charged = (bytes + PAGE - 1) / PAGE * PAGE;
@@ -130,7 +137,7 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
             next_address += charged + PAGE;
         }
         b->live = true;
-        b->probe = bytes < PAGE; /* nothing else is so small */
+        fake.small_allocs += bytes < PAGE;
         b->context = context;
         by_page[b->address / PAGE % PAGES] = (uint64_t)(b - blocks) + 1;
         fake.used[context->device] += charged;
@@ -161,6 +168,7 @@ static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr 
 static CUresult mem_free(CUdeviceptr address)
 {
     pthread_mutex_lock(&lock);
+    note_mode();
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     uint64_t index = by_page[address / PAGE % PAGES];
     struct block *b = index ? &blocks[index - 1] : NULL;
@@ -169,8 +177,7 @@ static CUresult mem_free(CUdeviceptr address)
     } else if (!b || !b->live || b->address != address) {
         fake.unknown_frees++;
     } else {
-        fake.blocking_frees += !b->probe && b->context->done < b->context->issued;
-        fake.probe_frees += b->probe;
+        fake.blocking_frees += b->context->done < b->context->issued;
         b->context->done = b->context->issued;
         fake.used[b->context->device] -= b->bytes;
         b->context->live--;
@@ -229,6 +236,7 @@ static CUresult event_create(CUevent *event_p, unsigned int flags)
 {
     (void)flags;
     pthread_mutex_lock(&lock);
+    note_mode();
     bool fails = fake_count(FAKE_EVENT_CREATE);
     pthread_mutex_unlock(&lock);
     if (fails)
@@ -254,6 +262,7 @@ static CUresult ctx_record(CUcontext context, CUevent event)
     struct event *e = (struct event *)event;
     struct fake_context *c = (struct fake_context *)context;
     pthread_mutex_lock(&lock);
+    note_mode();
     CUresult status = CUDA_SUCCESS;
     if (fake_count(FAKE_CTX_RECORD)) {
         status = (CUresult)fake.fail_status;
@@ -274,6 +283,7 @@ static CUresult record(CUevent event, CUstream stream)
 {
     struct event *e = (struct event *)event;
     pthread_mutex_lock(&lock);
+    note_mode();
     bool fails = fake_count(FAKE_RECORD);
     e->target = e->context->issued;
     e->taken_in = fake.takes_in && (uintptr_t)stream == fake.takes_in;
@@ -287,6 +297,9 @@ static CUresult query(CUevent event)
     if (fake_on_query)
         fake_on_query();
     pthread_mutex_lock(&lock);
+    note_mode();
+    if (fake.moves && e->context->done < e->target && ++fake.looks % 3 == 0)
+        e->context->done = e->context->issued;
     CUresult status = fake_count(FAKE_QUERY)               ? (CUresult)fake.fail_status
                       : e->taken_in                   ? CUDA_ERROR_CAPTURED_EVENT
                       : e->context->done >= e->target ? CUDA_SUCCESS
@@ -307,8 +320,10 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status_p)
 static CUresult synchronize(void)
 {
     pthread_mutex_lock(&lock);
+    note_mode();
     bool fails = fake_count(FAKE_SYNC);
-    if (!fails)
+    fake.destroyed_captures += current->captures > 0;
+    if (!fails && !current->captures)
         current->done = current->issued;
     pthread_mutex_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;

@@ -51,7 +51,10 @@ struct fake {
     enum fake_call failed_call;
     int fail_status; /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
-    uint64_t probe_frees; /* of small allocations, by which the pool waits as a free of the driver's does */
+    uint64_t small_allocs; /* of less than a page: the pool has no use for them */
+    uint64_t loud_calls;   /* while the thread's capture mode is not relaxed: they could destroy another thread's capture */
+    bool moves;            /* work gets done while somebody looks at it: at the third look */
+    uint64_t looks;
     uint64_t capturing;   /* a stream that captures, */
     uint64_t takes_in;    /* ... and one that does unseen: events in it are no events outside */
     bool small_align;     /* allocations lie on 512 bytes only */

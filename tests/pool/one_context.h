@@ -34,6 +34,20 @@ static uint64_t take(uint64_t bytes)
     return status_of(bytes) == 0 ? latest.address : 0;
 }
 
+__attribute__((unused)) static void begin_capture(void)
+{
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 1;
+    ms_pool_capture_leave((uintptr_t)context, 1);
+}
+
+__attribute__((unused)) static void end_capture(void)
+{
+    ms_pool_capture_enter((uintptr_t)context);
+    context->captures = 0;
+    ms_pool_capture_leave((uintptr_t)context, -1);
+}
+
 static void sound(const char *when)
 {
     const char *wrong = ms_pool_check();

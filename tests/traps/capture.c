@@ -377,6 +377,28 @@ static void reuse_after_launch(void)
     }
 }
 
+/* A free waits for the device, also while a stream captures that has nothing to do with it. */
+static void free_waits_beside_a_capture(void)
+{
+    struct gate gate;
+    cudaStream_t busy;
+    void *p = take(4096), *q = take(4096);
+    CUgraph graph;
+
+    prepare();
+    cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking);
+    begin(cudaStreamCaptureModeRelaxed);
+    cudaMemsetAsync(q, 1, 4096, stream);
+    gate_close(&gate, 200, busy);
+    say("free %d", cudaFree(p));
+    say("the other stream is %s", cudaStreamQuery(busy) ? "busy" : "ready");
+    cudaGetLastError();
+    graph = end();
+    gate_open(&gate);
+    launch(graph, 1);
+    say("destroy %d", cuGraphDestroy(graph));
+}
+
 /* The first memory that another context is asked for, by another thread, in the order of a stream: no capture forbids that. */
 static void first_of_a_context(void *argument)
 {
@@ -421,6 +443,7 @@ const struct trap traps_capture[] = {
     {"capture-malloc-new-memory", malloc_new_memory, NULL},
     {"capture-free-global", free_global, NULL},
     {"capture-free-relaxed", free_relaxed, NULL},
+    {"capture-free-waits", free_waits_beside_a_capture, NULL},
     {"capture-and-other-thread-global", other_thread_global, NULL},
     {"capture-and-other-thread-local", other_thread_local, NULL},
     {"capture-and-other-thread-relaxed", other_thread_relaxed, NULL},
