@@ -505,6 +505,8 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */
 bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
+/** Fills a block that is freed and that nothing is under way in, and waits for the fill: false if it is not done in time. */
+bool ms_poison_fill_freed(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 /** In the stream that a block is given to, or freed on; it is not capturing. */
 void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes, bool freed);

@@ -2,16 +2,17 @@
  *
  * Fills of either kind run in a stream of their own that no other waits for. A block that is handed out is
  * filled first, and the call waits for the fill, for a second, or MEMSHIM_OOM_WAIT_MS where that is longer: a kernel that
- * holds the whole device could keep it from running, and then the block stays with the pool. A block that is freed is filled after
- * everything that was issued before the free, by one event and one wait on the device for each, and before
- * its epoch is retired; while a capture is open there is no such event and no fill. Memory
+ * holds the whole device could keep it from running, and then the block stays with the pool. Who frees a block waits for the device
+ * first (wait.c), and then for the fill: so whoever reads it afterwards reads the fill. A block that is freed in stream order is
+ * filled after everything that was issued before, by one event and one wait on the device, and before
+ * its epoch is retired; while a capture is open nothing is filled. Memory
  * in the order of streams is filled in that order, but not where it is had or freed on a stream of another device,
  * which may have no access to it. It is a mode for
- * debugging: each allocation waits for the device and each free costs two calls of the vendor's. */
+ * debugging: each allocation and each free waits for the device. */
 #include "config.h"
 
 #include "base/clock.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
 #define PATIENCE_NS ((uint64_t)1000000000u)
@@ -34,14 +35,27 @@ static bool ready(struct ms_heap *heap, CUstream *stream_p)
     return *stream_p != NULL;
 }
 
+/* A query of HIP's destroys captures (wait.c): then it is looked at later. */
+static bool is_under_way(struct ms_heap *heap, CUevent event)
+{
+    bool waits = true;
+    if (!heap->gpu->free_is_sync)
+        return heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY;
+    ms_lock(&ms_streams_lock);
+    if (atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0)
+        waits = heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY;
+    ms_unlock(&ms_streams_lock);
+    return waits;
+}
+
 /* Whether the fill is done; false if it was not in time. Who waits leaves the processor to what fills. */
-static bool fill_now(struct ms_heap *heap, CUevent event, uint64_t address, uint64_t bytes)
+static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8_t byte, uint64_t address, uint64_t bytes)
 {
     uint64_t deadline = ms_clock_ns() + patience_ns();
-    if (heap->gpu->memset_d8_async(address, ALLOC_BYTE, bytes, heap->alloc_fills) != CUDA_SUCCESS ||
-        heap->gpu->event_record(event, heap->alloc_fills) != CUDA_SUCCESS)
+    if (heap->gpu->memset_d8_async(address, byte, bytes, stream) != CUDA_SUCCESS ||
+        heap->gpu->event_record(event, stream) != CUDA_SUCCESS)
         return true;
-    while (heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY) {
+    while (is_under_way(heap, event)) {
         if (ms_clock_ns() > deadline)
             return false;
         ms_clock_nap(NAP_NS);
@@ -55,20 +69,32 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
         gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes, (CUstream)(uintptr_t)stream);
 }
 
-bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
+static bool fill_and_wait(struct ms_heap *heap, CUstream *stream_p, uint8_t byte, uint64_t address, uint64_t bytes)
 {
-    CUstreamCaptureMode mode;
-    bool pushed = ms_segment_enter(heap, &mode), filled = true;
+    struct ms_visit visit;
+    bool filled = true;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
-    CUevent event = ready(heap, &heap->alloc_fills) ? ms_fence_take_event(heap) : NULL;
+    CUevent event = ready(heap, stream_p) ? ms_fence_take_event(heap) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
-        filled = fill_now(heap, event, address, bytes);
+        filled = fill_now(heap, event, *stream_p, byte, address, bytes);
         ms_lock(&heap->fence.lock);
         ms_fence_drop_event(heap, event);
         ms_unlock(&heap->fence.lock);
     }
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
+    return filled;
+}
+
+bool ms_poison_fill_freed(struct ms_heap *heap, uint64_t address, uint64_t bytes)
+{
+    return fill_and_wait(heap, &heap->free_fills, FREE_BYTE, address, bytes);
+}
+
+bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
+{
+    bool filled = fill_and_wait(heap, &heap->alloc_fills, ALLOC_BYTE, address, bytes);
     if (!filled)
         ms_pool_note("pool: a poison fill was not done in time; the driver served the request");
     return filled;

@@ -490,6 +490,22 @@ static bool must_wait(const struct ms_heap *heap, bool in_order)
                        atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
 }
 
+/* MEMSHIM_POISON=free: filled before anybody can look. A block that is freed in stream order, or while nothing can be waited for, is filled
+ * behind what was issued, where that can be told. Whether it is filled, so that nothing is under way in it any more. */
+static bool poison(struct ms_heap *heap, const struct ms_pool_block *block, int *status_p)
+{
+    bool waited = false;
+    if (!block->in_order && ms_policy->free_rule != MS_POOL_IMMEDIATE) {
+        *status_p = ms_wait_for_work(heap, &waited);
+        tell_of_sickness(heap);
+    }
+    if (waited)
+        return ms_poison_fill_freed(heap, block->address, block->granted);
+    if (*status_p == CUDA_SUCCESS)
+        ms_poison_free(heap, block->address, block->granted);
+    return false;
+}
+
 int ms_pool_free_end(struct ms_pool_block *block)
 {
     struct ms_heap *heap = block->own_heap;
@@ -501,14 +517,13 @@ int ms_pool_free_end(struct ms_pool_block *block)
         return status;
     }
     bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
-    if (MS_UNLIKELY(ms_policy->poison_free && serving))
-        ms_poison_free(heap, block->address, block->granted);
-    bool at_once = MS_UNLIKELY(ms_policy->free_rule == MS_POOL_ORDERED) && ms_ordered_frees_at_once(heap);
+    bool at_once = MS_UNLIKELY(ms_policy->poison_free && serving) && poison(heap, block, &status);
+    at_once |= MS_UNLIKELY(ms_policy->free_rule == MS_POOL_ORDERED) && ms_ordered_frees_at_once(heap);
     if (MS_UNLIKELY(!retire(block, at_once, &unweighed)) || at_once)
         return status;
     if (MS_UNLIKELY(unweighed && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))
         block->over = weigh(block, unweighed) && !block->in_order;
-    if (MS_UNLIKELY(serving && must_wait(heap, block->in_order))) {
+    if (MS_UNLIKELY(serving && !ms_policy->poison_free && must_wait(heap, block->in_order))) {
         bool waited;
         status = ms_wait_for_work(heap, &waited);
         tell_of_sickness(heap);

@@ -176,3 +176,10 @@ ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/d
 	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh tests/hooks/small_stacks.py
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)
+
+# What is read right behind a free with MEMSHIM_POISON.
+check_PROGRAMS += tests/hooks/poisoned
+tests_hooks_poisoned_SOURCES = tests/hooks/poisoned.c
+tests_hooks_poisoned_LDADD = libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/hooks/poisoned.py
+TESTS += tests/hooks/poisoned.py
