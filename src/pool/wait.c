@@ -48,7 +48,9 @@ static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
     CUevent event = NULL;
     *status_p = CUDA_SUCCESS;
     ms_lock(&fence->lock);
-    if (!ms_fence_captured(heap) && !ms_pool_captures_unseen() && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) {
+    bool may = !ms_fence_captured(heap) && !ms_pool_captures_unseen() &&
+               atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+    if (may) {
         *mark_p = ms_limbo_next_epoch(heap);
         ms_visit_begin(&visit, heap->gpu, heap->context);
         event = ms_fence_take_event(heap);
