@@ -84,8 +84,7 @@ static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
     if (cached <= keep || !ms_flow_give_back(pool, cached - keep))
         return cached;
     held = atomic_load_explicit(&pool->held, memory_order_relaxed);
-    if (handle && pool->gpu->mem_pool_trim_to)
-        pool->gpu->mem_pool_trim_to((CUmemoryPool)(uintptr_t)handle, threshold > held ? threshold : held);
+    ms_mempool_trim_to(pool, threshold > held ? threshold : held);
     return less(held, used_of(pool));
 }
 
