@@ -48,6 +48,14 @@ __attribute__((unused)) static void end_capture(void)
     ms_pool_capture_leave((uintptr_t)context, -1);
 }
 
+__attribute__((unused)) static void end_stream(uint64_t stream)
+{
+    ms_pool_capture_enter((uintptr_t)context);
+    ms_pool_stream_ending((uintptr_t)context, stream);
+    ms_pool_capture_leave((uintptr_t)context, 0);
+    ms_pool_stream_dies((uintptr_t)context, stream);
+}
+
 static void sound(const char *when)
 {
     const char *wrong = ms_pool_check();

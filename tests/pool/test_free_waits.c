@@ -1,4 +1,5 @@
-/* test_free_waits.c - frees that wait for the device, and those that cannot: what they wait by, and what is in limbo afterwards. */
+/* test_free_waits.c - frees that wait for the device, and those that cannot, beside captures that are seen and those that are not: what
+ * they wait by, and what is in limbo afterwards. */
 #include "config.h"
 
 #include "one_context.h"
@@ -69,6 +70,63 @@ static void test_captured_frees(void)
     sound("captured frees");
 }
 
+static void wait_for_all(void)
+{
+    uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+    fake_finish(context);
+    ms_pool_sync_end((uintptr_t)context, mark, CUDA_SUCCESS);
+}
+
+/* Frees a block, and looks for what may be used again: whether that is all. */
+static bool comes_back(uint64_t *block_p)
+{
+    give(*block_p);
+    ms_pool_reclaimable(0);
+    bool all = figures().parts.limbo == 0;
+    *block_p = take(20 * MIB);
+    return all;
+}
+
+/* From the moment when somebody may begin captures unseen. Streams may have been born, and have ended, long before. */
+static void test_unseen_captures(void)
+{
+    fresh(GIB);
+    ms_pool_stream_born((uintptr_t)context, 0x1000, true);
+    ms_pool_stream_born((uintptr_t)context, 0x2000, true);
+    uint64_t a = take(20 * MIB);
+    ok(comes_back(&a), "an event over the context");
+    uint64_t over = fake.calls[FAKE_CTX_RECORD];
+    end_stream(0x2000);
+    ms_pool_note_captures_unseen();
+    ok(!comes_back(&a), "what a stream of the past may still do no event covers");
+    is_u64(fake.calls[FAKE_RECORD], 0, "so there is none");
+    wait_for_all();
+    ok(comes_back(&a), "once the program has waited, events in streams do");
+    is_u64(fake.calls[FAKE_RECORD], 2, "in the one that is left, and the default one");
+    fake.capturing = 0x1000;
+    ok(!comes_back(&a), "while a stream captures nothing is used again");
+    is_u64(fake.calls[FAKE_RECORD], 2, "and nothing recorded");
+    fake.capturing = 0;
+    fake.takes_in = 0x1000;
+    ok(!comes_back(&a), "an event that a capture took in covers nothing");
+    fake.takes_in = 0;
+    ok(comes_back(&a), "the next one does");
+    end_stream(0x1000);
+    fake_issue(context);
+    ok(!comes_back(&a), "a stream that ends now leaves an event behind");
+    fake_finish(context);
+    ok(comes_back(&a), "which is waited for");
+    for (uint64_t i = 0; i < 300; i++)
+        ms_pool_stream_born((uintptr_t)context, 0x10000 + i * 16, true);
+    ok(!comes_back(&a), "with more streams than can be known nothing is used again");
+    wait_for_all();
+    is_u64(figures().parts.limbo, 0, "until the program waits");
+    is_u64(fake.calls[FAKE_CTX_RECORD], over, "there is no event over the context any more");
+    is_u64(fake.small_allocs + fake.calls[FAKE_SYNC], 0, "and nothing waits");
+    sound("unseen captures");
+    atomic_store(&ms_pool_capture_unseen, 0);
+}
+
 int main(void)
 {
     plan(0);
@@ -76,5 +134,6 @@ int main(void)
     test_strict_beside_a_capture();
     test_strict_without_events();
     test_captured_frees();
+    test_unseen_captures();
     return done();
 }
