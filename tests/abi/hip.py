@@ -50,6 +50,7 @@ typedef struct hipMemAllocNodeParams hipMemAllocNodeParams;
 typedef enum hipDriverProcAddressQueryResult { A_FOUND } hipDriverProcAddressQueryResult;
 typedef enum hipDriverEntryPointQueryResult { B_FOUND } hipDriverEntryPointQueryResult;
 typedef void (*hipHostFn_t)(void *);
+typedef struct hipGraphEdgeData hipGraphEdgeData;
 typedef struct hipDeviceProp_tR0600 hipDeviceProp_tR0600;
 #define hipDeviceProp_tR0000 hipDeviceProp_t
 #else
