@@ -501,6 +501,9 @@ uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor. Returns how much should be asked for: more, where several
  * vacant segments make room for one. */
 uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
+/** What is to be asked for of `bytes`, where the request needs `least`: a chunk is no larger than leaves a program of
+ * synchronous calls within what it may reserve. No lock held. */
+uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t least);
 
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */
