@@ -149,8 +149,11 @@ static void call_own(void)
 int main(int argc, char **argv)
 {
     call_own();
-    for (int i = 1; i < argc; i++)
-        obey(strdup(argv[i]));
+    for (int i = 1; i < argc; i++) {
+        char *order = strdup(argv[i]);
+        obey(order);
+        free(order);
+    }
     call_own();
     return 0;
 }
