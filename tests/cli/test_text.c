@@ -108,6 +108,6 @@ int main(void)
     ok(!strcmp(ms_report_text(ms_report_module(&report, 1), "path"), "one"), "a row is found by its id");
     ok(!strcmp(ms_report_text(ms_report_module(&report, 5), "path"), "five"), "wherever it stands");
     ok(!ms_report_module(&report, 0) && !ms_report_module(&report, -1), "and not by its place");
-    json_decref(report.root);
+    ms_report_close(&report);
     return done();
 }
