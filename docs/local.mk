@@ -4,4 +4,4 @@ EXTRA_DIST += docs/environment.md
 EXTRA_DIST += docs/report.md docs/pool.md docs/ledger-format.md docs/trace.md docs/bench.md
 EXTRA_DIST += docs/simulator.md docs/hardware.md
 EXTRA_DIST += docs/ascend.md docs/ipc.md
-EXTRA_DIST += docs/differences.md
+EXTRA_DIST += docs/differences.md docs/vendor-calls.md
