@@ -171,6 +171,7 @@ static bool free_waits(CUcontext owner, CUcontext current, CUcontext busy)
     atomic_store(&go, 1);
     pthread_join(thread, NULL);
     must(freeing.status);
+    must(cuStreamSynchronize(stream)); /* who did not wait leaves the host function at `go` */
     must(cuStreamDestroy_v2(stream));
     return waits;
 }
