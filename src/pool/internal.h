@@ -164,6 +164,7 @@ struct ms_heap {
     const struct ms_gpu *gpu;  /* of its last life, once it served */
     struct ms_flow *flow;      /* NULL: of a context */
     _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
+    uint64_t stopped_done; /* what was over when the pool was stopped: an event may end at any time (stop.c) */
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */

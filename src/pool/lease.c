@@ -330,9 +330,9 @@ bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes)
 }
 
 /* Returns the bytes in limbo. */
-static uint64_t settle_bag(const struct ms_heap *heap, struct ms_bag *bag, bool ready)
+static uint64_t settle_bag(struct ms_bag *bag, bool ready, uint64_t done)
 {
-    bool free = ready || retired(heap, bag);
+    bool free = ready || bag->epoch <= done;
     for (uint32_t i = 0; i < bag->count; i++)
         ms_slot_set(bag->items[i], free ? MS_SLOT_READY : MS_SLOT_LIMBO);
     return free || !bag->count ? 0 : bag->count * bag->items[0]->run->slot_bytes;
@@ -340,19 +340,19 @@ static uint64_t settle_bag(const struct ms_heap *heap, struct ms_bag *bag, bool 
 
 uint64_t ms_lease_settle(struct ms_heap *heap)
 {
-    uint64_t limbo = 0;
+    uint64_t limbo = 0, done = ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap);
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         bool any = atomic_load_explicit(&heap->leases[i].bags[0], memory_order_relaxed) ||
                    atomic_load_explicit(&heap->leases[i].bags[1], memory_order_relaxed);
         for (uint32_t k = 0; any && k < MS_MAGAZINES; k++) {
             struct ms_magazine *m = &heap->leases[i].magazines[k];
             if (m->ready)
-                settle_bag(heap, m->ready, true);
+                settle_bag(m->ready, true, done);
             if (m->freed)
-                limbo += settle_bag(heap, m->freed, false);
+                limbo += settle_bag(m->freed, false, done);
         }
     }
     for (struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
-        limbo += settle_bag(heap, bag, false);
+        limbo += settle_bag(bag, false, done);
     return limbo;
 }

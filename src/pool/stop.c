@@ -3,7 +3,8 @@
  * Floor 2. Takes every lock under which something in the pool changes: the table of heaps first, so that no
  * heap comes, then each heap's leases, each heap's own, whole buffers and the device's figures. No lock that
  * may be held across a vendor call is among them, so a thread that is stuck inside the vendor keeps nobody
- * waiting. All waits together are bounded: one that was interrupted in the middle of a section, and never
+ * waiting. So an event may be found to be over meanwhile; what it lets out of limbo does not count before the
+ * pool goes on (`stopped_done`). All waits together are bounded: one that was interrupted in the middle of a section, and never
  * goes on, keeps its lock. Nothing is allocated.
  *
  * A lease or a heap is locked by nobody beside another heap's, so the order of heaps does not matter. */
@@ -44,8 +45,10 @@ static bool take_heaps(uint64_t deadline_ns)
             return false;
     }
     for (; taken.plain < taken.heaps; taken.plain++) {
-        if (!ms_lock_within(&heap_at(taken.plain)->lock, left_ms(deadline_ns)))
+        struct ms_heap *heap = heap_at(taken.plain);
+        if (!ms_lock_within(&heap->lock, left_ms(deadline_ns)))
             return false;
+        heap->stopped_done = ms_fence_done(heap);
     }
     return true;
 }
