@@ -202,6 +202,15 @@ static void bring_home(struct ms_slot *slot)
     ms_lease_unlock(lease);
 }
 
+/* The same for one that is wanted at once: it is nobody's, and in no bag. */
+static void take_home(struct ms_slot *slot)
+{
+    struct ms_lease *lease = ms_lease_lock(slot->run->segment->heap);
+    leave_limbo(slot);
+    ms_slot_set(slot, MS_SLOT_READY);
+    ms_lease_unlock(lease);
+}
+
 static void finish(struct ms_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
@@ -399,8 +408,7 @@ struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *req
     }
     if (best && (!of_others || ms_wait_order(stream, best->event))) {
         slot = remove_item(best, at);
-        leave_limbo(slot);
-        ms_slot_set(slot, MS_SLOT_READY);
+        take_home(slot);
         unlink_if_empty(best);
     }
     ms_unlock(&ms_streams_lock);

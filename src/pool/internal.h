@@ -52,7 +52,7 @@ struct ms_backing;
 /** A state is in the low bits of a slot's stamp; above it the serial number of the block. */
 enum ms_slot_state {
     MS_SLOT_FREE,  /* in no magazine: in its span's bitmap, or not carved */
-    MS_SLOT_READY, /* in a magazine, may be handed out */
+    MS_SLOT_READY, /* in a magazine, or on its way out of one; may be handed out */
     MS_SLOT_LIMBO, /* in a magazine or a bag, with an epoch (or ready since, see ms_lease_settle) */
     MS_SLOT_LIVE,
     MS_SLOT_DYING, /* between the halves of a free */

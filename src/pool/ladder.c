@@ -40,6 +40,8 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
     struct ms_slot *slot = ms_lease_take(heap, lease, request);
     if (!slot && (even_if_sated || !ms_lease_sated(lease, request)))
         slot = ms_lease_refill(heap, lease, request);
+    if (slot)
+        ms_slot_set(slot, MS_SLOT_READY); /* it may have been in limbo, and is in no bag now that says it no longer is */
     ms_lease_unlock(lease);
     return slot;
 }

@@ -126,6 +126,35 @@ static void see(void *arg, const struct ms_pool_piece *piece)
     seen->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
 }
 
+/* Out of limbo, and not yet the program's: its thread may be anywhere between two locks. */
+static void test_on_its_way(void)
+{
+    const struct ms_request request = {.requested = MS_MIB, .granted = MS_MIB, .magazine = ms_magazine_of(MS_MIB, MS_NO_CLASS)};
+    struct fake_context *context;
+    struct ms_pool_block block;
+    struct ms_pool_figures f;
+    struct seen seen = {0};
+    int status = 0;
+    gpu = fake_fresh((uint64_t)2 << 30);
+    context = fake_context(0);
+    fake_set_current(context);
+    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, MS_MIB, &block, &status) == MS_POOL_SERVED, "a block is served");
+    fake_issue(context);
+    release(block.address);
+    uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+    fake_finish(context);
+    ms_pool_sync_end((uintptr_t)context, mark, 0);
+    struct ms_slot *slot = ms_ladder_from_heap(block.own_heap, &request, true);
+    ok(slot && ms_slot_address(slot) == block.address, "freed and over, it comes out of limbo");
+    ms_pool_figures(0, &f);
+    ms_pool_walk(see, &seen);
+    is_u64(f.parts.limbo, 0, "where no figure counts it");
+    is_u64(seen.limbo, 0, "nor any piece");
+    struct ms_lease *lease = ms_lease_lock(block.own_heap);
+    ms_lease_put_ready(block.own_heap, lease, slot);
+    ms_lease_unlock(lease);
+}
+
 static atomic_bool over;
 static _Atomic uint32_t stops, differences;
 
@@ -309,6 +338,7 @@ int main(void)
     const char *text = getenv("TEST_ROUNDS");
     rounds = text ? (uint32_t)strtoul(text, NULL, 0) : 20000;
     plan(0);
+    test_on_its_way();
     test_sharing();
     test_deaths();
     test_end_is_awaited();
