@@ -39,7 +39,9 @@ static uint64_t used_of(const struct ms_mempool *pool)
 /* What may stay on the device. */
 static uint64_t allowance(int device)
 {
-    uint64_t live = 0, keep = 0;
+    struct ms_pool_figures buffers = {0};
+    ms_foreign_add_figures(device, &buffers);
+    uint64_t live = buffers.parts.requested + buffers.parts.rounding, keep = 0;
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     struct ms_mempool *pool;
     for (uint32_t i = 0; i < count; i++) {

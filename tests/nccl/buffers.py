@@ -35,7 +35,9 @@ def run(part, environment):
 
 
 def compare(part, mode, report):
-    environment = shim_environment(report, **MODES[mode])
+    # It looks at what it has read for longer than a second, on a busy machine: a rest, after which 64 MiB of its 104 would stay.
+    kept = {"MEMSHIM_KEEP": "128M"} if part == "autotune" else {}
+    environment = shim_environment(report, **{**kept, **MODES[mode]})
     return run(part, environment)
 
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "pool/foreign.h"
 #include "tests/pool/one_context.h"
 
 enum { LIVE = 16, IDLE = 40 };
@@ -94,6 +95,47 @@ static void test_two(void)
     fake_set_current(context);
 }
 
+/* --- another library's buffers --- */
+
+static uint64_t next_buffer = (uint64_t)1 << 46;
+
+static int make_buffer(uint64_t bytes, uint64_t *address_p)
+{
+    *address_p = next_buffer;
+    next_buffer += bytes;
+    return 0;
+}
+
+static int unmake_buffer(uint64_t address)
+{
+    (void)address;
+    return 0;
+}
+
+/* They are what is live here, and what is kept. */
+static void test_buffers(void)
+{
+    static const struct ms_foreign_source source = {make_buffer, unmake_buffer};
+    struct ms_foreign_block blocks[IDLE];
+    int status = 0, made = 0;
+    fresh(8 * GIB);
+    give(take(MIB));
+    struct ms_foreign_request request = {.source = &source, .gpu = gpu, .context = (uintptr_t)context, .device = 0};
+    request.requested = request.granted = 16 * MIB;
+    for (int i = 0; i < IDLE; i++)
+        made += ms_foreign_make(&request, &blocks[i], &status);
+    is_int(made, IDLE, "another library makes %d buffers of 16 MiB", IDLE);
+    for (int i = 0; i < IDLE / 2; i++) {
+        ms_foreign_free_begin(blocks[i].address, &blocks[i]);
+        ms_foreign_free_end(&blocks[i], gpu, (uintptr_t)context);
+    }
+    ms_pool_rested();
+    struct ms_pool_figures f = figures();
+    ok(f.reserved_bytes <= most(f.parts.requested), "what is kept of those that were freed is bounded too (%llu MiB)",
+       (unsigned long long)(f.reserved_bytes / MIB));
+    ok(f.reserved_bytes > most(f.parts.requested) - 16 * MIB, "by a quarter of what others' buffers have live, and 64 MiB");
+}
+
 /* The clock notices that nobody asked, and that the one who asks was waiting. */
 static void test_clock(void)
 {
@@ -124,6 +166,7 @@ int main(void)
     test_keep();
     test_captured();
     test_two();
+    test_buffers();
     test_clock();
     return done();
 }
