@@ -47,8 +47,12 @@ if ldconfig -p | grep -q 'libcuda\.so\.1 '; then
     n=$((n + 1))
     echo "ok $n - and prints the same # SKIP there is a driver"
 else
-    diff "$TEST_TMP/native" "$TEST_TMP/simulated" | sed 's/^/# /'
-    cmp -s "$TEST_TMP/native" "$TEST_TMP/simulated"
+    # Which release each of them is, is its own.
+    for output in native simulated; do
+        sed -E 's/^(version 0) [0-9]+$/\1 N/' "$TEST_TMP/$output" >"$TEST_TMP/$output.any"
+    done
+    diff "$TEST_TMP/native.any" "$TEST_TMP/simulated.any" | sed 's/^/# /'
+    cmp -s "$TEST_TMP/native.any" "$TEST_TMP/simulated.any"
     check "and prints the same" $?
 fi
 echo "1..$n"

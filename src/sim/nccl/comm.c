@@ -58,12 +58,13 @@ static void end_comm(struct ncclComm *comm)
         SIM_DRV(cuCtxPopCurrent_v2, &ours);
     if (comm->room)
         sim_room_leave(comm->room, comm->rank);
+    if (*comm->grow)
+        sim_room_unlink(comm->grow);
     comm->magic = 0;
     free(comm);
 }
 
-/* Phase: into the room. */
-static ncclResult_t enter(struct sim_job *job)
+ncclResult_t sim_comm_enter(struct sim_job *job)
 {
     struct ncclComm *comm = calloc(1, sizeof(*comm));
     CUdevice device = 0;
@@ -90,8 +91,8 @@ static ncclResult_t enter(struct sim_job *job)
     return result;
 }
 
-/* Phase: all are there. No device twice, as the vendor has it. */
-static ncclResult_t meet(struct sim_job *job)
+/* No device twice, as the vendor has it. */
+ncclResult_t sim_comm_meet(struct sim_job *job)
 {
     struct ncclComm *comm = job->comm;
     const struct sim_seat *seats = comm->room->seats;
@@ -111,33 +112,48 @@ static ncclResult_t meet(struct sim_job *job)
     return ncclSuccess;
 }
 
-static ncclResult_t check_config(const ncclConfig_t *config)
+ncclResult_t sim_config_check(const ncclConfig_t *config)
 {
     if (config && config->magic != CONFIG_MAGIC)
         return sim_fail(ncclInvalidArgument, "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
     return ncclSuccess;
 }
 
+void sim_id_make(ncclUniqueId *id, const char *name)
+{
+    memset(id, 0, sizeof(*id));
+    memcpy(id->internal, id_prefix, sizeof(id_prefix));
+    snprintf(id->internal + sizeof(id_prefix), sizeof(id->internal) - sizeof(id_prefix), "%s", name);
+}
+
+ncclResult_t sim_id_room(const ncclUniqueId *id, char name[SIM_NAME_BYTES])
+{
+    if (memcmp(id->internal, id_prefix, sizeof(id_prefix)) != 0 || !memchr(id->internal, 0, sizeof(id->internal)))
+        return sim_fail(ncclInvalidArgument, "the unique id is not of ncclGetUniqueId");
+    snprintf(name, SIM_NAME_BYTES, "%.*s", SIM_NAME_BYTES - 1, id->internal + sizeof(id_prefix));
+    return ncclSuccess;
+}
+
 static ncclResult_t init_rank(CUcontext context, ncclComm_t *comm_p, int ranks, const ncclUniqueId *id, int rank)
 {
+    char name[SIM_NAME_BYTES];
     struct sim_job *job;
 
     if (!comm_p || ranks < 1 || rank < 0 || rank >= ranks)
         return sim_fail(ncclInvalidArgument, "Invalid rank requested : %d/%d", rank, ranks);
     if (ranks > SIM_RANKS)
         return sim_fail(ncclInternalError, "more than %d ranks are not simulated", SIM_RANKS);
-    if (memcmp(id->internal, id_prefix, sizeof(id_prefix)) != 0 || !memchr(id->internal, 0, sizeof(id->internal)))
-        return sim_fail(ncclInvalidArgument, "the unique id is not of ncclGetUniqueId");
+    SIM_TRY(sim_id_room(id, name));
     job = sim_job_new();
     if (!job)
         return ncclSystemError;
-    job->phases[0] = enter;
-    job->phases[1] = meet;
+    job->phases[0] = sim_comm_enter;
+    job->phases[1] = sim_comm_meet;
     job->context = context;
     job->comm_p = comm_p;
     job->ranks = ranks;
     job->rank = rank;
-    snprintf(job->name, sizeof(job->name), "%s", id->internal + sizeof(id_prefix));
+    memcpy(job->name, name, sizeof(name));
     return sim_job_submit(job);
 }
 
@@ -148,9 +164,7 @@ SIM_NCCL(ncclResult_t, GetUniqueId, (ncclUniqueId *id))
     if (!id)
         return sim_fail(ncclInvalidArgument, "GetUniqueId : uniqueId argument is NULL");
     SIM_TRY(sim_room_name(name));
-    memset(id, 0, sizeof(*id));
-    memcpy(id->internal, id_prefix, sizeof(id_prefix));
-    snprintf(id->internal + sizeof(id_prefix), sizeof(id->internal) - sizeof(id_prefix), "%s", name);
+    sim_id_make(id, name);
     return ncclSuccess;
 }
 
@@ -160,7 +174,7 @@ SIM_NCCL(ncclResult_t, CommInitRankConfig,
     CUcontext context = NULL;
 
     SIM_TRY(sim_runtime());
-    SIM_TRY(check_config(config));
+    SIM_TRY(sim_config_check(config));
     SIM_TRY(sim_cuda(SIM_DRV(cuCtxGetCurrent, &context)));
     return init_rank(context, comm_p, ranks, &id, rank);
 }
@@ -257,12 +271,12 @@ static ncclResult_t split_enter(struct sim_job *job)
     if (job->color == NCCL_SPLIT_NOCOLOR)
         return ncclSuccess;
     snprintf(job->name, sizeof(job->name), "%s", word_of(parent, job->leader)->next);
-    return enter(job);
+    return sim_comm_enter(job);
 }
 
 static ncclResult_t split_meet(struct sim_job *job)
 {
-    return job->color == NCCL_SPLIT_NOCOLOR ? ncclSuccess : meet(job);
+    return job->color == NCCL_SPLIT_NOCOLOR ? ncclSuccess : sim_comm_meet(job);
 }
 
 SIM_NCCL(ncclResult_t, CommSplit, (ncclComm_t parent, int color, int key, ncclComm_t *comm_p, ncclConfig_t *config))
@@ -270,7 +284,7 @@ SIM_NCCL(ncclResult_t, CommSplit, (ncclComm_t parent, int color, int key, ncclCo
     struct sim_job *job;
 
     SIM_TRY(sim_comm_check(parent, "CommSplit"));
-    SIM_TRY(check_config(config));
+    SIM_TRY(sim_config_check(config));
     if (!comm_p || color < NCCL_SPLIT_NOCOLOR)
         return sim_fail(ncclInvalidArgument, "CommSplit : improper arguments");
     *comm_p = NULL;

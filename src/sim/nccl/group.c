@@ -62,7 +62,7 @@ SIM_NCCL(ncclResult_t, GroupEnd, (void))
         struct sim_operation *operation = group.operations;
 
         group.operations = operation->next;
-        free(operation);
+        sim_operation_free(operation);
     }
     return result;
 }

@@ -64,12 +64,33 @@ void sim_stages_free(struct ncclComm *comm)
     atomic_store(&comm->stages, NULL);
 }
 
+static bool is_mail(const struct sim_operation *operation)
+{
+    return operation->kind == SIM_SEND || operation->kind == SIM_RECEIVE;
+}
+
+static bool is_one_sided(const struct sim_operation *operation)
+{
+    return operation->kind == SIM_PUT || operation->kind == SIM_SIGNAL || operation->kind == SIM_AWAIT;
+}
+
+void sim_operation_free(struct sim_operation *operation)
+{
+    if (operation)
+        free(operation->targets);
+    free(operation);
+}
+
 static void exchange(void *data)
 {
     struct sim_operation *operation = data;
-    bool mail = operation->kind == SIM_SEND || operation->kind == SIM_RECEIVE;
+    ncclResult_t result;
 
-    sim_comm_note(operation->comm, mail ? sim_mail_run(operation) : sim_collective_run(operation));
+    if (is_one_sided(operation))
+        result = sim_onesided_run(operation);
+    else
+        result = is_mail(operation) ? sim_mail_run(operation) : sim_collective_run(operation);
+    sim_comm_note(operation->comm, result);
 }
 
 static void finish(void *data)
@@ -80,7 +101,7 @@ static void finish(void *data)
         struct sim_operation *next = operation->batch;
 
         atomic_store(&operation->stage->busy, false);
-        free(operation);
+        sim_operation_free(operation);
         operation = next;
     }
 }
@@ -92,6 +113,11 @@ static ncclResult_t order(struct ncclComm *comm, CUstream stream)
     return sim_cuda(SIM_DRV(cuStreamWaitEvent, stream, comm->done, 0));
 }
 
+static size_t bytes_of(const struct sim_operation *operation)
+{
+    return operation->count * sim_type_bytes(operation->type);
+}
+
 static ncclResult_t enqueue(struct sim_operation *batch)
 {
     struct ncclComm *comm = batch->comm;
@@ -101,6 +127,8 @@ static ncclResult_t enqueue(struct sim_operation *batch)
     for (struct sim_operation *o = batch; o; o = o->batch)
         if (o->from_bytes)
             SIM_TRY(sim_cuda(SIM_DRV(cuMemcpyDtoHAsync_v2, o->in, o->from, o->from_bytes, stream)));
+    if (batch->kind == SIM_PUT)
+        SIM_TRY(sim_cuda(SIM_DRV(cuMemcpyDtoDAsync_v2, batch->to, batch->from, bytes_of(batch), stream)));
     SIM_TRY(sim_cuda(SIM_DRV(cuLaunchHostFunc, stream, exchange, batch)));
     for (struct sim_operation *o = batch; o; o = o->batch)
         if (o->to_bytes)
@@ -130,11 +158,6 @@ static ncclResult_t launch(struct sim_operation *batch)
         result = enqueue(batch);
     SIM_DRV(cuCtxPopCurrent_v2, &ours);
     return result;
-}
-
-static bool is_mail(const struct sim_operation *operation)
-{
-    return operation->kind == SIM_SEND || operation->kind == SIM_RECEIVE;
 }
 
 /* Take out of the list what goes with `first`: everything that its communicator sends or receives on the same stream. */
@@ -182,7 +205,7 @@ static ncclResult_t check(const struct sim_operation *o)
         return sim_fail(ncclInvalidArgument, "invalid type %d", (int)o->type);
     if (reduces && ((int)o->op < 0 || o->op >= ncclNumOps))
         return sim_fail(ncclInvalidArgument, "invalid reduction operation %d", (int)o->op);
-    if ((rooted || is_mail(o)) && (o->root < 0 || o->root >= o->comm->ranks))
+    if ((rooted || is_mail(o) || o->kind == SIM_PUT || o->kind == SIM_SIGNAL) && (o->root < 0 || o->root >= o->comm->ranks))
         return sim_fail(ncclInvalidArgument, "invalid root or peer %d", o->root);
     if ((o->from_bytes && !o->from) || (o->to_bytes && !o->to))
         return sim_fail(ncclInvalidArgument, "a buffer is NULL");
@@ -197,6 +220,8 @@ ncclResult_t sim_launch(const struct sim_operation *operation)
     CUcontext ours;
 
     SIM_TRY(check(operation));
+    if (operation->comm->suspended)
+        return sim_fail(ncclInvalidUsage, "the communicator is suspended");
     if (SIM_DRV(cuCtxPushCurrent_v2, operation->comm->context) == CUDA_SUCCESS) {
         SIM_DRV(cuStreamIsCapturing, operation->stream, &capturing);
         SIM_DRV(cuCtxPopCurrent_v2, &ours);

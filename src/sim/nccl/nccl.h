@@ -3,7 +3,8 @@
  *
  * driver.c reaches the driver, status.c keeps statuses, room.c is the memory that the ranks of a communicator share, comm.c
  * makes and ends communicators, job.c runs what needs several ranks, group.c is the group of a thread, launch.c puts work on
- * streams, collective.c and mail.c are that work, reduce.c adds, memory.c allocates, window.c registers.
+ * streams, collective.c and mail.c are that work, reduce.c adds, memory.c allocates, window.c registers, reach.c reaches into the
+ * windows of other ranks, onesided.c puts and signals, suspend.c gives back what a communicator has for itself, grow.c adds ranks.
  *
  * Nothing of the device is touched but by copies on the program's stream: an operation is a copy into pinned memory, a host
  * function that exchanges with the other ranks, and a copy back. So it works wherever the driver does.
@@ -19,6 +20,7 @@
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/nccl_fn.h"
+#include "gpu/abi/nccl_later.h"
 
 /** Define an exported function under both names; ncclX is weak and of the same address. */
 #define SIM_NCCL(result, name, parameters)                                                                            \
@@ -71,6 +73,8 @@ struct sim_word {
     uint64_t count;
     int32_t kind, type, op, root;
     int32_t color, key;
+    int32_t file; /* descriptor in its own process, of memory that is offered; or -1 */
+    uint64_t span; /* bytes of that memory */
     char next[SIM_NAME_BYTES];
 };
 
@@ -79,6 +83,7 @@ struct sim_seat {
     int32_t pid;
     CUuuid device;
     _Atomic uint32_t step[SIM_MEETINGS];
+    _Atomic uint32_t signals[SIM_RANKS]; /* from each rank, so far */
     struct sim_word word[SIM_MEETINGS];
 };
 
@@ -132,6 +137,10 @@ struct ncclComm {
     struct sim_stage *_Atomic stages;
     struct sim_window *windows;
     void *scratch;        /* of the library itself, for windows */
+    size_t scratch_bytes; /* that it has, or gave back when it was suspended */
+    bool suspended;
+    char grow[SIM_NAME_BYTES];          /* the room of an id for growing that nobody has used yet */
+    uint32_t awaited[SIM_RANKS];        /* signals of each rank that were waited for, or will be */
 };
 
 ncclResult_t sim_comm_check(const struct ncclComm *comm, const char *function);
@@ -139,6 +148,15 @@ ncclResult_t sim_comm_check(const struct ncclComm *comm, const char *function);
 void sim_comm_note(struct ncclComm *comm, ncclResult_t result);
 /** Wait for all operations of the communicator. */
 ncclResult_t sim_comm_drain(struct ncclComm *comm);
+/** Whether the program initialised its configuration; NULL is the default one. */
+ncclResult_t sim_config_check(const ncclConfig_t *config);
+/** The name of the room that a unique id stands for. */
+ncclResult_t sim_id_room(const ncclUniqueId *id, char name[SIM_NAME_BYTES]);
+void sim_id_make(ncclUniqueId *id, const char *name);
+struct sim_job;
+/** Phases of every job that makes a communicator: into the room `job->name`; and when all are there. */
+ncclResult_t sim_comm_enter(struct sim_job *job);
+ncclResult_t sim_comm_meet(struct sim_job *job);
 
 /* job.c: host work that needs all ranks, in phases: each phase of every job of a group runs before the next phase of any, so
  * one thread can do it for several ranks. */
@@ -169,7 +187,13 @@ struct sim_job *sim_job_new(void);
 
 enum sim_kind {
     SIM_ALL_GATHER, SIM_ALL_REDUCE, SIM_BROADCAST, SIM_REDUCE, SIM_REDUCE_SCATTER, SIM_ALL_TO_ALL, SIM_GATHER,
-    SIM_SCATTER, SIM_SEND, SIM_RECEIVE
+    SIM_SCATTER, SIM_SEND, SIM_RECEIVE, SIM_PUT, SIM_SIGNAL, SIM_AWAIT
+};
+
+/** How many signals of a rank have to have come. */
+struct sim_target {
+    int rank;
+    uint32_t signals;
 };
 
 /** One operation of one rank. */
@@ -189,6 +213,9 @@ struct sim_operation {
     /* Of what is sent or received together (mail.c). */
     struct sim_operation *batch;
     uint64_t moved;
+    /* Of SIM_AWAIT; they belong to the operation. */
+    struct sim_target *targets;
+    int target_count;
 };
 
 /** Check, and put on its stream now or at the end of the thread's group. */
@@ -196,8 +223,10 @@ ncclResult_t sim_launch(const struct sim_operation *operation);
 /** Of a group, in order. Frees them. */
 ncclResult_t sim_launch_all(struct sim_operation *operations);
 void sim_stages_free(struct ncclComm *comm);
+void sim_operation_free(struct sim_operation *operation);
 
-/* collective.c, mail.c: on the stream's thread. */
+/* collective.c, mail.c, onesided.c: on the stream's thread. */
+ncclResult_t sim_onesided_run(struct sim_operation *operation);
 ncclResult_t sim_collective_run(struct sim_operation *operation);
 ncclResult_t sim_mail_run(struct sim_operation *batch);
 
@@ -216,6 +245,37 @@ void sim_group_keep_job(struct sim_job *job);
 ncclResult_t sim_group_keep_operation(const struct sim_operation *operation);
 
 /* window.c */
+
+/** What a rank offers in a window, and where it lies here if it was reached for. */
+struct sim_offer {
+    int32_t pid, file; /* a descriptor of that process */
+    uint64_t span, offset, bytes;
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr mapped;
+};
+
+struct sim_window {
+    struct sim_window *next;
+    struct ncclComm *comm;
+    uintptr_t begin, end;
+    unsigned count;
+    bool window;
+    int file;
+    CUmemGenericAllocationHandle handle;
+    struct sim_offer *offers; /* of all ranks, in a symmetric window */
+};
+
 void sim_windows_drop(struct ncclComm *comm);
+/** The communicator's scratch memory, which its windows need. */
+ncclResult_t sim_scratch_take(struct ncclComm *comm);
+void sim_scratch_give(struct ncclComm *comm);
+/** The window of a handle, of whichever communicator; NULL for anything else. Takes the list's lock. */
+struct sim_window *sim_window_of(ncclWindow_t handle);
+
+/* reach.c */
+
+/** Where `offset` of a rank's window lies for this process; 0 if the rank is out of reach. */
+ncclResult_t sim_reach(struct sim_window *window, int rank, size_t offset, CUdeviceptr *address_p);
+void sim_reach_end(struct sim_window *window);
 
 #endif
