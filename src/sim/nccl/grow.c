@@ -1,9 +1,11 @@
 /*
- * A communicator with more ranks: those it has keep their numbers, new ones are given theirs. One of the old ranks makes an id, which is the
- * name of the new room, and gives it to the new ranks; the other old ranks read it in the old room. The old communicator stays.
+ * A communicator with more ranks: those it has keep their numbers, new ones are given theirs. One of the
+ * old ranks makes an id, which is the name of the new room, and gives it to the new ranks; the other old
+ * ranks read it in the old room. The old communicator stays.
  *
- * What they answer: NVIDIA/nccl, nccl.h (2.30) at ncclCommGetUniqueId and ncclCommGrow: one unused id at a time, each used once; old ranks
- * give -1 for their number, new ones no communicator. Assumed, since no status is named: a second id is 5, everything else 4.
+ * What they answer: NVIDIA/nccl, nccl.h (2.30) at ncclCommGetUniqueId and ncclCommGrow: one unused id at a
+ * time, each used once; old ranks give -1 for their number, new ones no communicator. Assumed, since no
+ * status is named: a second id is 5, everything else 4.
  */
 #include <string.h>
 

@@ -1,10 +1,12 @@
 /*
- * One-sided operations: a put copies on the caller's stream into the window of another rank, which takes no part in it, and then counts a
- * signal there; who waits for signals waits on its own stream. Signals are counted in the ranks' room, for each pair, and each is waited
- * for once: a wait for two takes the next two.
+ * One-sided operations: a put copies on the caller's stream into the window of another rank, which takes no
+ * part in it, and then counts a signal there; who waits for signals waits on its own stream. Signals are
+ * counted in the ranks' room, for each pair, and each is waited for once: a wait for two takes the next
+ * two.
  *
- * What they answer: NVIDIA/nccl, docs/userguide/source/api/p2p.rst (2.30), "One-Sided Point-to-Point Operations (RMA)": signal index, context
- * and flags must be 0, the window symmetric. With nothing to copy a put is a signal.
+ * What they answer: NVIDIA/nccl, docs/userguide/source/api/p2p.rst (2.30), "One-Sided Point-to-Point
+ * Operations (RMA)": signal index, context and flags must be 0, the window symmetric. With nothing to copy
+ * a put is a signal.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,12 @@
 /*
- * Reaching into the windows of other ranks: what a rank exported when it registered its buffer is opened through its process's descriptors,
- * imported and mapped here, once, and goes with the window. One's own part is the buffer itself. So it needs the same user and a
- * shared /proc, and devices that can reach each other; who is out of reach has no address.
+ * Reaching into the windows of other ranks: what a rank exported when it registered its buffer is opened
+ * through its process's descriptors, imported and mapped here, once, and goes with the window. One's own
+ * part is the buffer itself. So it needs the same user and a shared /proc, and devices that can reach each
+ * other; who is out of reach has no address.
  *
- * What the functions answer: NVIDIA/nccl, docs/userguide/source/api/device.rst and nccl_device/core.h (2.30), "Device API / Host-accessible
- * device pointer functions": no address, and success, for a rank outside of the load-store-accessible team, and where nothing is multicast.
+ * What the functions answer: NVIDIA/nccl, docs/userguide/source/api/device.rst and nccl_device/core.h
+ * (2.30), "Device API / Host-accessible device pointer functions": no address, and success, for a rank
+ * outside of the load-store-accessible team, and where nothing is multicast.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,10 +1,11 @@
 /*
- * Suspending a communicator: it gives back the device's memory that it has for itself, and takes it again when it is resumed. No operation
- * may be under way, and none is taken in between.
+ * Suspending a communicator: it gives back the device's memory that it has for itself, and takes it again
+ * when it is resumed. No operation may be under way, and none is taken in between.
  *
- * What they answer: NVIDIA/nccl, docs/userguide/source/api/comms.rst (2.30), "ncclCommSuspend", "ncclCommResume", "ncclCommMemStats". Assumed,
- * since the page names no status: an operation of a suspended communicator is 5; suspending twice, or resuming what is not suspended, is
- * nothing. What was given back still counts as memory that can be suspended.
+ * What they answer: NVIDIA/nccl, docs/userguide/source/api/comms.rst (2.30), "ncclCommSuspend",
+ * "ncclCommResume", "ncclCommMemStats". Assumed, since the page names no status: an operation of a
+ * suspended communicator is 5; suspending twice, or resuming what is not suspended, is nothing. What was
+ * given back still counts as memory that can be suspended.
  */
 #include "sim/nccl/nccl.h"
 
