@@ -68,7 +68,7 @@ tests_sim_driver_stress_LDADD = libcuda.so.1
 
 # What recorded hardware answers: the programs say what the simulator does, record.py compares.
 sim_record_sources = tests/sim/record.h $(sim_driver_sources)
-check_PROGRAMS += tests/sim/record_device tests/sim/record_peer tests/sim/record_pool tests/sim/record_sweep tests/sim/record_vmm
+check_PROGRAMS += tests/sim/record_device tests/sim/record_peer tests/sim/record_pool tests/sim/record_runtime tests/sim/record_sweep tests/sim/record_vmm
 tests_sim_record_device_SOURCES = tests/sim/record_device.c $(sim_record_sources)
 tests_sim_record_device_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_record_device_LDADD = libcuda.so.1
@@ -79,6 +79,10 @@ tests_sim_record_peer_LDADD = libcudart.so.13 libcuda.so.1
 tests_sim_record_pool_SOURCES = tests/sim/record_pool.c $(sim_record_sources)
 tests_sim_record_pool_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_record_pool_LDADD = libcuda.so.1
+tests_sim_record_runtime_SOURCES = tests/sim/record_runtime.c $(sim_record_sources)
+tests_sim_record_runtime_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_record_runtime_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
+tests_sim_record_runtime_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 tests_sim_record_sweep_SOURCES = tests/sim/record_sweep.c $(sim_record_sources)
 tests_sim_record_sweep_LDFLAGS = $(sim_driver_ldflags)
 tests_sim_record_sweep_LDADD = libcuda.so.1 -ldl

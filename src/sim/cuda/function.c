@@ -10,16 +10,10 @@
 #define REGISTERS        32
 #define STATIC_SHARED    0
 #define SHARED_DEFAULT   49152
-#define SHARED_OPTIN     232448
-#define SHARED_TOTAL     233472
-#define SHARED_RESERVED  1024
-#define BLOCKS_MOST      32
-#define THREADS_TOTAL    2048
 #define THREADS_BLOCK    1024
 #define ARCHITECTURE     90
 #define SHARED_SEGMENT   128
 #define CLUSTER_PORTABLE 8
-#define MULTIPROCESSORS  132
 
 CUresult sim_function_of(struct sim_function **list, const struct sim_image *image, const char *name,
                          enum sim_kind kind, struct sim_function **function_p)
@@ -117,7 +111,7 @@ static CUresult set_attribute(struct sim_function *function, CUfunction_attribut
 {
     switch ((int)name) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || value > SHARED_OPTIN - STATIC_SHARED)
+        if (value < 0 || value > sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - STATIC_SHARED)
             return CUDA_ERROR_INVALID_VALUE;
         __atomic_store_n(&function->dynamic_bytes, value, __ATOMIC_RELAXED);
         return CUDA_SUCCESS;
@@ -325,13 +319,24 @@ SIM_API(cuFuncLoad)(CUfunction handle)
 /* --- occupancy
  * ------------------------------------------------------------------------------------------------- */
 
+static size_t reserved_bytes(void)
+{
+    return (size_t)sim_card_attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+}
+
+static size_t shared_bytes(void)
+{
+    return (size_t)sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+}
+
 static int blocks_that_fit(int threads, size_t dynamic_bytes)
 {
-    size_t shared = SHARED_RESERVED + STATIC_SHARED +
+    size_t shared = reserved_bytes() + STATIC_SHARED +
                     (dynamic_bytes + SHARED_SEGMENT - 1) / SHARED_SEGMENT * SHARED_SEGMENT;
-    int by_threads = THREADS_TOTAL / ((threads + 31) / 32 * 32);
-    size_t by_shared = SHARED_TOTAL / shared;
-    int least = by_threads < BLOCKS_MOST ? by_threads : BLOCKS_MOST;
+    int by_threads = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / ((threads + 31) / 32 * 32);
+    int most = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    size_t by_shared = shared ? shared_bytes() / shared : (size_t)most;
+    int least = by_threads < most ? by_threads : most;
 
     return by_shared < (size_t)least ? (int)by_shared : least;
 }
@@ -389,7 +394,7 @@ static CUresult potential(int *grid_p, int *threads_p, CUfunction handle, CUoccu
         }
     }
     sim_object_put(function);
-    *grid_p = best * MULTIPROCESSORS;
+    *grid_p = best * sim_card_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     *threads_p = best_threads;
     return CUDA_SUCCESS;
 }
@@ -416,13 +421,13 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock)(size_t *bytes_p, CUfunction han
     SIM_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
     struct sim_function *function;
 
-    if (!bytes_p || blocks <= 0 || threads <= 0 || threads > THREADS_BLOCK)
+    if (!bytes_p || blocks <= 0 || threads <= 0 || threads > THREADS_BLOCK || blocks > blocks_that_fit(threads, 0))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult status = sim_function_get(handle, NULL, &function);
     if (status != CUDA_SUCCESS)
         return status;
-    size_t each = SHARED_TOTAL / (size_t)blocks / SHARED_SEGMENT * SHARED_SEGMENT;
-    size_t free_bytes = each > SHARED_RESERVED + STATIC_SHARED ? each - SHARED_RESERVED - STATIC_SHARED : 0;
+    size_t each = (shared_bytes() / (size_t)blocks - reserved_bytes()) / SHARED_SEGMENT * SHARED_SEGMENT;
+    size_t free_bytes = each > STATIC_SHARED ? each - STATIC_SHARED : 0;
     *bytes_p = free_bytes < (size_t)function->dynamic_bytes ? free_bytes : (size_t)function->dynamic_bytes;
     sim_object_put(function);
     return CUDA_SUCCESS;
@@ -447,7 +452,7 @@ SIM_API(cuOccupancyMaxActiveClusters)(int *clusters_p, CUfunction handle, const 
         occupancy(&blocks, handle, (int)(config->blockDimX * config->blockDimY * config->blockDimZ),
                   config->sharedMemBytes);
     if (status == CUDA_SUCCESS)
-        *clusters_p = blocks * MULTIPROCESSORS / (int)size;
+        *clusters_p = blocks * sim_card_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) / (int)size;
     return status;
 }
 

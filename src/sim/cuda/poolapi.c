@@ -329,6 +329,8 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
 {
     if (!location || (type != CU_MEM_ALLOCATION_TYPE_PINNED && type != CU_MEM_ALLOCATION_TYPE_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
+    if (location->type == CU_MEM_LOCATION_TYPE_INVALID)
+        return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_NOT_SUPPORTED;
     return sim_device(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -273,7 +273,7 @@ SIM_API cudaError_t cudaArrayGetMemoryRequirements(struct cudaArrayMemoryRequire
 
     SIM_TRY(sim_context());
     SIM_CHECK(requirements, cudaErrorInvalidValue);
-    SIM_TRY(sim_device(device, &handle));
+    SIM_CHECK(sim_device(device, &handle) == cudaSuccess, cudaErrorInvalidValue);
     SIM_TRY(SIM_DRV(cuArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS *)requirements,
                     driver_array(array), handle));
     return cudaSuccess;
@@ -286,7 +286,7 @@ SIM_API cudaError_t cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemo
 
     SIM_TRY(sim_context());
     SIM_CHECK(requirements, cudaErrorInvalidValue);
-    SIM_TRY(sim_device(device, &handle));
+    SIM_CHECK(sim_device(device, &handle) == cudaSuccess, cudaErrorInvalidValue);
     SIM_TRY(SIM_DRV(cuMipmappedArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS *)requirements,
                     (CUmipmappedArray)mipmap, handle));
     return cudaSuccess;
