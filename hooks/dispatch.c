@@ -10,6 +10,7 @@
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
+#include "hooks/misfree.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
@@ -170,8 +171,18 @@ static void after_free(struct ms_call *call, int status)
         ms_import_close_end(call, status);
     else if (call->found && status != 0)
         ms_ledger_free_abort(&call->block);
-    else if (!call->found && status == 0 && call->args.key && !ms_graph_memory_is_node(call->args.key))
+    else if (call->found || !call->args.key)
+        return;
+    else if (status != 0)
+        ms_misfree_of_call(call, (enum ms_space)call->args.space, call->args.key);
+    else if (!ms_graph_memory_is_node(call->args.key))
         ms_ledger_unseen_free();
+}
+
+static void after_buffer_free(struct ms_call *call, int status)
+{
+    if (status != 0)
+        ms_misfree_of_buffer(call);
 }
 
 static void after_handle_create(struct ms_call *call, int status)
@@ -336,6 +347,7 @@ static const struct {
     [MS_CLASS_NAME] = {NULL, NULL, false},
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
     [MS_CLASS_BUFFER_ALLOC] = {NULL, NULL, true},
+    [MS_CLASS_BUFFER_FREE] = {NULL, after_buffer_free, false},
 };
 
 /* Frames that record, as opposed to those that name and those that look up. A function called from inside one is the

@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "gpu/gpu.h"
 #include "hooks/buffers.h"
+#include "hooks/misfree.h"
 #include "hooks/serve_handles.h"
 
 #define BUCKETS 1024
@@ -34,6 +35,7 @@ struct object {
 struct mapping {
     struct mapping *next;
     uint64_t address, bytes;
+    uint64_t number; /* the object's, also when both have gone */
     struct object *object;
     bool leaving; /* being unmapped by a call under way */
 };
@@ -272,8 +274,56 @@ void ms_handle_release_end(struct ms_call *call, int status)
 {
     if (call->object)
         drop_pin(call->object, status != 0);
-    else if (status == 0 && !ms_buffer_released())
+    else if (status != 0)
+        ms_handle_release_refused(call);
+    else if (!ms_buffer_released())
         ms_ledger_unseen_free();
+}
+
+/* Of what is gone only so much is gone through. */
+enum { GONE_MAX = 4096 };
+
+/* The latest that had this value and has no reference any more, mapped or gone; 0 for none. */
+static uint64_t former_locked(uint64_t handle)
+{
+    uint64_t number = 0;
+    unsigned left = GONE_MAX;
+
+    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+        if (o->handle == handle && o->references == 0 && o->number > number)
+            number = o->number;
+    }
+    for (struct object *o = spare_objects; o && left > 0; o = o->next, left--) {
+        if (o->handle == handle && o->number > number)
+            number = o->number;
+    }
+    return number;
+}
+
+void ms_handle_release_refused(const struct ms_call *call)
+{
+    ms_lock(&lock);
+    uint64_t number = call->args.key && !find_locked(named(call, call->args.key)) ? former_locked(named(call, call->args.key)) : 0;
+    ms_unlock(&lock);
+    if (number)
+        ms_misfree_of_handle(call, number);
+}
+
+bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool *mapped_p)
+{
+    unsigned left = GONE_MAX;
+
+    ms_lock(&lock);
+    struct mapping *found = mapping_at_locked(address);
+    *mapped_p = found != NULL;
+    for (struct mapping *m = spare_mappings; !*mapped_p && m && left > 0; m = m->next, left--) {
+        if (m->address == address && m->number && (!found || m->number > found->number))
+            found = m;
+    }
+    *number_p = found ? found->number : 0;
+    *begin_p = found ? found->address : 0;
+    ms_unlock(&lock);
+    return found != NULL;
 }
 
 void ms_handle_map_begin(struct ms_call *call)
@@ -300,7 +350,8 @@ void ms_handle_map_end(struct ms_call *call, int status)
         ms_lock(&lock);
         mapping = take_mapping();
         if (mapping) {
-            *mapping = (struct mapping){.address = call->args.given, .bytes = call->args.bytes, .object = call->object};
+            *mapping = (struct mapping){.address = call->args.given, .bytes = call->args.bytes,
+                                        .number = object->number, .object = call->object};
             mapping->next = mappings[bucket_of(mapping->address)];
             mappings[bucket_of(mapping->address)] = mapping;
             fill = object->fill;

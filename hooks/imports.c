@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
+#include "hooks/misfree.h"
 
 enum { BUCKETS = 256, CHUNK = 128 };
 
@@ -144,7 +145,9 @@ void ms_import_close_end(struct ms_call *call, int status)
     struct import *import = call->object;
 
     if (!import) {
-        if (status == 0 && call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
+        if (status != 0)
+            ms_misfree_of_call(call, (enum ms_space)call->args.space, call->args.key);
+        else if (call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
             ms_ledger_unseen_free();
         return;
     }

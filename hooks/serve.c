@@ -11,6 +11,7 @@
 #include "hooks/answer.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
+#include "hooks/misfree.h"
 #include "hooks/serve_call.h"
 #include "hooks/submit.h"
 #include "pool/stream.h"
@@ -169,7 +170,7 @@ static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms
     return *verdict_p != MS_POOL_PASSED;
 }
 
-bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t address, int *status_p)
+bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t address, int *status_p)
 {
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     enum ms_pool_verdict verdict;
@@ -186,6 +187,8 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block);
+    else if (verdict == MS_POOL_REFUSED)
+        ms_misfree_served(outer, row, frame, caller, address);
     waits = verdict == MS_POOL_SERVED && MS_UNLIKELY(block.over) && ms_pool_wait_begin(&block, &wait);
     if (served)
         count(outer, target->gpu, row, *status_p, 0);
@@ -195,8 +198,10 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t addres
     return served;
 }
 
-bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream, int *status_p)
+bool ms_serve_free_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                         const struct ms_args *args, int *status_p)
 {
+    uint64_t address = args->key;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     struct ms_section section;
     struct ms_pool_block block;
@@ -204,7 +209,7 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t 
     if (!address || !is_ours_to_serve())
         return address && ms_thread.depth > 0 && drop(address, status_p);
     if (ms_stream_owns(address)) {
-        *status_p = ms_serve_free_ordered(row, target, address, stream);
+        *status_p = ms_serve_free_ordered(row, target, frame, caller, args);
         return true;
     }
     if (!ms_pool_owns(address))
@@ -212,10 +217,12 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t 
     enter(&section, outer);
     *status_p = CUDA_ERROR_INVALID_VALUE;
     if (ms_pool_find(address, &block) && block.address == address)
-        *status_p = ms_serve_order_after(target->gpu, stream, block.context);
+        *status_p = ms_serve_order_after(target->gpu, args->stream, block.context);
     if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED) {
         block.in_order = true;
         *status_p = free_served(&block);
+    } else {
+        ms_misfree_served(outer, row, frame, caller, address);
     }
     count(outer, target->gpu, row, *status_p, 0);
     leave(&section, outer);

@@ -85,12 +85,14 @@ bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *fr
                     uint64_t bytes, int *status_p);
 bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p);
-bool ms_serve_free(unsigned row, const struct ms_target *target, uint64_t address, int *status_p);
-bool ms_serve_free_async(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream, int *status_p);
+bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t address, int *status_p);
+bool ms_serve_free_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                         const struct ms_args *args, int *status_p);
 /** serve_stream.c: requests in stream order, and frees of what one of them got. */
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p);
-int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t address, uint64_t stream);
+int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args);
 /** serve_mempool.c: what the driver has done to a pool. */
 void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args);
 void ms_serve_mempool_set(const struct ms_args *args);
@@ -143,15 +145,9 @@ static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, 
 static inline bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                                  const struct ms_args *args, int *status_p)
 {
-    (void)frame, (void)caller;
-    return ms_serve_free(row, target, args->key, status_p);
+    return ms_serve_free(row, target, frame, caller, args->key, status_p);
 }
 
-static inline bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                       const struct ms_args *args, int *status_p)
-{
-    (void)frame, (void)caller;
-    return ms_serve_free_async(row, target, args->key, args->stream, status_p);
-}
+#define ms_serve_FREE_ASYNC ms_serve_free_async
 
 #endif

@@ -267,7 +267,9 @@ void ms_whole_release_begin(struct ms_call *call)
 
 void ms_whole_release_end(struct ms_call *call, int status)
 {
-    if (!call->found && !call->answered)
+    if (call->answered && status != 0)
+        ms_handle_release_refused(call);
+    else if (!call->found && !call->answered)
         ms_handle_release_end(call, status);
 }
 

@@ -5,6 +5,7 @@
 #include "hooks/serve.h"
 
 #include "hooks/answer.h"
+#include "hooks/misfree.h"
 #include "hooks/serve_call.h"
 #include "pool/stream.h"
 
@@ -110,8 +111,10 @@ static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struc
         ms_stream_free_end_unknown(gpu, block, handle);
 }
 
-int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t address, uint64_t handle)
+int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args)
 {
+    uint64_t address = args->key, handle = args->stream;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     struct ms_pool_block block;
     struct ms_section section;
@@ -133,6 +136,8 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, uint64_t
             break;
         }
     }
+    if (MS_UNLIKELY(status != 0))
+        ms_misfree_served(outer, row, frame, caller, address);
     count(outer, target->gpu, row, status, 0);
     leave(&section, outer);
     return status;

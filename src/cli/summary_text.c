@@ -285,6 +285,25 @@ static void print_coverage(FILE *out, const struct ms_report *report)
     }
 }
 
+/* Of a finding that two places are about: where it happened, and where the block came from. */
+static void print_places(FILE *out, const struct ms_report *report, const json_t *finding)
+{
+    json_t *site = ms_report_site(report, ms_report_int(finding, "site"));
+
+    if (!*ms_report_text(finding, "api"))
+        return;
+    fputs("      freed by ", out);
+    ms_text_put(out, ms_report_text(finding, "api"));
+    fputs(":\n", out);
+    ms_text_stack(out, report, ms_report_int(finding, "stack"), "          ", STACK_SHOWN);
+    if (!json_object_get(finding, "site"))
+        return;
+    fputs("      allocated by ", out);
+    ms_text_put(out, ms_cli_site_api(site));
+    fputs(":\n", out);
+    ms_text_stack(out, report, ms_report_int(site, "stack"), "          ", STACK_SHOWN);
+}
+
 static void print_findings(FILE *out, const struct ms_report *report)
 {
     json_t *findings = ms_report_array(report->root, "findings"), *finding;
@@ -303,6 +322,7 @@ static void print_findings(FILE *out, const struct ms_report *report)
             ms_text_put(out, ms_report_text(finding, "advice"));
         }
         fputc('\n', out);
+        print_places(out, report, finding);
     }
 }
 

@@ -148,7 +148,7 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
     uint32_t slot = lane->free_list;
     if (MS_UNLIKELY(!slot))
         return take_fresh_slot(lane);
-    lane->free_list = ms_slot_at(slot - 1)->site;
+    lane->free_list = ms_slot_at(slot - 1)->next;
     return slot;
 }
 
@@ -333,6 +333,9 @@ static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *sit
     if (end == MS_BLOCK_FREED) {
         site->free_count++;
         site->lifetime_ns_sum += lifetime_ns(slot->born_ns, now_ns);
+        site->freed_key = slot->key;
+        site->freed_bytes = slot->bytes;
+        site->freed_ns = now_ns;
     } else if (end == MS_BLOCK_DIED) {
         site->died_bytes += slot->bytes;
         site->died_count++;
@@ -360,7 +363,8 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block
     if (MS_LIKELY(site))
         lower_site(lane, site, slot, end, now_ns);
     lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);
-    slot->site = lane->free_list;
+    slot->freed_ns = now_ns;
+    slot->next = lane->free_list;
     lane->free_list = ticket;
 }
 

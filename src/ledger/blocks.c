@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "ledger/misfrees.h"
 #include "ledger/process.h"
 #include "ledger/trace.h"
 
@@ -283,16 +284,22 @@ void ms_ledger_context_died(uint64_t context)
 {
     struct ms_context_died death = {.context = context, .t_ns = ms_ledger_now(), .device = MS_DEVICE_NONE};
     uint32_t slots = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
+    bool any = false;
     for (uint32_t ticket = 1; ticket <= slots; ticket++) {
         struct ms_block block;
         if (!dies_with(ms_slot_at(ticket - 1), context) ||
-            !end_with_context(ticket, context, death.t_ns, &block) || !ms_kind_is_device(block.kind))
+            !end_with_context(ticket, context, death.t_ns, &block))
+            continue;
+        any = true;
+        if (!ms_kind_is_device(block.kind))
             continue;
         ms_trace_look();
         death.bytes += block.bytes;
         death.count++;
         death.device = block.device;
     }
+    if (any)
+        ms_misfrees_forget(death.t_ns);
     if (death.count)
         ms_events_context_died(&death);
 }

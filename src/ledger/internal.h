@@ -39,9 +39,17 @@ struct ms_amount {
 /* A block as it lies in the table. It is live if `state` says so, which is written last; the rest of `state`
  * counts the uses of the slot, so that a reader sees that one was used again. */
 struct ms_slot {
-    uint64_t key, bytes, requested, context, stream, born_ns;
-    uint32_t site; /* of a free slot: the next one, + 1 */
-    uint32_t thread;
+    uint64_t key, bytes;
+    union {
+        uint64_t requested;
+        uint64_t freed_ns; /* of a free slot: what lived there was freed then */
+    };
+    uint64_t context, stream, born_ns;
+    uint32_t site; /* of a free slot: still that of what lived there */
+    union {
+        uint32_t thread;
+        uint32_t next; /* of a free slot: the next one, + 1 */
+    };
     uint16_t api;
     int8_t device;
     uint8_t tags; /* kind, space, outlives_context, is_served */
@@ -90,14 +98,15 @@ struct MS_CACHELINE ms_site {
     uint64_t total_bytes, total_count, free_count;
     uint64_t lifetime_ns_sum;        /* of those that were freed */
     uint64_t rounding_bytes;         /* bytes - requested, over live blocks */
-    uint64_t died_bytes, died_count; /* went with their context */
-    uint64_t first_ns;
+    uint64_t freed_key, freed_bytes, freed_ns; /* the block that was freed last, for misfrees.h */
     uint64_t size_hist[MS_SIZE_CLASSES]; /* [0]: no bytes; [k]: 2^(k-1) <= bytes < 2^k, or more in the last */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
     struct ms_estimate estimate; /* of all that its stack allocated, where stacks are sampled; else 0 */
     uint32_t whole;              /* the row of lane 0 that says the same; its own number there */
     uint32_t next;               /* in lane 0: the latest row of another lane, + 1; there: one before */
     uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
+    uint64_t first_ns;
+    uint64_t died_bytes, died_count; /* went with their context */
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 

@@ -26,7 +26,7 @@ struct MS_CACHELINE ms_lane {
     uint64_t peaks;            /* of the device: a copy of the row's */
     struct ms_account *row;    /* NULL until the lane is opened */
     uint32_t *site_index;      /* hash table of numbers of sites, + 1 */
-    uint32_t free_list;        /* slot + 1, linked through `site` of the free slots */
+    uint32_t free_list;        /* slot + 1, linked through `next` of the free slots */
     uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
     uint32_t site_count;
 };

@@ -11,6 +11,7 @@
 #include "ledger/check.h"
 #include "ledger/exports.h"
 #include "ledger/journal.h"
+#include "ledger/misfrees.h"
 #include "ledger/trace.h"
 
 void ms_ledger_reset(void)
@@ -24,6 +25,7 @@ void ms_ledger_reset(void)
     ms_journal_reset();
     ms_trace_reset();
     ms_exports_reset();
+    ms_misfrees_reset();
 }
 
 /* What the live blocks add up to. */

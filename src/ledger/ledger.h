@@ -108,6 +108,24 @@ void ms_ledger_free_abort(const struct ms_block *block);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);
 
+/** What a free was about that was refused: a block that had been freed before, or the inside of a live one. */
+enum ms_misfree_rule { MS_MISFREE_NONE, MS_MISFREE_DOUBLE, MS_MISFREE_INTERIOR };
+struct ms_misfree {
+    enum ms_misfree_rule rule;
+    enum ms_space space;
+    uint64_t given; /* what the program gave: the key, or a handle that the caller puts there */
+    uint64_t begin, bytes; /* the block */
+    uint32_t site;
+    int16_t device;
+};
+/** A free of `key` was refused, and is not in the record any more, or never was: what it was about, as far as the record
+ * still has it. False if nothing is known, or somebody has the key by now. `released`: the key lives on, and nothing may
+ * free it any more (a handle whose references are all given back). Goes through the whole record, so for refused frees
+ * alone, and not for ever (LOOKS_MAX in misfrees.c). No lock held. */
+bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p);
+/** Counts one for the report, of a call of `api` from `stack`. */
+void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack);
+
 /** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an entry
  * in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies `block`.
  * Returns a ticket, or 0 if there was no room for it (which is counted). */

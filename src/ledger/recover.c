@@ -14,6 +14,7 @@
 
 #include "base/objects.h"
 #include "ledger/journal.h"
+#include "ledger/misfrees.h"
 #include "ledger/recover.h"
 
 enum { SHIFT_MAX = 62, MANY = 2048 }; /* so many of the largest amount still add up */
@@ -116,6 +117,24 @@ static void clean_rings(void)
         clamp(&death->count, INT64_MAX);
         if (ms_account_number(death->device) == MS_DEVICES_MAX)
             death->device = MS_DEVICE_NONE;
+    }
+}
+
+/* A rule that nobody knows is no row. */
+static void clean_misfrees(void)
+{
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_MISFREES); i++) {
+        struct ms_misfree_row *row = &MS_ROWS(MISFREES, struct ms_misfree_row)[i];
+        clamp_atomic(&row->count, INT64_MAX);
+        clamp(&row->bytes, INT64_MAX);
+        clamp(&row->block_bytes, INT64_MAX);
+        clamp(&row->t_ns, INT64_MAX);
+        row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
+        row->site = ms_site_at(row->site) ? row->site : UINT32_MAX;
+        row->device = ms_account_number(row->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : row->device;
+        row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
+        if (row->rule != MS_MISFREE_DOUBLE && row->rule != MS_MISFREE_INTERIOR)
+            atomic_store(&row->count, 0);
     }
 }
 
@@ -432,6 +451,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_accounts();
     clean_sites();
     clean_rings();
+    clean_misfrees();
     count_blocks();
     settle_peaks();
     settle_kinds();

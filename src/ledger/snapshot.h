@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "ledger/internal.h"
+#include "ledger/misfrees.h"
 
 struct ms_snapshot_site {
     struct ms_site site;                  /* of all lanes, with at_peak_bytes as of the snapshot */
@@ -61,6 +61,8 @@ struct ms_snapshot {
     uint32_t piece_count, piece_room;
     struct ms_block *told; /* blocks of the pool's, by their pieces. Their sites are places */
     uint32_t told_count, told_room;
+    struct ms_misfree_row *misfrees; /* with sites as the record numbers them */
+    uint32_t misfree_count;
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;

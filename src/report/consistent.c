@@ -91,8 +91,10 @@ static void check_references(struct inquiry *inquiry)
         expect_index(inquiry, at("sites", i, "stack"), json_object_get(row, "stack"), report->stacks);
     json_array_foreach (ms_report_array(report->root, "leaks"), i, row)
         expect_index(inquiry, at("leaks", i, "site"), json_object_get(row, "site"), report->sites);
-    json_array_foreach (ms_report_array(report->root, "findings"), i, row)
+    json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
         expect_index(inquiry, at("findings", i, "site"), json_object_get(row, "site"), report->sites);
+        expect_index(inquiry, at("findings", i, "stack"), json_object_get(row, "stack"), report->stacks);
+    }
     json_array_foreach (ms_report_array(report->root, "oom"), i, row)
         expect_index(inquiry, at("oom", i, "stack"), json_object_get(row, "stack"), report->stacks);
 }

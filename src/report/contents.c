@@ -22,6 +22,8 @@ static void mention_stacks(void)
         ms_report_stacks_mention(&stacks, snapshot.sites[i].site.stack);
     for (unsigned i = 0; i < snapshot.events.oom_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
+    for (unsigned i = 0; i < snapshot.misfree_count; i++)
+        ms_report_stacks_mention(&stacks, snapshot.misfrees[i].stack);
     ms_report_stacks_number(&stacks);
 }
 

@@ -38,6 +38,9 @@ void ms_json_sites(struct ms_out *out,
 void ms_json_events(struct ms_out *out,
                     const struct ms_report_input *input); /* json_events.c: timeline .. findings */
 
+/** The findings about refused frees. json_misfrees.c */
+void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);
+
 /* json_pools.c: pools[], and the segments of the pool */
 void ms_json_pools(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *input);

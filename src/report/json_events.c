@@ -228,6 +228,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     ms_out_begin_array(out);
     for (unsigned i = 0; i < events->death_count; i++)
         ms_out_element(out, death_finding(&events->deaths[i]));
+    ms_json_misfrees(out, input);
     if (events->unseen_frees)
         ms_out_element(out, unseen_frees_finding(events->unseen_frees));
     for (int i = 0; i < MS_DEVICES_MAX; i++) {

@@ -183,3 +183,10 @@ tests_hooks_poisoned_SOURCES = tests/hooks/poisoned.c
 tests_hooks_poisoned_LDADD = libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/hooks/poisoned.py
 TESTS += tests/hooks/poisoned.py
+
+check_PROGRAMS += tests/hooks/misfrees
+tests_hooks_misfrees_SOURCES = tests/hooks/misfrees.c tests/hooks/misfrees_hip.c tests/hooks/misfrees.h
+tests_hooks_misfrees_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_hooks_misfrees_LDADD = libcudart.so.13 libcuda.so.1 libnccl.so.2 libamdhip64.so.6 libascendcl.so
+dist_check_SCRIPTS += tests/hooks/misfrees.py
+TESTS += tests/hooks/misfrees.py

@@ -50,6 +50,8 @@ static void alloc_host(void) { the.status = cudaMallocHost(&the.p, 1 << 20); }
 static void release_host(void) { the.status = cudaFreeHost(the.p); }
 static void refused(void) { the.status = cudaMalloc(&the.q, (size_t)1 << 50) == 0; }
 static void wrong_free(void) { the.status = cudaFree((void *)(uintptr_t)0xdead0000) == 0; }
+static void free_freed(void) { the.status = cudaFree(the.p) == 0; }
+static void free_inside(void) { the.status = cudaFree((char *)the.p + 512) == 0; }
 static void release_array(void) { the.status = cudaFreeArray(the.array); }
 static void create(void) { the.status = (int)cuMemCreate(&the.handle, the.unit, &the.prop, 0); }
 static void map(void) { the.status = (int)cuMemMap(the.va, the.unit, 0, the.handle, 0); }
@@ -141,6 +143,8 @@ static const struct row {
     {"cuMemCreate", create, map, "cuMemMap"},
     {"cuMemUnmap", unmap, drop, "cuMemRelease"},
     {"cudaMalloc/refused", refused, wrong_free, "cudaFree/wrong"},
+    {"cudaMalloc/held", alloc, free_inside, "cudaFree/inside"},
+    {"cudaFree/held", release, free_freed, "cudaFree/freed"},
     {"dlopen+cudaMalloc", alloc_after_load, release, "cudaFree/loaded"},
     {"cudaMalloc/exported", alloc, export_block, "cudaIpcGetMemHandle"},
     {"cuPointerGetAttribute", attribute, range, "cuMemGetAddressRange"},
