@@ -260,12 +260,18 @@ static _Atomic uint64_t *primary_of(const struct ms_call *call)
     return device >= 0 && device < MS_DEVICES_MAX ? &primary_contexts[device] : NULL;
 }
 
+/* Of vendors without contexts that a program sees: each device has the one. */
+static bool has_one_context(const struct ms_call *call)
+{
+    return call->gpu && call->gpu->vendor && call->gpu->vendor->context_of;
+}
+
 /* The context that a device's end takes with it. */
 static uint64_t primary_context(const struct ms_call *call)
 {
     _Atomic uint64_t *primary = primary_of(call);
 
-    if (call->gpu && call->gpu->vendor && call->gpu->vendor->context_of)
+    if (has_one_context(call))
         return call->gpu->vendor->context_of(call->gpu, call->args.device);
     return primary ? atomic_load_explicit(primary, memory_order_relaxed) : 0;
 }
@@ -276,6 +282,14 @@ static void after_primary_retain(struct ms_call *call, int status)
 
     if (status == 0 && primary)
         atomic_store_explicit(primary, read_out(&call->args), memory_order_relaxed);
+    if (status == 0)
+        ms_pool_primary(call->args.device, read_out(&call->args));
+}
+
+static void after_green_create(struct ms_call *call, int status)
+{
+    if (status == 0)
+        ms_pool_green(call->args.device, primary_context(call));
 }
 
 static void before_primary_end(struct ms_call *call)
@@ -290,6 +304,8 @@ static void primary_ended(struct ms_call *call, bool dead)
     uint64_t context = primary_context(call);
 
     ms_serve_context_ended(context, dead);
+    if (dead && !has_one_context(call))
+        ms_pool_primary(call->args.device, 0);
     if (dead)
         context_died(context);
 }
@@ -342,6 +358,7 @@ static const struct {
     [MS_CLASS_PRIMARY_RETAIN] = {NULL, after_primary_retain, false},
     [MS_CLASS_PRIMARY_END] = {before_primary_end, after_primary_end, false},
     [MS_CLASS_PRIMARY_RESET] = {before_primary_end, after_primary_reset, false},
+    [MS_CLASS_GREEN_CREATE] = {NULL, after_green_create, false},
     [MS_CLASS_LOOKUP] = {NULL, after_lookup, false},
     [MS_CLASS_ENTRY_POINT] = {NULL, after_lookup, false},
     [MS_CLASS_NAME] = {NULL, NULL, false},

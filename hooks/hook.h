@@ -60,6 +60,7 @@ enum ms_class {
     MS_CLASS_PRIMARY_RETAIN,
     MS_CLASS_PRIMARY_END,
     MS_CLASS_PRIMARY_RESET,
+    MS_CLASS_GREEN_CREATE,   /* a green context begins: streams of its own, the memory of its device's primary context */
     MS_CLASS_LOOKUP,         /* cuGetProcAddress */
     MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
     MS_CLASS_NAME,           /* names the nested driver calls */
@@ -91,7 +92,7 @@ enum ms_class {
     MS_CLASS_GRAPH,          /* a graph, or what runs one, appears */
     MS_CLASS_GRAPH_END,
     MS_CLASS_GRAPH_TRIM,     /* what the device keeps for graphs goes back */
-    MS_CLASS_GREEN,          /* a context that shares another's memory */
+    MS_CLASS_GREEN,          /* such a one as a context, which is not served */
     MS_CLASS_MEMPOOL,        /* a pool of the program's appears */
     MS_CLASS_MEMPOOL_END,
     MS_CLASS_MEMPOOL_CURRENT, /* ... is the one that requests without one come from */

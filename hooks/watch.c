@@ -215,8 +215,6 @@ static void note(struct ms_watch *watch, int status)
             ms_stream_born();
         if (status == 0 && watch->context)
             ms_pool_stream_born(watch->context, handle_out(args), true);
-        if (status == 0 && args->key)
-            ms_pool_green_seen();
         break;
     case MS_CLASS_GRAPH:
         launches_itself(args->flags);
@@ -229,7 +227,7 @@ static void note(struct ms_watch *watch, int status)
         break;
     case MS_CLASS_GREEN:
         if (status == 0)
-            ms_pool_green_seen(), ms_serve_context_foreign(handle_out(args));
+            ms_serve_context_foreign(handle_out(args));
         break;
     case MS_CLASS_MEMPOOL:
         if (status == 0)

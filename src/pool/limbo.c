@@ -130,11 +130,38 @@ bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes)
 
 /* --- the wait of a free --- */
 
-static _Atomic bool any_green;
+/* By device: the context whose memory green contexts share. */
+static _Atomic uint64_t shared[MS_DEVICES_MAX];
+#define ANY_CONTEXT UINT64_MAX /* one of the device's, and nobody knows which */
 
-void ms_pool_green_seen(void)
+void ms_pool_green(int device, uint64_t primary)
 {
-    atomic_store_explicit(&any_green, true, memory_order_relaxed);
+    if (device >= 0 && device < MS_DEVICES_MAX)
+        atomic_store_explicit(&shared[device], primary ? primary : ANY_CONTEXT, memory_order_relaxed);
+}
+
+void ms_pool_primary(int device, uint64_t primary)
+{
+    uint64_t any = ANY_CONTEXT;
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    if (primary)
+        atomic_compare_exchange_strong_explicit(&shared[device], &any, primary, memory_order_relaxed,
+                                                memory_order_relaxed);
+    else
+        atomic_store_explicit(&shared[device], 0, memory_order_relaxed);
+}
+
+/* Streams of a green context work on the memory of its device's primary one, whose events cover them; a free
+ * of the vendor's need not wait for them. */
+static bool is_shared(const struct ms_heap *heap)
+{
+    int device = atomic_load_explicit(&heap->device, memory_order_relaxed);
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return false;
+    uint64_t context = atomic_load_explicit(&shared[device], memory_order_relaxed);
+    return context == ANY_CONTEXT ||
+           (context && context == atomic_load_explicit(&heap->context, memory_order_relaxed));
 }
 
 void ms_pool_joined(uint64_t context)
@@ -160,13 +187,10 @@ static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
            epoch >= atomic_load_explicit(&limbo->joined_first, memory_order_relaxed);
 }
 
-/* The streams of a green context share the memory of another, whose events cover them; a free of the vendor's
- * need not wait for them. Whose memory that is nothing tells: where there are such streams no free waits. */
 static bool may_wait(const struct ms_heap *heap)
 {
     return (ms_policy->free_rule == MS_POOL_FENCE || ms_policy->free_rule == MS_POOL_ORDERED) &&
-           ms_policy->oom_wait_ms && heap->gpu->ctx_record_event &&
-           !atomic_load_explicit(&any_green, memory_order_relaxed);
+           ms_policy->oom_wait_ms && heap->gpu->ctx_record_event && !is_shared(heap);
 }
 
 /* Somebody waited in vain for what is still not done. */

@@ -174,8 +174,11 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
 bool ms_pool_wait_look(const struct ms_pool_wait *wait);
 /** A stream of ours in `context` is about to wait for work of another context, which no free is to wait for. */
 void ms_pool_joined(uint64_t context);
-/** There are streams of a green context, which shares the memory of another: from now on no free waits. */
-void ms_pool_green_seen(void);
+/** A green context begins on `device`, and shares the memory of `primary` there (0: which that is, is not known): no
+ * free in that context waits before it ends. Takes no lock. */
+void ms_pool_green(int device, uint64_t primary);
+/** The primary context of `device` is this one; 0: it has ended, and green contexts of it with it. Takes no lock. */
+void ms_pool_primary(int device, uint64_t primary);
 
 /** The live block that `address` lies in. */
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);
