@@ -495,7 +495,7 @@ static bool must_wait(const struct ms_heap *heap, bool in_order)
 static bool poison(struct ms_heap *heap, const struct ms_pool_block *block, int *status_p)
 {
     bool waited = false;
-    if (!block->in_order && ms_policy->free_rule != MS_POOL_IMMEDIATE) {
+    if (!block->in_order && ms_policy->free_rule != MS_POOL_IMMEDIATE && ms_wait_is_permitted(heap)) {
         *status_p = ms_wait_for_work(heap, &waited);
         tell_of_sickness(heap);
     }

@@ -21,6 +21,9 @@
 #define ENTER_NS     ((uint64_t)250000000u)
 #define ENTER_NAP_NS 20000u
 
+/* An address at which nobody can have memory. */
+#define NO_BLOCK 0x1000u
+
 /* Threads that wait for a device, and when the latest of them began to. Raised under the streams' lock. */
 static _Atomic uint32_t entering;
 static _Atomic uint64_t entered_ns;
@@ -195,6 +198,17 @@ int ms_wait_free(struct ms_heap *heap, uint64_t address)
     ms_visit_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
     return status;
+}
+
+bool ms_wait_is_permitted(const struct ms_heap *heap)
+{
+    struct ms_visit visit;
+    if (heap->gpu->free_is_sync) /* HIP's own free waits there, too */
+        return true;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
+    int status = (int)heap->gpu->mem_free(NO_BLOCK);
+    ms_visit_end(&visit);
+    return status != CUDA_ERROR_NOT_PERMITTED;
 }
 
 int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)

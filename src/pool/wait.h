@@ -14,6 +14,10 @@ struct ms_heap;
  * nothing could be waited for: a capture is open, which an event over the context and a wait for the device would both destroy. */
 int ms_wait_for_work(struct ms_heap *heap, bool *waited_p);
 
+/** Whether the program may free here at all, as the vendor's free would tell: not in a host function of a stream, where nothing may be
+ * waited for, since it may be what the device waits for. Frees nothing. No lock held. */
+bool ms_wait_is_permitted(const struct ms_heap *heap);
+
 /** The vendor's free where it waits for the device (gpu.h, `free_is_sync`): while no capture is open, which that would destroy; else the
  * memory goes back with the next one that can. No lock held. The vendor's status. */
 int ms_wait_free(struct ms_heap *heap, uint64_t address);

@@ -167,6 +167,8 @@ static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr 
 
 static CUresult mem_free(CUdeviceptr address)
 {
+    if (address == 0x1000) /* whether a free is permitted */
+        return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     note_mode();
     CUresult status = CUDA_ERROR_INVALID_VALUE;
