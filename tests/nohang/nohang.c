@@ -148,7 +148,8 @@ void finish(struct helper *helper)
 
 int main(int argc, char **argv)
 {
-    static const struct program *const groups[] = {programs_plain, programs_full, programs_threads, programs_streams, programs_pools};
+    static const struct program *const groups[] = {programs_plain,   programs_full,  programs_threads,
+                                                   programs_streams, programs_pools, programs_bound};
     bool list = argc == 2 && strcmp(argv[1], "--list") == 0;
 
     if (!list && argc != 3)

@@ -28,7 +28,7 @@ struct program {
     void (*run)(void);
     const char *environment; /* NAME=VALUE words for the simulator, or NULL */
 };
-extern const struct program programs_plain[], programs_full[], programs_threads[], programs_streams[], programs_pools[];
+extern const struct program programs_plain[], programs_full[], programs_threads[], programs_streams[], programs_pools[], programs_bound[];
 
 /** What holds a stream: a kernel that reads a flag, a wait for a value in memory, a host function. */
 enum hold_kind { HOLD_KERNEL, HOLD_VALUE, HOLD_FUNCTION };

@@ -22,9 +22,10 @@ LIMIT = 180 if WATCHED else 60  # seconds: what takes longer is taken to hang
 # MEMSHIM_LIMIT answers out-of-memory earlier than the device, so its facts are another program's.
 CONFIGURATIONS = ({"MEMSHIM_FREE": "strict"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_PREALLOC": "8M"}, {"MEMSHIM_POISON": "both"},
                   {"MEMSHIM_PACK": "none"}, {"MEMSHIM_PACK": "all", "MEMSHIM_SINGLE_MIN": "2M"}, {"MEMSHIM_MEMINFO": "real"}, {"MEMSHIM_BACKING": "vmm"},
-                  {"MEMSHIM_LIMIT": "80M"}, {"MEMSHIM_MODE": "track"})
+                  {"MEMSHIM_LIMBO": "0"}, {"MEMSHIM_LIMIT": "80M"}, {"MEMSHIM_MODE": "track"})
 # Fills of everything take long on the simulator.
-FEW = {"MEMSHIM_POISON": ("other-waits", "freed-before-small", "capture-open", "free-and-release", "free-waits-for-another-thread")}
+FEW = {"MEMSHIM_POISON": ("other-waits", "freed-before-small", "capture-open", "free-and-release", "free-waits-for-another-thread",
+                          "frees-in-host-functions", "bound-in-function", "bound-allocates", "bound-captures", "bound-context-ends")}
 
 
 def run(name, words, kind, more):
