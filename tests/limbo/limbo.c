@@ -1,7 +1,8 @@
 /*
- * limbo.c - programs whose free has to wait since more is in limbo than MEMSHIM_LIMBO allows: limbo NAME.
- * Natively most of them hang, for what holds the device ends only by what comes after the free; under memshim
- * each of them ends, and prints the same on every run.
+ * limbo.c - programs whose free has to wait since more is in limbo than MEMSHIM_LIMBO allows: limbo NAME
+ * [MS]. Natively most of them hang, for what holds the device ends only by what comes after the free; under
+ * memshim each of them ends, and prints the same on every run. With MS it ends by itself after so many
+ * milliseconds, and then each ends natively, too.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 enum { BLOCKS = 8, BLOCK_MIB = 16 }; /* twice as much as may be in limbo */
 
 static atomic_int released;
+static unsigned held_ms; /* 0: until it is released */
 static void *blocks[BLOCKS];
 
 static void must(int status, const char *what)
@@ -36,7 +38,7 @@ static void must(int status, const char *what)
 static void wait_until_released(void *unused)
 {
     (void)unused;
-    while (!atomic_load(&released))
+    for (unsigned ms = 0; !atomic_load(&released) && (!held_ms || ms < held_ms); ms++)
         pause_ms(1);
 }
 
@@ -237,6 +239,9 @@ static void *free_there(void *unused)
 
 static void capture(void)
 {
+    /* A global one forbids the vendor's frees in other threads. */
+    enum cudaStreamCaptureMode mode =
+        held_ms ? cudaStreamCaptureModeThreadLocal : cudaStreamCaptureModeGlobal;
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;
     pthread_t other;
@@ -251,7 +256,7 @@ static void capture(void)
     for (int i = 0; !atomic_load(&freed); i++) {
         if (i == 200)
             atomic_store(&released, 1);
-        broken += cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
+        broken += cudaStreamBeginCapture(stream, mode) != cudaSuccess;
         broken += cudaMemsetAsync(p, 1, 64, stream) != cudaSuccess;
         pause_ms(1);
         broken +=
@@ -264,6 +269,7 @@ static void capture(void)
 
 /* The context ends while a free in it waits. */
 static CUcontext doomed;
+static atomic_int freeing;
 
 static void *free_in_the_doomed(void *unused)
 {
@@ -275,6 +281,7 @@ static void *free_in_the_doomed(void *unused)
     for (int i = 0; i < BLOCKS; i++)
         must(cuMemAlloc_v2(&p[i], BLOCK_MIB * MIB), "cuMemAlloc");
     cuCtxPopCurrent_v2(&before);
+    atomic_store(&freeing, 1);
     for (int i = 0; i < BLOCKS - 1; i++)
         cuMemFree_v2(p[i]);
     atomic_store(&freed, 1);
@@ -293,7 +300,9 @@ static void destroyed(void)
     must(cuLaunchHostFunc(stream, wait_until_released, NULL), "cuLaunchHostFunc");
     cuCtxPopCurrent_v2(&before);
     in_a_thread(free_in_the_doomed, &other);
-    pause_ms(300);
+    while (!atomic_load(&freeing))
+        pause_ms(1);
+    pause_ms(100);
     atomic_store(&released, 1);
     say("destroyed %d", cuCtxDestroy_v2(doomed));
     pthread_join(other, NULL);
@@ -303,16 +312,51 @@ static void destroyed(void)
     end();
 }
 
+/* A green context shares the primary context's memory: there no free waits, in another context of the device
+ * one does. */
+static void split_device(void)
+{
+    CUdevResource all, part;
+    CUdevResourceDesc desc;
+    CUgreenCtx green;
+    unsigned parts = 1;
+    CUstream stream;
+
+    must(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM), "cuDeviceGetDevResource");
+    must(cuDevSmResourceSplitByCount(&part, &parts, &all, NULL, 0, 8), "cuDevSmResourceSplitByCount");
+    must(cuDevResourceGenerateDesc(&desc, &part, 1), "cuDevResourceGenerateDesc");
+    must(cuGreenCtxCreate(&green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM), "cuGreenCtxCreate");
+    must(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0), "cuGreenCtxStreamCreate");
+}
+
+static void green(void)
+{
+    split_device();
+    vain_driver();
+}
+
+static void green_elsewhere(void)
+{
+    CUcontext own;
+
+    split_device();
+    must(cuCtxCreate_v2(&own, 0, 0), "cuCtxCreate");
+    vain_driver();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } programs[] = {
-        {"vain", vain},    {"vain-driver", vain_driver}, {"function", function}, {"handler", handler},
-        {"fork", forking}, {"endless", endless},         {"capture", capture},   {"destroyed", destroyed}};
+    } programs[] = {{"vain", vain},         {"vain-driver", vain_driver},
+                    {"function", function}, {"handler", handler},
+                    {"fork", forking},      {"endless", endless},
+                    {"capture", capture},   {"destroyed", destroyed},
+                    {"green", green},       {"green-elsewhere", green_elsewhere}};
 
-    for (size_t i = 0; argc == 2 && i < sizeof programs / sizeof *programs; i++) {
+    held_ms = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
+    for (size_t i = 0; argc >= 2 && i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[1]) != 0)
             continue;
         if (programs[i].run != destroyed) {
