@@ -68,7 +68,7 @@ def look(name, what, native, output, compares):
 programs = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
                                                     text=True, capture_output=True, check=True).stdout.splitlines()]
 plan(sum(len(KINDS) + sum(len(kinds(name, more, 0)) for more in configurations(name)) for name, *_ in programs))
-with concurrent.futures.ThreadPoolExecutor(4) as pool:
+with concurrent.futures.ThreadPoolExecutor(4 if WATCHED else 8) as pool:
     native = {(name, kind): pool.submit(run, name, words, kind, None) for name, *words in programs for kind in KINDS}
     jobs = []
     for index, (name, *words) in enumerate(programs):
