@@ -24,6 +24,7 @@ include tests/pool/local.mk
 include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/sim/nccl.mk
+include tests/sim/nvml.mk
 include tests/hip/local.mk
 include tests/nccl/local.mk
 include tests/systems/local.mk

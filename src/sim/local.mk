@@ -3,4 +3,5 @@ include src/sim/cuda/local.mk
 include src/sim/cudart/local.mk
 include src/sim/acl/local.mk
 include src/sim/nccl/local.mk
+include src/sim/nvml/local.mk
 include src/sim/hip/local.mk

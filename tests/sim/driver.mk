@@ -71,7 +71,7 @@ sim_record_sources = tests/sim/record.h $(sim_driver_sources)
 check_PROGRAMS += tests/sim/record_device tests/sim/record_peer tests/sim/record_pool tests/sim/record_runtime tests/sim/record_sweep tests/sim/record_vmm
 tests_sim_record_device_SOURCES = tests/sim/record_device.c $(sim_record_sources)
 tests_sim_record_device_LDFLAGS = $(sim_driver_ldflags)
-tests_sim_record_device_LDADD = libcuda.so.1
+tests_sim_record_device_LDADD = libnvidia-ml.so.1 libcuda.so.1
 tests_sim_record_peer_SOURCES = tests/sim/record_peer.c $(sim_record_sources)
 tests_sim_record_peer_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
 tests_sim_record_peer_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)

@@ -23,7 +23,7 @@ skipped() {
     echo "ok $number - $1 # SKIP no CUDA toolkit"
 }
 
-echo 1..5
+echo 1..6
 LC_ALL=C
 export LC_ALL
 sed -n 's/^X(\(.*\))$/\1/p' "$tables/exports.def" >"$TEST_TMP/listed"
@@ -42,6 +42,10 @@ else
     ! readelf -V "$sim" | grep -q 'Version definition section'
     result $? "the library has no version nodes"
 fi
+
+# A copy would be a driver of its own in programs that ask for both names.
+[ -L "$top_builddir/libcuda.so" ] && [ "$top_builddir/libcuda.so" -ef "$sim" ]
+result $? "libcuda.so is the same library"
 
 stub=$TEST_CUDA_HOME/lib64/stubs/libcuda.so
 if [ -n "$TEST_CUDA_HOME" ] && [ -f "$stub" ]; then

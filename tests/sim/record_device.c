@@ -1,4 +1,5 @@
 /* What a device says of itself: attributes and facts that the record has of several cards. See record.h. */
+#include "gpu/abi/nvml.h"
 #include "tests/sim/record.h"
 
 #define ATTRIBUTES(A)                                                                                        \
@@ -45,6 +46,20 @@ static void attributes(void)
 #undef TELL
 }
 
+/* The management library's total, in MiB, as nvidia-smi prints it. */
+static void tell_as_managed(void)
+{
+    nvmlMemory_t memory = {0};
+    nvmlDevice_t device;
+    nvmlReturn_t result = nvmlInit_v2();
+
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetHandleByIndex_v2(0, &device);
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetMemoryInfo(device, &memory);
+    told("memory as nvidia-smi tells it", (int)result, "%llu", memory.total >> 20);
+}
+
 static void sizes(void)
 {
     CUmemAllocationProp plain = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -60,6 +75,7 @@ static void sizes(void)
     must(cuMemAllocAsync(&p, 1, NULL));
     must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
     told("memory", CUDA_SUCCESS, "%zu", total);
+    tell_as_managed();
     told("granularity", CUDA_SUCCESS, "%zu", granule);
     told("unit of a pool", CUDA_SUCCESS, "%zu", (size_t)reserved);
 }

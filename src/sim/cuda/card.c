@@ -20,14 +20,17 @@ struct row {
     size_t memory_bytes;
     unsigned traits;
     int attribute, value;
+    unsigned told_mib;
 };
 
 static const struct row rows[] = {
-#define CARD(key, name, bytes, traits) {key, name, bytes, traits, 0, 0},
-#define SAYS(attribute, value)         {NULL, NULL, 0, 0, CU_DEVICE_ATTRIBUTE_##attribute, value},
+#define CARD(key, name, bytes, traits) {key, name, bytes, traits, 0, 0, 0},
+#define SAYS(attribute, value)         {NULL, NULL, 0, 0, CU_DEVICE_ATTRIBUTE_##attribute, value, 0},
+#define TELLS(mib)                     {NULL, NULL, 0, 0, 0, 0, mib},
 #include "cards.def"
 #undef CARD
 #undef SAYS
+#undef TELLS
 };
 
 static int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
@@ -36,6 +39,7 @@ static int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 #undef X
 };
 
+static size_t reserved_bytes; /* of what the management library tells, and the driver does not */
 static const char *name = DEFAULT_NAME;
 static unsigned traits = WITH_PEERS;
 
@@ -72,13 +76,22 @@ void sim_card_read(void)
     traits = card->traits;
     if (!sim_config.memory_asked)
         sim_config.memory_bytes = card->memory_bytes;
-    for (const struct row *says = card + 1; says < rows + sizeof rows / sizeof rows[0] && !says->key; says++)
-        attributes[says->attribute] = says->value;
+    for (const struct row *says = card + 1; says < rows + sizeof rows / sizeof rows[0] && !says->key; says++) {
+        if (says->told_mib)
+            reserved_bytes = ((size_t)says->told_mib << 20) - card->memory_bytes;
+        else
+            attributes[says->attribute] = says->value;
+    }
 }
 
 const char *sim_card_name(void)
 {
     return name;
+}
+
+size_t sim_card_reserved(void)
+{
+    return reserved_bytes;
 }
 
 int sim_card_attribute(CUdevice_attribute attribute)

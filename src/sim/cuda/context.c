@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "usage.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
@@ -61,6 +62,7 @@ CUresult sim_context_open(struct CUctx_st *ctx)
     ctx->cache = CU_FUNC_CACHE_PREFER_NONE;
     atomic_store(&ctx->error, 0);
     atomic_store(&ctx->peers, 0);
+    sim_usage_context(ctx->device->ordinal, 1);
     atomic_store(&ctx->alive, true);
     return CUDA_SUCCESS;
 }
@@ -71,8 +73,10 @@ bool sim_context_doom(struct CUctx_st *ctx)
 {
     bool mine = ctx && atomic_exchange(&ctx->alive, false);
 
-    if (mine)
+    if (mine) {
         ctx->closing = true;
+        sim_usage_context(ctx->device->ordinal, -1);
+    }
     return mine;
 }
 

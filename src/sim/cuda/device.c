@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "sim.h"
-
-#define FIRST_BUS   0x18
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 
@@ -61,14 +60,11 @@ SIM_API(cuDeviceGetName)(char *name, int length, CUdevice device)
 
 static CUresult get_uuid(CUuuid *uuid_p, CUdevice device)
 {
-    static const char fixed[] = {0x6d, 0x65, 0x6d, 0x73, 0x69, 0x6d, 0x40, 0x00, (char)0x80, 0, 0, 0, 0, 0, 0};
-
     if (!sim_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     if (!uuid_p)
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(uuid_p->bytes, fixed, sizeof fixed);
-    uuid_p->bytes[15] = (char)(device + 1);
+    sim_uuid(device, uuid_p);
     return CUDA_SUCCESS;
 }
 
@@ -114,7 +110,7 @@ SIM_API(cuDeviceGetAttribute)(int *value_p, CUdevice_attribute attribute, CUdevi
     if (!sim_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *value_p =
-        attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? FIRST_BUS + device : sim_card_attribute(attribute);
+        attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? sim_pci_bus(device) : sim_card_attribute(attribute);
     return CUDA_SUCCESS;
 }
 
@@ -159,24 +155,18 @@ SIM_API(cuDeviceGetPCIBusId)(char *id, int length, CUdevice device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!id || length < 13)
         return CUDA_ERROR_INVALID_VALUE;
-    snprintf(id, (size_t)length, "0000:%02X:00.0", FIRST_BUS + device);
+    snprintf(id, (size_t)length, "0000:%02X:00.0", sim_pci_bus(device));
     return CUDA_SUCCESS;
 }
 
 SIM_API(cuDeviceGetByPCIBusId)(CUdevice *device_p, const char *id)
 {
     SIM_ENTER(cuDeviceGetByPCIBusId);
-    unsigned domain = 0, bus, slot, function = 0;
+    int ordinal;
 
-    if (!device_p || !id)
+    if (!device_p || !id || !sim_pci_parse(id, &ordinal))
         return CUDA_ERROR_INVALID_VALUE;
-    if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
-        domain = 0;
-        if (sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2)
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    int ordinal = (int)bus - FIRST_BUS;
-    if (domain || slot || function || !sim_device(ordinal))
+    if (ordinal < 0)
         return CUDA_ERROR_INVALID_DEVICE;
     *device_p = ordinal;
     return CUDA_SUCCESS;

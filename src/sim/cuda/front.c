@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "usage.h"
 
 atomic_int sim_armed; /* never: the rooms' functions are called by the library alone */
 static atomic_int front_armed = 1;
@@ -90,4 +91,17 @@ __attribute__((visibility("default"))) long long memsim_count(const char *name)
     sim_fault_read();
     int fn = sim_rules_find(name, strlen(name));
     return fn < 0 ? -1 : sim_rules_calls((unsigned)fn);
+}
+
+/* What these devices are used for is of no concern to the management library of the driver's. */
+void sim_usage_bytes(int ordinal, uint64_t used_bytes)
+{
+    (void)ordinal;
+    (void)used_bytes;
+}
+
+void sim_usage_context(int ordinal, int more)
+{
+    (void)ordinal;
+    (void)more;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "usage.h"
 
 #define UNIT           512UL
 #define WIDEST_WINDOW  (1UL << 40)
@@ -51,12 +52,14 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
     device->used_bytes += bytes;
     if (device->peak_bytes < device->used_bytes)
         device->peak_bytes = device->used_bytes;
+    sim_usage_bytes(device->ordinal, device->used_bytes);
     return CUDA_SUCCESS;
 }
 
 void sim_heap_refund(struct sim_device *device, size_t bytes)
 {
     device->used_bytes -= bytes;
+    sim_usage_bytes(device->ordinal, device->used_bytes);
 }
 
 /** The device's arena, opened when it is first needed. */

@@ -41,6 +41,8 @@ sim_cuda_rooms = \
 	src/sim/cuda/heap.c \
 	src/sim/cuda/host.c \
 	src/sim/cuda/hostfn.c \
+	src/sim/cuda/identity.c \
+	src/sim/cuda/identity.h \
 	src/sim/cuda/image.c \
 	src/sim/cuda/init.c \
 	src/sim/cuda/ipc.c \
@@ -75,6 +77,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/status.def \
 	src/sim/cuda/stream.c \
 	src/sim/cuda/thread.c \
+	src/sim/cuda/usage.h \
 	src/sim/cuda/userobj.c \
 	src/sim/cuda/vmm.c \
 	src/sim/cuda/vmm.h \
@@ -83,7 +86,7 @@ sim_cuda_rooms = \
 
 sim_PROGRAMS += libcuda.so.1
 libcuda_so_1_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/fault.c src/sim/cuda/lookup.c \
-	src/sim/cuda/lookup.def src/sim/cuda/stubs.c
+	src/sim/cuda/lookup.def src/sim/cuda/stubs.c src/sim/cuda/usage.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
 libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)
@@ -92,3 +95,16 @@ EXTRA_DIST += scripts/gen-lookup
 noinst_LIBRARIES += libsimcuda.a
 libsimcuda_a_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/front.c src/sim/cuda/front.h
 libsimcuda_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
+
+# Programs that find the driver by themselves ask for libcuda.so as well: a link, since a copy would be a driver of its own.
+all-local: libcuda.so
+libcuda.so: libcuda.so.1
+	$(AM_V_GEN)$(LN_S) -f libcuda.so.1 $@
+CLEANFILES += libcuda.so
+install-exec-hook: install-sim-link
+install-sim-link:
+	cd "$(DESTDIR)$(simdir)" && rm -f libcuda.so && $(LN_S) libcuda.so.1 libcuda.so
+uninstall-hook: uninstall-sim-link
+uninstall-sim-link:
+	rm -f "$(DESTDIR)$(simdir)/libcuda.so"
+.PHONY: install-sim-link uninstall-sim-link

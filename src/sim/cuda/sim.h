@@ -203,6 +203,8 @@ CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
 /** Reads MEMSIM_CARD; until then, and in the libraries of other vendors, the card is the first, an H200. */
 void sim_card_read(void);
 const char *sim_card_name(void);
+/** How much more memory the management library tells than the driver: what the card keeps for itself. */
+size_t sim_card_reserved(void);
 /** What the card answers for an attribute; 0 for one that it has nothing to say of. */
 int sim_card_attribute(CUdevice_attribute attribute);
 /** Whether devices of this card reach each other's memory. */

@@ -1,0 +1,44 @@
+#!/bin/sh
+# What the simulated management library exports and needs; and what the vendor's own Python binding reads, where it is installed.
+# shellcheck disable=SC2154 # run-test exports the directories
+set -u
+
+lib=$TEST_SIM/libnvidia-ml.so.1
+n=0
+check() { # check DESCRIPTION STATUS
+    n=$((n + 1))
+    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+}
+
+for tool in nm readelf; do
+    command -v "$tool" >/dev/null 2>&1 || {
+        echo "1..0 # SKIP $tool is not installed"
+        exit 0
+    }
+done
+LC_ALL=C
+export LC_ALL
+sed -n 's/^[A-Z]*(\(nvml[A-Za-z0-9_]*\))$/\1/p' "$top_srcdir/src/sim/nvml/exports.def" | sort >"$TEST_TMP/want"
+nm -D --defined-only "$lib" | awk '{ print $3 }' | sort >"$TEST_TMP/have"
+[ -n "$TEST_SANITIZE" ] && grep '^nvml' "$TEST_TMP/have" >"$TEST_TMP/nvml" && mv "$TEST_TMP/nvml" "$TEST_TMP/have"
+diff "$TEST_TMP/want" "$TEST_TMP/have" | sed 's/^/# /'
+cmp -s "$TEST_TMP/want" "$TEST_TMP/have"
+check "the $(grep -c . "$TEST_TMP/want") names of its table, and no others" $?
+readelf -d "$lib" | grep -q 'SONAME.*\[libnvidia-ml.so.1\]'
+check "its SONAME" $?
+! readelf -V "$lib" | grep -q 'Version definition'
+check "no version nodes" $?
+! readelf -d "$lib" | grep NEEDED | grep -qi cuda && ! nm -D --undefined-only "$lib" | grep -q ' cu'
+check "linked with no vendor's library" $?
+header=$TEST_CUDA_HOME/include/nvml.h
+if [ -f "$header" ]; then
+    # A header of a later toolkit may have more.
+    sed -n 's/^[a-zA-Z_ ]*DECLDIR \{1,\}\(char *\* *\)\{0,1\}\(nvml[A-Za-z0-9_]*\)(.*/\2/p' "$header" | sort -u >"$TEST_TMP/header"
+    comm -12 "$TEST_TMP/header" "$TEST_TMP/have" >"$TEST_TMP/both"
+    [ "$(grep -c . "$TEST_TMP/both")" -ge 300 ]
+    check "most of what the toolkit's header declares" $?
+else
+    n=$((n + 1))
+    echo "ok $n - most of what the toolkit's header declares # SKIP no nvml.h is installed"
+fi
+echo "1..$n"
