@@ -245,6 +245,59 @@ static void what_breaks_it(void)
     must(cuEventDestroy_v2(event));
 }
 
+/* A forked stream may go before the capture ends: what was put into it counts, joined or not. */
+static void forked_stream_goes(void)
+{
+    CUdeviceptr p;
+    CUevent forked, joined;
+    CUstream c;
+    CUgraph graph = NULL;
+    unsigned byte = 0;
+    CUgraphExec exec;
+
+    must(cuMemAlloc_v2(&p, 64));
+    must(cuEventCreate(&forked, 0));
+    must(cuEventCreate(&joined, 0));
+    for (int early = 0; early < 2; early++) {
+        must(cuMemsetD8_v2(p, 0, 64));
+        must(cuStreamCreate(&c, CU_STREAM_NON_BLOCKING));
+        must(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        must(fill(a, p, 1, 1));
+        must(cuEventRecord(forked, a));
+        must(cuStreamWaitEvent(c, forked, 0));
+        must(fill(c, p + 4, 5, 1));
+        must(cuEventRecord(joined, c));
+        if (early)
+            answers(cuStreamDestroy_v2(c), CUDA_SUCCESS);
+        answers(cuStreamWaitEvent(a, joined, 0), CUDA_SUCCESS);
+        if (!early)
+            answers(cuStreamDestroy_v2(c), CUDA_SUCCESS);
+        is_int(state(a), CU_STREAM_CAPTURE_STATUS_ACTIVE, "destroying a forked stream breaks nothing");
+        must(fill(a, p + 8, 1, 1));
+        answers(cuStreamEndCapture(a, &graph), CUDA_SUCCESS);
+        is_u64(nodes_of(graph), 3, "its nodes are in the graph");
+        must(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        must(cuGraphLaunch(exec, a));
+        must(cuStreamSynchronize(a));
+        must(cuMemcpyDtoH_v2(&byte, p + 4, 4));
+        is_int((int)byte, 5, "and run");
+        must(cuGraphExecDestroy(exec));
+        must(cuGraphDestroy(graph));
+    }
+    must(cuStreamCreate(&c, CU_STREAM_NON_BLOCKING));
+    must(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    must(fill(a, p, 1, 1));
+    must(cuEventRecord(forked, a));
+    must(cuStreamWaitEvent(c, forked, 0));
+    must(fill(c, p, 1, 1));
+    must(cuStreamDestroy_v2(c));
+    answers(cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    is_ptr(graph, NULL, "what never came back is missed");
+    must(cuEventDestroy_v2(forked));
+    must(cuEventDestroy_v2(joined));
+    must(cuMemFree_v2(p));
+}
+
 /* --- other threads
  * ----------------------------------------------------------------------------------------------- */
 
@@ -376,6 +429,7 @@ int main(void)
     must(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
     replays();
     fork_and_join();
+    forked_stream_goes();
     what_breaks_it();
     threads();
     per_thread();

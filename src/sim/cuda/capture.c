@@ -184,13 +184,21 @@ static struct sim_member *enter(struct sim_capture *capture, struct sim_queue *q
     return member;
 }
 
+static void let_go(struct sim_member *member)
+{
+    if (member->queue) {
+        atomic_store(&member->queue->captured, NULL);
+        sim_queue_put(member->queue);
+    }
+    member->queue = NULL;
+}
+
 static void leave(struct sim_member **link)
 {
     struct sim_member *member = *link;
 
     *link = member->next;
-    atomic_store(&member->queue->captured, NULL);
-    sim_queue_put(member->queue);
+    let_go(member);
     free(member->front);
     free(member->edges);
     free(member);
@@ -237,10 +245,21 @@ static void close_capture(struct sim_capture *capture, bool keep_graph)
     atomic_fetch_sub(&sim_captures, 1);
     while (capture->members)
         leave(&capture->members);
+    while (capture->gone)
+        leave(&capture->gone);
     if (!keep_graph && !capture->into_given)
         sim_graph_end(capture->graph);
     sim_object_put(capture->graph);
     free(capture);
+}
+
+static bool are_marked(const struct sim_member *member)
+{
+    for (; member; member = member->next)
+        for (size_t i = 0; i < member->count; i++)
+            if (!member->front[i]->place)
+                return false;
+    return true;
 }
 
 /* Every forked queue has come back: what it did last is something that the origin waits for. */
@@ -248,11 +267,7 @@ static CUresult check_joined(const struct sim_capture *capture, const struct sim
 {
     if (!sim_graph_mark(capture->graph, origin->front, origin->count))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    for (const struct sim_member *member = capture->members; member; member = member->next)
-        for (size_t i = 0; i < member->count; i++)
-            if (!member->front[i]->place)
-                return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    return CUDA_SUCCESS;
+    return are_marked(capture->members) && are_marked(capture->gone) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 /** Ends the capture that began with a queue: its graph, or NULL and why not. The lock is held. */
@@ -275,7 +290,8 @@ CUresult sim_capture_end(struct sim_queue *queue, CUgraph *graph_p)
     return status;
 }
 
-/** A queue ends: what it is captured into is broken, and over if it began there. Takes the lock. */
+/** A queue ends: a capture that began there is over. From another one it leaves, and breaks nothing: NVIDIA's sample
+ * graphMemoryNodes destroys its forked streams before the capture ends. Takes the lock. */
 void sim_capture_forget(struct sim_queue *queue)
 {
     if (!atomic_load(&queue->captured))
@@ -286,10 +302,12 @@ void sim_capture_forget(struct sim_queue *queue)
         close_capture(member->capture, false);
     } else if (member) {
         struct sim_member **link = &member->capture->members;
-        member->capture->broken = true;
         while (*link != member)
             link = &(*link)->next;
-        leave(link);
+        *link = member->next;
+        let_go(member);
+        member->next = member->capture->gone;
+        member->capture->gone = member;
     }
     sim_graph_unlock();
 }

@@ -68,6 +68,7 @@ struct sim_capture {
     CUstreamCaptureMode mode;
     struct sim_queue *origin;
     struct sim_member *members;
+    struct sim_member *gone;  /* whose queues ended; what they did last has to come back all the same */
     struct CUgraph_st *graph; /* referenced */
     bool into_given;          /* the program's own graph */
     bool broken;
@@ -77,7 +78,7 @@ struct sim_capture {
 struct sim_member {
     struct sim_member *next; /* of the same capture */
     struct sim_capture *capture;
-    struct sim_queue *queue; /* referenced */
+    struct sim_queue *queue; /* referenced; NULL of one that is gone */
     CUgraphNode *front;      /* what the next work waits for; owned, like the edges */
     CUgraphEdgeData *edges;
     size_t count;
