@@ -260,6 +260,7 @@ static void forked_stream_goes(void)
     must(cuEventCreate(&joined, 0));
     for (int early = 0; early < 2; early++) {
         must(cuMemsetD8_v2(p, 0, 64));
+        must(cuCtxSynchronize()); /* the other streams do not wait for that fill */
         must(cuStreamCreate(&c, CU_STREAM_NON_BLOCKING));
         must(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
         must(fill(a, p, 1, 1));
