@@ -377,16 +377,17 @@ static bool is_of(const struct ms_batch *batch, const struct ms_stream *stream)
     return batch->stream == stream && batch->stream_id == atomic_load_explicit(&stream->id, memory_order_relaxed);
 }
 
-static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request)
+static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request, uint64_t most)
 {
     const struct ms_segment *segment = slot->run->segment;
     const struct ms_flow *home = segment->heap->flow;
-    if (home->pool != flow->pool || segment->release || slot->run->slot_bytes < request->granted)
+    if (home->pool != flow->pool || segment->release || slot->run->slot_bytes < request->granted ||
+        slot->run->slot_bytes > most)
         return false;
     return !request->single || atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE;
 }
 
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, bool of_others)
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most, bool of_others)
 {
     struct ms_batch *best = NULL;
     struct ms_slot *slot = NULL;
@@ -399,7 +400,7 @@ struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *req
         if (of_others ? is_of(batch, stream) || !batch->exact : !is_of(batch, stream))
             continue;
         for (uint32_t i = 0; i < batch->count; i++) {
-            if (!fits(batch->items[i], flow, request) ||
+            if (!fits(batch->items[i], flow, request, most) ||
                 (best && batch->items[i]->run->slot_bytes >= best->items[at]->run->slot_bytes))
                 continue;
             best = batch;

@@ -10,8 +10,6 @@
 #include "pool/internal.h"
 #include "pool/stream.h"
 
-/** Whether the driver rounds what is longer than a unit up to whole ones. */
-enum ms_rounding { MS_ROUNDS_UNKNOWN, MS_ROUNDS_UP, MS_ROUNDS_NOT };
 enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 60 };
 
 struct ms_flow;
@@ -60,8 +58,7 @@ struct ms_mempool {
     struct ms_flow *_Atomic flows;
     /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked for again. */
     _Atomic bool tried;
-    _Atomic uint64_t unit;     /* what it takes for little; 0: not known, or no more than a page */
-    _Atomic uint32_t rounding; /* enum ms_rounding */
+    _Atomic uint64_t unit; /* what it takes for little; 0: not known, or no more than a page */
     _Atomic uint64_t held_peak, churned;
     _Atomic bool padded; /* the driver does not begin its memory on pages */
 };
@@ -164,9 +161,9 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
 /** What the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 
-/** A block for the request that waits for an event: what the flow's own stream freed; or what others did, and the
- * stream is made to wait. NULL if there is none. Without the lock. */
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, bool of_others);
+/** A block of up to `most` bytes for the request that waits for an event: what the flow's own stream freed; or what others
+ * did, and the stream is made to wait. NULL if there is none. Without the lock. */
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most, bool of_others);
 
 /** run.c: a block out of what is free of a chunk's addresses from `begin` to `end`. Heap's lock held. */
 struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin, uint64_t end,
@@ -181,13 +178,18 @@ void ms_wait_events_gone(struct ms_flow *flow);
 /** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment. Without the lock. */
 void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block);
 void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes);
-/** Whether what the slot lies in is known to be free for everybody. */
-bool ms_wait_is_over(const struct ms_flow *flow, const struct ms_slot *slot);
+/** Whether what lies there is known to be free for everybody. */
+bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end);
 /** The stream waits on the device for the event. */
 bool ms_wait_order(struct ms_stream *stream, CUevent event);
 /** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow. Without the lock. */
 struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);
 void ms_wait_reset(void);
+
+/* flow_move.c */
+/** What is vacant in a flow, and will do for the request, is the other's from now on: false if there is nothing, or
+ * something is under way there. No lock held. */
+bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_request *request);
 
 /* flow_ladder.c */
 /** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams' lock held. */

@@ -1,9 +1,10 @@
 /* flow_grow.c - how much is asked of the driver's pool when a flow has to grow, and what goes back before.
  *
  * The driver's pool takes memory of the device in units of its own, and what of a unit nobody asks for lies
- * idle. So a flow asks for whole units. How long one is, the driver's own figure tells: what its pool has
- * before a page was asked for, and what it has then. A stream that is not alone begins with less: a pool's
- * streams share units through the driver, which knows what of them nobody ever had.
+ * idle. So a flow asks for a whole unit, and for what is longer in just its length: what that leaves of its last
+ * unit the driver begins the next request in, whatever its length. How long a unit is, the driver's own figure
+ * tells: what its pool has before a page was asked for, and what it has then. A stream that is not alone begins
+ * with less: a pool's streams share units through the driver, which knows what of them nobody ever had.
  *
  * Before more is held than ever was, what is vacant beyond a share of what is in use goes back, if nothing is
  * under way there, so that the driver can make one piece of several. No lock is held where the driver is
@@ -14,10 +15,10 @@
 
 /* The device is short of memory where it has less left than so many times what is reserved; for a stream that is alone, than so many
  * units: what it leaves of one in the driver's pool serves whoever comes. Of a unit: what a stream
- * that is not alone begins with. Of what is in use: what may be vacant, and what blocks that fill their units evenly may
- * take beyond one. Of what went back for more: what may be vacant too, up to a share of what is in use or to MEMSHIM_KEEP,
- * so that it does not go on. MERGED times what is asked for goes back at once. */
-enum { SHORT = 4, SHORT_ALONE = 2, PIECE_SHARE = 8, SLACK_SHARE = 10, EVEN_SHARE = 16, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
+ * that is not alone begins with. Of what is in use: what may be vacant. Of what went back for more: what may be vacant
+ * too, up to a share of what is in use or to MEMSHIM_KEEP, so that it does not go on. MERGED times what is asked for goes
+ * back at once. */
+enum { SHORT = 4, SHORT_ALONE = 2, PIECE_SHARE = 8, SLACK_SHARE = 10, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
 #define UNIT_MOST_BYTES (256 * MS_MIB)
 
 static uint64_t least_of(const struct ms_request *request)
@@ -93,18 +94,6 @@ static uint64_t try_a_page(struct ms_heap *heap)
     return !known ? 0 : idle ? unit : rest;
 }
 
-/* Whether the driver rounds what is longer than a unit up to whole ones is seen once. A growth of somebody else's meanwhile
- * may mislead: then requests are longer than they have to be. Returns what the driver took beyond `bytes`. */
-static uint64_t note_rounding(struct ms_mempool *pool, uint64_t before, uint64_t bytes)
-{
-    uint64_t after = ms_mempool_reserved(pool);
-    if (after < before + bytes)
-        return 0; /* it had some */
-    bool rounds = after - before - bytes >= MS_PAGE_BYTES;
-    atomic_store_explicit(&pool->rounding, rounds ? MS_ROUNDS_UP : MS_ROUNDS_NOT, memory_order_relaxed);
-    return after - before - bytes;
-}
-
 /* --- asking ------------------------------------------------------------------------------------------------ */
 
 /* Then what one stream does not need is for the others. */
@@ -129,50 +118,24 @@ static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint6
     return part > least ? part : least;
 }
 
-/* Blocks that do not fill a unit evenly get a little more than one. */
 static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
 {
     const struct ms_mempool *pool = flow->pool;
     uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire), piece = 0;
-    bool rounds = atomic_load_explicit(&pool->rounding, memory_order_relaxed) == MS_ROUNDS_UP;
-    if (request->single || !unit || least >= unit)
-        return rounds && !request->single ? ms_round_up(least, unit) : least;
-    if (is_short(flow, unit))
+    if (request->single || !unit || least >= unit || is_short(flow, unit))
         return least;
     if (!is_alone(flow) && has < unit)
         piece = piece_of_unit(pool, has, least, unit);
-    if (piece)
-        return piece;
-    uint64_t even = ms_round_up(unit, least);
-    bool small = request->granted <= MS_MIB || rounds || even - unit > has / EVEN_SHARE;
-    return small ? unit : even;
-}
-
-/* The rest of what the driver has taken for a request stays vacant. */
-static void ask_for_rest(struct ms_heap *heap, uint64_t bytes)
-{
-    int status;
-    struct ms_segment *segment = bytes ? ms_segment_new(heap, bytes, &status) : NULL;
-    if (segment)
-        ms_unlock(&heap->lock);
+    return piece ? piece : unit;
 }
 
 static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes, int *status_p)
 {
-    struct ms_mempool *pool = heap->flow->pool;
-    uint64_t unit = atomic_load_explicit(&pool->unit, memory_order_relaxed), before = 0, rest = 0;
-    bool look = unit && bytes > unit && !atomic_load_explicit(&pool->rounding, memory_order_relaxed);
-    if (look)
-        before = ms_mempool_reserved(pool);
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
     struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
     ms_unlock(&heap->lock);
-    if (look)
-        rest = note_rounding(pool, before, bytes) / MS_PAGE_BYTES * MS_PAGE_BYTES;
-    if (!request->single)
-        ask_for_rest(heap, rest);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
     if (slot)
         ms_figures_grew(heap, request);

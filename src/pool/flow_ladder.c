@@ -1,7 +1,8 @@
 /* flow_ladder.c - how a request in stream order is answered when the flow has no block ready for it.
  *
- * In this order: memory of the flow that is free; what came home from other streams; all of it put together;
- * a block of another flow of the pool, if nothing is under way there; more from the driver's pool. When
+ * In this order: memory of the flow that is free; what the stream has freed of another flow's; what came home from
+ * other streams; all of it put together; what another flow of the pool has vacant, which becomes this one's
+ * (flow_move.c), or a block of it, if nothing is under way there; more from the driver's pool. When
  * the driver has none: what the stream can be made to wait for on the device, if the pool's rules allow it
  * (flow_wait.c); for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
@@ -11,7 +12,9 @@
 #include "pool/flow.h"
 #include "pool/returns.h"
 
-enum { IDLE_SHARE = 8 };
+/* Of what is in use: so much must lie idle before another flow is asked. Of what is asked for: so much longer may be what
+ * the stream has again of another flow's. */
+enum { IDLE_SHARE = 8, CLOSE_SHARE = 8 };
 /* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get to it. */
 #define LOOK_NS 5000u
 
@@ -44,15 +47,14 @@ static bool has_free(struct ms_heap *heap, uint64_t bytes)
 
 /* A block of another flow's, which stays its home: taken first and looked at then, so that the event comes
  * after everything that was done to it. No lock held. */
-static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request *request, bool flush, bool *busy_p)
+static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request *request, bool *busy_p)
 {
-    if (flush)
-        ms_lease_flush(other->heap);
     struct ms_slot *slot = ms_ladder_from_heap(other->heap, request, true);
     if (!slot)
         return NULL;
+    uint64_t begin = ms_slot_address(slot);
     ms_lock(&ms_streams_lock);
-    bool idle = ms_wait_is_over(other, slot) || ms_flow_is_idle(other);
+    bool idle = ms_wait_is_over(other, begin, begin + slot->run->slot_bytes) || ms_flow_is_idle(other);
     ms_unlock(&ms_streams_lock);
     if (idle)
         return slot;
@@ -63,15 +65,31 @@ static struct ms_slot *of_another(struct ms_flow *other, const struct ms_request
     return NULL;
 }
 
+/* What is vacant in another flow becomes this one's. */
+static struct ms_slot *move_here(struct ms_flow *flow, const struct ms_request *request, bool flush)
+{
+    struct ms_flow *other = atomic_load_explicit(&flow->pool->flows, memory_order_acquire);
+    struct ms_slot *slot = NULL;
+    for (; other && !slot; other = other->next_of_pool) {
+        if (other == flow)
+            continue;
+        if (flush)
+            ms_lease_flush(other->heap);
+        if (ms_flow_move(other, flow, request))
+            slot = ms_ladder_from_heap(flow->heap, request, true);
+    }
+    return slot;
+}
+
 /* `busy`: there would be some, where something is under way. */
 static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush, bool *busy_p)
 {
     struct ms_mempool *pool = flow->pool;
-    struct ms_slot *slot = NULL;
+    struct ms_slot *slot = move_here(flow, request, flush);
     for (struct ms_flow *other = atomic_load_explicit(&pool->flows, memory_order_acquire); other && !slot;
          other = other->next_of_pool) {
         if (other != flow && (flush || has_free(other->heap, request->granted)))
-            slot = of_another(other, request, flush, busy_p);
+            slot = of_another(other, request, busy_p);
     }
     if (slot)
         atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);
@@ -140,12 +158,20 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
     }
 }
 
+/* What the stream itself has freed of another flow's it may have at once, as it may its own. */
+static struct ms_slot *freed_here(struct ms_flow *flow, const struct ms_request *request)
+{
+    return request->granted > MS_SLAB_MAX_BYTES
+               ? ms_cross_take(flow, request, request->granted + request->granted / CLOSE_SHARE, false)
+               : NULL;
+}
+
 struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     struct ms_flow *flow = heap->flow;
     struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
     bool busy = false;
-    if (slot)
+    if (slot || (slot = freed_here(flow, request)) != NULL)
         return slot;
     bool home = ms_cross_collect();
     if (home && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)

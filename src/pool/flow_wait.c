@@ -139,12 +139,6 @@ static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint
     return latest;
 }
 
-static struct piece latest_of(const struct ms_waits *waits, const struct ms_slot *slot)
-{
-    uint64_t begin = ms_slot_address(slot);
-    return latest_in(waits, begin, begin + slot->run->slot_bytes);
-}
-
 /* --- what is freed --------------------------------------------------------------------------------------- */
 
 /* Lock held. Everything in the flow was freed by now, or before: it has no mark yet. */
@@ -248,10 +242,10 @@ void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes)
 
 /* --- who may have it ------------------------------------------------------------------------------------- */
 
-bool ms_wait_is_over(const struct ms_flow *flow, const struct ms_slot *slot)
+bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end)
 {
     struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
-    return waits && is_over(flow, waits, latest_of(waits, slot).number);
+    return waits && is_over(flow, waits, latest_in(waits, begin, end).number);
 }
 
 bool ms_wait_order(struct ms_stream *stream, CUevent event)
@@ -290,8 +284,9 @@ static struct ms_slot *over_elsewhere(struct ms_flow *home, const struct ms_requ
     struct ms_slot *aside[TRIES], *slot = NULL;
     uint32_t count = 0;
     while (count < TRIES && (slot = ms_ladder_from_heap(home->heap, request, true)) != NULL) {
+        uint64_t begin = ms_slot_address(slot);
         ms_lock(&ms_streams_lock);
-        bool over = ms_wait_is_over(home, slot);
+        bool over = ms_wait_is_over(home, begin, begin + slot->run->slot_bytes);
         ms_unlock(&ms_streams_lock);
         if (over)
             break;
@@ -387,7 +382,7 @@ static struct ms_slot *behind_others(struct ms_flow *flow, const struct ms_reque
         slot = behind(flow, home, request);
         ms_unlock(&ms_streams_lock);
     }
-    return slot ? slot : ms_cross_take(flow, request, true);
+    return slot ? slot : ms_cross_take(flow, request, UINT64_MAX, true);
 }
 
 /* Where memshim itself takes no more (MEMSHIM_LIMIT), the driver has memory for which nobody waits. */
@@ -395,7 +390,7 @@ struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *requ
 {
     const struct ms_mempool *pool = flow->pool;
     bool refused = atomic_load_explicit(&flow->heap->ceiling_bytes, memory_order_relaxed) != 0;
-    struct ms_slot *slot = ms_cross_take(flow, request, false);
+    struct ms_slot *slot = ms_cross_take(flow, request, UINT64_MAX, false);
     if (slot)
         return slot;
     for (struct ms_flow *home = first_of(flow); home && !slot; home = home->next_of_pool)

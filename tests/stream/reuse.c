@@ -2,7 +2,7 @@
  * reuse.c - known numbers of requests, by what answers them, for the report. Nothing here depends on how
  * fast anything is.
  *
- * Arguments: what to play: "again", "across", "borrow", "turns", or "killed", which is "across" and then SIGKILL.
+ * Arguments: what to play: "again", "across", "borrow", "lend", "turns", or "killed", which is "across" and then SIGKILL.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -80,6 +80,18 @@ static void borrow(void)
     give(take(32 * MIB, b), b);
 }
 
+/* Much lies idle beside a block that is in use; what was freed where it is another's is used again there at once. */
+static void lend(void)
+{
+    void *stays = take(2 * MIB, a);
+
+    give(take(24 * MIB, a), a);
+    sync_all();
+    for (int i = 0; i < 3; i++)
+        give(take(8 * MIB, b), b);
+    give(stays, a);
+}
+
 /* Five pools one after another, with the same requests in each. */
 static void turns(void)
 {
@@ -107,7 +119,7 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"again", again}, {"across", across}, {"borrow", borrow}, {"turns", turns}, {"killed", killed}};
+} scenes[] = {{"again", again}, {"across", across}, {"borrow", borrow}, {"lend", lend}, {"turns", turns}, {"killed", killed}};
 
 int main(int argc, char **argv)
 {

@@ -55,7 +55,7 @@ def summary(name, kind, *words):
     fact([row[-len(words):] for row in rows] == [list(words)], "%s: the summary has them" % name, said.splitlines())
 
 
-plan(20)
+plan(22)
 play("reuse", "again")
 again = checked("again")
 expect("a stream has again what it freed", again, "program", (9, 1, 0, 0, 0, 0))
@@ -65,8 +65,11 @@ play("reuse", "across")
 expect("what another stream freed", checked("across"), "program", (2, 1, 2, 0, 0, 0))
 
 play("reuse", "borrow")
-expect("what is idle elsewhere, counted where it was asked for", checked("borrow"), "program", (1, 0, 0, 1, 0, 0), (0, 1, 1, 0, 0, 0))
-summary("borrow", "program", *"32.0 MiB 1 1 1 1 0 0".split())
+expect("what is idle elsewhere, counted where it was asked for", checked("borrow"), "program", (1, 0, 0, 1, 0, 0), (0, 1, 0, 0, 0, 0))
+summary("borrow", "program", *"0 B 1 1 0 1 0 0".split())
+
+play("reuse", "lend")
+expect("what is idle beside a block is lent, and freed there used again there", checked("lend"), "program", (3, 0, 0, 1, 0, 0), (1, 1, 3, 0, 0, 0))
 
 play("waits", "111", "device", "freed_while_held", MEMSIM_MEMORY="40M")
 expect("a wait on the device", checked("behind"), "program", (0, 0, 0, 0, 1, 0), (0, 1, 1, 0, 0, 0))
