@@ -236,8 +236,10 @@ static int follow(const struct run_options *options, const char *path, char **ar
     if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
         return MS_EXIT_FAILED;
     status = ms_child_run(path, argv, &child);
-    if (status)
+    if (status) {
+        ms_outcome_end(&run);
         return status;
+    }
     if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {
         ms_ledgers_complete(&run, &child, &left);
         ms_outcome_find(pattern, &run, child.pid, &outcome);
@@ -245,6 +247,7 @@ static int follow(const struct run_options *options, const char *path, char **ar
         if (!options->quiet)
             ms_closing_print(&outcome, &left, &child, argv[0]);
     }
+    ms_outcome_end(&run);
     status = gate(options, &outcome, &left, &child);
     ms_outcome_free(&outcome);
     return status;

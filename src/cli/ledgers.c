@@ -192,7 +192,10 @@ static int write_its_report(const struct ms_cli_ledger *ledger)
         return MS_EXIT_USAGE;
     }
     out = ms_cli_open_placed(output, ms_file_mode(), MS_FILE_NUMBERED);
-    return out ? ms_ledgers_write(ledger, out, output) : MS_EXIT_USAGE;
+    if (!out || ms_ledgers_write(ledger, out, output) != MS_EXIT_OK)
+        return MS_EXIT_USAGE;
+    ms_run_list_add(ms_process()->run_id, output);
+    return MS_EXIT_OK;
 }
 
 static void complete_one(struct completing *completing, struct ms_cli_ledger *ledger)

@@ -141,7 +141,14 @@ int ms_outcome_begin(struct ms_run *run_p)
         ms_cli_error("out of memory");
         return -1;
     }
+    ms_run_list_make(run_p->id, run_p->list);
     return 0;
+}
+
+void ms_outcome_end(const struct ms_run *run)
+{
+    if (*run->list)
+        unlink(run->list);
 }
 
 /* Times of files may be a tick coarser than the clock. */
@@ -224,26 +231,78 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What may have become of a name: itself, and with a number in it. */
+static void match(const char *text, glob_t *matches)
+{
+    char *numbered = malloc(strlen(text) + 3);
+
+    if (!numbered)
+        return;
+    insert_star(text, numbered);
+    glob(text, matches->gl_pathv ? GLOB_APPEND : 0, NULL, matches);
+    glob(numbered, matches->gl_pathv ? GLOB_APPEND : 0, NULL, matches);
+    free(numbered);
+}
+
+/* A path as a pattern that is matched by itself alone. */
+static void match_path(const char *path, glob_t *matches)
+{
+    char *text = malloc(2 * strlen(path) + 1), *to = text;
+
+    for (; text && *path; *to++ = *path++) {
+        if (strchr("*?[\\", *path))
+            *to++ = '\\';
+    }
+    if (text) {
+        *to = '\0';
+        match(text, matches);
+    }
+    free(text);
+}
+
+static void sort(glob_t *matches)
+{
+    if (matches->gl_pathc)
+        qsort(matches->gl_pathv, matches->gl_pathc, sizeof(char *), compare_paths);
+}
+
+/* What the processes of the run say of themselves, where that is not among the matches. The list is a file of this user's. */
+static void match_listed(const struct ms_run *run, glob_t *matches)
+{
+    struct stat st;
+    int fd = *run->list ? ms_file_open_own(run->list, &st) : -1;
+    FILE *list = fd >= 0 ? fdopen(fd, "r") : NULL;
+    size_t known = matches->gl_pathc, bytes = 0;
+    char *path = NULL;
+
+    if (!list && fd >= 0)
+        close(fd);
+    while (list && getdelim(&path, &bytes, '\0', list) > 0) {
+        if (*path == '/' && !(known && bsearch(&path, matches->gl_pathv, known, sizeof(char *), compare_paths)))
+            match_path(path, matches);
+    }
+    free(path);
+    if (list)
+        fclose(list);
+}
+
 void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p)
 {
-    glob_t matches;
+    glob_t matches = {.gl_pathc = 0};
     bool exact;
-    char *text = glob_pattern(pattern, "", &exact), *numbered = text ? malloc(strlen(text) + 3) : NULL;
+    char *text = glob_pattern(pattern, "", &exact);
     size_t i;
 
     *outcome_p = (struct ms_outcome){NULL, 0, false};
-    if (numbered) {
-        insert_star(text, numbered);
-        glob(text, 0, NULL, &matches);
-        glob(numbered, GLOB_APPEND, NULL, &matches);
-        if (matches.gl_pathc)
-            qsort(matches.gl_pathv, matches.gl_pathc, sizeof(char *), compare_paths);
-        for (i = 0; i < matches.gl_pathc; i++)
-            if (!i || strcmp(matches.gl_pathv[i], matches.gl_pathv[i - 1]))
-                consider(outcome_p, matches.gl_pathv[i], run, pid);
-        globfree(&matches);
-    }
-    free(numbered);
+    if (text)
+        match(text, &matches);
+    sort(&matches);
+    match_listed(run, &matches);
+    sort(&matches);
+    for (i = 0; i < matches.gl_pathc; i++)
+        if (!i || strcmp(matches.gl_pathv[i], matches.gl_pathv[i - 1]))
+            consider(outcome_p, matches.gl_pathv[i], run, pid);
+    globfree(&matches);
     free(text);
 }
 

@@ -11,12 +11,14 @@
 #include <sys/types.h>
 
 #include "base/options.h"
+#include "base/run_list.h"
 #include "report/read.h"
 
 /** One run of a program. */
 struct ms_run {
     uint64_t id;           /* of its own, in MEMSHIM_RUN; every process of the run puts it into what it writes */
     int64_t since_unix_ns; /* when it began: what is older is not looked into */
+    char list[MS_RUN_LIST_BYTES]; /* the file in which its processes say where their reports are; "" for none */
 };
 
 /** A report that was written while a program ran. */
@@ -41,11 +43,13 @@ char *ms_outcome_fixed_path(const char *pattern);
 
 /** Begin a run: draws its number and sets MEMSHIM_RUN. Returns 0, or -1 after an error line. */
 int ms_outcome_begin(struct ms_run *run_p);
+/** The run is over: its list goes. */
+void ms_outcome_end(const struct ms_run *run);
 /** Whether a file was left by something that ended before this time. */
 bool ms_outcome_is_older(const struct stat *st, int64_t unix_ns);
 
 /** Read the reports that processes of the run wrote: regular files of this user's, under names that `pattern`
- * can have become, which say that they are of this run. `pid` is the program itself. */
+ * can have become or that stand in the run's list, which say that they are of this run. `pid` is the program itself. */
 void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p);
 /** Make way for a run under a fixed name: remove the reports of the earlier run that are there, the file itself
  * and the numbered ones of the same run. Returns 0, or -1 with errno. */

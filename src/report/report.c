@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
+#include "base/run_list.h"
 #include "ledger/journal.h"
 #include "report/report.h"
 
@@ -151,6 +152,8 @@ static int write_report(enum ms_end_reason reason, int code)
     hold_signals(&held);
     int result = write_to(path, sizeof written.path, reason, code);
     int error = errno;
+    if (result == 0 && ms_process()->run_id)
+        ms_run_list_add(ms_process()->run_id, path);
     release_signals(&held);
     if (result == 0) {
         ms_log(MS_LOG_INFO, "report", "written to %s", path);

@@ -227,3 +227,20 @@ ledger() {
     try run --sim -- "$top_builddir/tests/cli/leaker" 1 10
     [ "$(ls memshim.*.json | wc -l)" -eq 2 ]
 }
+
+@test "a process that sets a MEMSHIM_REPORT of its own counts too, however it ends, and the list of the run does not stay" {
+    whole
+    mkdir 'else[where]'
+    leaks="'$top_builddir/tests/cli/leaker' 1"
+    try run --sim --fail-on-leak=29 -o r.json -- sh -c "$leaks 10; MEMSHIM_REPORT='else[where]/own.%p.json' $leaks 20; exit 0"
+    [ "$status" -eq 23 ]
+    [[ $err == *"2 processes"* ]]
+    [[ $err == *"else[where]/own."* ]]
+    id=$(json r.json "r['run']['id']")
+    [ "$(json 'else[where]'/own.*.json "r['run']['id']")" = "$id" ]
+    try run -f --sim -o r.json -- sh -c "MEMSHIM_REPORT='else[where]/killed.json' '$top_builddir/tests/ledger/ends' term; $leaks 10; $leaks 10; exit 0"
+    [ "$status" -eq 0 ]
+    [[ $err == *"3 processes"* ]]
+    [ -f 'else[where]/killed.json' ]
+    [ -z "$(find /dev/shm /tmp -maxdepth 1 -name "memshim-run-$id.reports" 2>/dev/null)" ]
+}
