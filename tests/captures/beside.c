@@ -280,12 +280,12 @@ static void *keep_busy(void *unused)
 
     (void)unused;
     cudaThreadExchangeStreamCaptureMode(&relaxed);
-    cudaMalloc(&p, 4096);
+    cudaMalloc(&p, 2 * 4096);
     for (int k = 0; k < 2; k++)
         cudaStreamCreateWithFlags(&busy[k], cudaStreamNonBlocking);
     for (int k = 0; !atomic_load(&done); k = !k) {
         for (int i = 0; i < BACKLOG; i++)
-            cudaMemsetAsync(p, i, 4096, busy[k]);
+            cudaMemsetAsync((char *)p + k * 4096, i, 4096, busy[k]);
         cudaStreamSynchronize(busy[!k]);
         atomic_store(&working, 1);
     }

@@ -12,6 +12,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment, skip  # noqa: E402
 
+# The vendor's library allocates in the handler, as it may.
+os.environ["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":report_signal_unsafe=0"
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 PROGRAM = os.path.join(BUILD, "tests", "limbo", "limbo")
 SHAPES = os.path.join(BUILD, "tests", "bench", "alloc", "alloc")
