@@ -2,8 +2,8 @@
 """The driver refuses the n-th call, for every n: the program sees the driver's codes alone, its memory stays its own, and the
 report is true.
 
-consistent.c runs under memshim with MEMSIM_FAIL naming the n-th call of one driver function, for n from 1 until two runs in a row
-show that there is no such call any more, and with all calls refused from the n-th on. Functions that the program itself does
+consistent.c runs under memshim with MEMSIM_FAIL naming the n-th call of one driver function, for n from 1 until there
+is no such call any more, and with all calls refused from the n-th on. Functions that the program itself does
 not call (fences, questions) must never show. TEST_FAULTS is the largest n.
 """
 import concurrent.futures
@@ -29,6 +29,7 @@ UNSEEN = (("cuCtxRecordEvent", 999), ("cuCtxRecordEvent", 801), ("cuEventCreate"
 
 def attempts(function, code, seen, plain, executor, more=None, most=MOST):
     """(what is wrong, whether a refusal was noticed) over every n."""
+    most = min(most, COUNTS[bool(more)].get(function, most))
     fails = [form % (function, n, code) for n in range(1, most + 1) for form in ("%s@%d=%d", "%s@%d+=%d") if form.count("+") == 0 or n in (1, 2, 5)]
     jobs = [(fail, executor.submit(PROGRAM.run, fail, more or {})) for fail in fails]
     problems, noticed = [], False
@@ -51,6 +52,8 @@ status, plain, report = PROGRAM.run("", {})
 fact(plain == native[1] and not untrue(plain, report), "nothing is refused", plain[-8:] + untrue(plain, report))
 status, lines, report = PROGRAM.run("", BACKING)
 fact(lines == plain and not untrue(lines, report), "nothing is refused of what is mapped by handle", lines[-8:] + untrue(lines, report))
+NAMES = [function for function, _ in SEEN + UNSEEN + MAPPED]
+COUNTS = {True: PROGRAM.counts(NAMES, BACKING), False: PROGRAM.counts(NAMES, {})}
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     for function, code in MAPPED:
         problems, _ = attempts(function, code, False, plain, pool, BACKING, MOST)

@@ -17,6 +17,14 @@ class Program:
         self.sim = sim
         self.runs = 0
 
+    def counts(self, functions, more):
+        """How often a run in which nothing is refused calls each of these: to refuse a later call is the same run once more. A few more, since what is
+        asked until it is so is asked more or less often."""
+        self.sim.update(MEMSIM_COUNT="1", COUNTED=",".join(functions))
+        lines = self.run("", more)[1]
+        del self.sim["MEMSIM_COUNT"], self.sim["COUNTED"]
+        return {line.split()[1]: int(line.split()[2]) + 2 for line in lines if line.startswith("count ") and not line.endswith("-1")}
+
     def run(self, fail, more=None):
         """(exit status, lines, report) of one run under memshim; natively if `more` is None."""
         self.runs += 1

@@ -54,13 +54,15 @@ def refuse_any(more, executor):
 
 
 def refuse(function, code, more, executor):
-    fails = [form % (function, n, code) for n in range(1, MOST + 1) for form in (FORMS[:1] if n % 3 else FORMS[:2])]
+    most = min(MOST, COUNTS[str(more)].get(function, MOST))
+    fails = [form % (function, n, code) for n in range(1, most + 1) for form in (FORMS[:1] if n % 3 else FORMS[:2])]
     return [(fail, executor.submit(PROGRAM.run, fail, more)) for fail in fails]
 
 
 plan(2 + len(MODES) * 2 + len(TOLD) + len(UNTOLD))
 native = PROGRAM.run("")
 plain = native[1]
+COUNTS = {str(more): PROGRAM.counts(TOLD + UNTOLD, more) for more in MODES.values()}
 fact(native[0] == 0 and plain[-2:] == ["wrong 0", "live 0"], "natively nothing is wrong", plain)
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     _, jobs = refuse_any(None, pool)

@@ -4,6 +4,7 @@
 #ifndef MS_TESTS_FAULTS_TELL_H
 #define MS_TESTS_FAULTS_TELL_H
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,9 +46,21 @@ static bool done(const char *api, int status)
     return other(api, status);
 }
 
+/* How often each driver function that COUNTED names was called, where the library can say (MEMSIM_COUNT). */
+static void tell_counts(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    long long (*count)(const char *) = (long long (*)(const char *))(uintptr_t)(driver ? dlsym(driver, "memsim_count") : NULL);
+    char *names = getenv("COUNTED");
+
+    for (char *name = count && names ? strtok(names, ",") : NULL; name; name = strtok(NULL, ","))
+        printf("count %s %lld\n", name, count(name));
+}
+
 /* What is wrong is told, too. */
 static int tell(void)
 {
+    tell_counts();
     for (struct tally *t = tallies; t->api; t++)
         printf("tally %s %d %d\n", t->api, t->calls, t->refused);
     printf("wrong %d\nlive %llu\n", wrong, live);
