@@ -50,12 +50,12 @@ host() { # NAME COMPILER FLAG PRELOAD
             -o "$TEST_TMP/host" "$here/plain/libcuda.so.1" -pthread 2>/dev/null; then
         skip "$1" "$2 cannot build with $3"
     else
-        native "$TEST_TMP/host" many-threads >"$TEST_TMP/native" 2>&1
-        PRELOAD=$4 shimmed "$TEST_TMP/host" many-threads >"$TEST_TMP/shimmed" 2>&1
+        native "$TEST_TMP/host" many-threads 1000 >"$TEST_TMP/native" 2>&1
+        PRELOAD=$4 shimmed "$TEST_TMP/host" many-threads 1000 >"$TEST_TMP/shimmed" 2>&1
         same "$1" "$TEST_TMP/native" "$TEST_TMP/shimmed"
     fi
 }
-LIMIT=180 # a host under ThreadSanitizer takes ten seconds on a machine at rest
+LIMIT=180 # a host under ThreadSanitizer takes seconds on a machine at rest
 host "a host with gcc's AddressSanitizer" gcc -fsanitize=address "$(gcc -print-file-name=libasan.so):$TEST_LIB"
 # memshim is not built with the sanitizer, which cannot see its locks then: TSAN_OPTIONS says to look at the host alone.
 export TSAN_OPTIONS="$TSAN_OPTIONS:ignore_noninstrumented_modules=1"

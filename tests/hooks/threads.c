@@ -125,12 +125,12 @@ static int fork_first(void)
     return 0;
 }
 
-/* 10,000 threads in a row, a hundred at a time; every one calls a hook once. */
-static int many_threads(void)
+/* 10,000 threads in a row, or as many as are asked for, a hundred at a time; every one calls a hook once. */
+static int many_threads(const char *count)
 {
     pthread_t threads[100];
 
-    for (int round = 0; round < 100; round++) {
+    for (int round = count ? atoi(count) / 100 : 100; round; round--) {
         for (int i = 0; i < 100; i++)
             if (pthread_create(&threads[i], NULL, one_pair, NULL))
                 failures++;
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "fork-first") == 0)
         return fork_first();
     if (strcmp(what, "many-threads") == 0)
-        return many_threads();
+        return many_threads(argc > 2 ? argv[2] : NULL);
     if (strcmp(what, "cancel-deferred") == 0)
         return cancel(false);
     if (strcmp(what, "cancel-asynchronous") == 0)
