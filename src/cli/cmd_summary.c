@@ -92,7 +92,7 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
 
 static void print_table(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
-    struct ms_many many = {.columns = {{"peak", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
+    struct ms_many many = {.columns = {{"peak", false}, {"reserved", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
     json_t *devices, *device;
     size_t i, k;
 
@@ -103,10 +103,11 @@ static void print_table(FILE *out, char **paths, const struct ms_report *reports
         devices = ms_report_array(reports[i].root, "devices");
         json_array_foreach (devices, k, device) {
             figures[0] = ms_report_sum(figures[0], ms_report_int(device, "peak_live_bytes"));
-            figures[1] = ms_report_sum(figures[1], ms_report_int(device, "live_bytes"));
+            figures[1] = ms_report_sum(figures[1], ms_report_int(device, "peak_reserved_bytes"));
+            figures[2] = ms_report_sum(figures[2], ms_report_int(device, "live_bytes"));
         }
-        figures[2] = ms_report_leaked(&reports[i], NULL);
-        figures[3] = (json_int_t)json_array_size(devices);
+        figures[3] = ms_report_leaked(&reports[i], NULL);
+        figures[4] = (json_int_t)json_array_size(devices);
         ms_many_row(out, &many, paths[i], &reports[i], figures);
     }
     ms_many_end(out, &many);

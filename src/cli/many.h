@@ -8,7 +8,7 @@
 
 #include "report/read.h"
 
-enum { MS_MANY_FIGURES = 4 };
+enum { MS_MANY_FIGURES = 5 };
 
 /** One figure of each process. */
 struct ms_many_column {
@@ -17,7 +17,7 @@ struct ms_many_column {
 };
 
 struct ms_many {
-    struct ms_many_column columns[MS_MANY_FIGURES];
+    struct ms_many_column columns[MS_MANY_FIGURES]; /* to the first without a heading */
     json_int_t totals[MS_MANY_FIGURES];
     size_t rows;
 };

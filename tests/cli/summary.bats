@@ -48,6 +48,19 @@ END
     refused 2 "missing.json" "No such file"
 }
 
+@test "several reports: what each process had reserved at most, and all of them together" {
+    python3 - "$data/train.json" >pool.json <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+r["devices"][0]["peak_reserved_bytes"] = 140 << 20
+json.dump(r, sys.stdout)
+END
+    try summary pool.json pool.json
+    [[ $(head -1 out.txt) == *"peak"*"reserved"*"live"*"leaked"*"devices"* ]]
+    grep -qE '^4242 +3 +120.0 MiB +140.0 MiB +3.0 MiB +3.0 MiB +1 +pool.json$' out.txt
+    grep -qE '^total +240.0 MiB +280.0 MiB +6.0 MiB +6.0 MiB +2  2 processes$' out.txt
+}
+
 @test "memory that could not be had: who asked, and who held the rest" {
     python3 - "$data/train.json" >oom.json <<'END'
 import json, sys
