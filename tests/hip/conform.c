@@ -297,6 +297,28 @@ static void captures(void)
     is_int(hipFree(p), 0, "likewise");
 }
 
+static void about_kernel(const void *kernel)
+{
+    hipFuncAttributes about = {0};
+
+    is_int(hipFuncGetAttributes(&about, kernel), 0, "a kernel's attributes");
+    ok(about.maxThreadsPerBlock >= 256 && about.maxDynamicSharedSizeBytes >= 32 << 10, "tell how it may be launched");
+    is_int(hipFuncGetAttributes(NULL, kernel), hipErrorInvalidValue, "nowhere");
+    is_int(hipFuncGetAttributes(&about, NULL), 98, "of no function");
+}
+
+static void by_bus(void)
+{
+    char id[32] = "";
+    int device = -1;
+
+    is_int(hipDeviceGetPCIBusId(id, sizeof id, 0), 0, "a device's bus");
+    is_int(hipDeviceGetByPCIBusId(&device, id), 0, "leads back");
+    is_int(device, 0, "to the device");
+    is_int(hipDeviceGetByPCIBusId(NULL, id), hipErrorInvalidValue, "somewhere");
+    ok(hipDeviceGetByPCIBusId(&device, "0000:01:00.0") != 0, "no device is on that bus");
+}
+
 static void launches(void)
 {
     static const char kernel;
@@ -305,6 +327,8 @@ static void launches(void)
     is_int(hipLaunchKernel(&kernel, one, one, NULL, 0, NULL), 0, "a kernel");
     is_int(hipLaunchKernel(&kernel, none, one, NULL, 0, NULL), 9, "without a grid");
     is_int(hipLaunchKernel(NULL, one, one, NULL, 0, NULL), 98, "without a function");
+    about_kernel(&kernel);
+    by_bus();
     is_int(hipDeviceSynchronize(), 0, "is done");
 #if TEST_HIP >= 6
     hipError_t (*allocate)(void **, size_t) = NULL;

@@ -264,6 +264,70 @@ static void start_first_thread(void)
         bail("no thread");
 }
 
+/* Attributes are kept for each stream, are told again, and go from one to another. */
+static void attributes(void)
+{
+    CUstreamAttrValue value = {0}, told_back;
+    CUstream one, other;
+
+    must(cuStreamCreateWithPriority(&one, CU_STREAM_NON_BLOCKING, -2));
+    must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told_back), CUDA_SUCCESS, "a stream's priority");
+    is_int(told_back.priority, -2, "as an attribute");
+    value.priority = -4;
+    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), CUDA_SUCCESS, "set");
+    int priority = 0;
+    must(cuStreamGetPriority(one, &priority));
+    is_int(priority, -4, "is its priority");
+    value.priority = -6;
+    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), CUDA_ERROR_INVALID_VALUE, "in its range");
+    must(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &told_back));
+    is_int((int)told_back.syncPolicy, CU_SYNC_POLICY_AUTO, "the host waits as it likes");
+    value.syncPolicy = CU_SYNC_POLICY_YIELD;
+    must(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
+    value.accessPolicyWindow = (CUaccessPolicyWindow){.num_bytes = 4096, .hitRatio = 0.5f};
+    must(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+    value.accessPolicyWindow.hitRatio = 2;
+    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value), CUDA_ERROR_INVALID_VALUE,
+           "no more than all can hit");
+    is_int(cuStreamCopyAttributes(other, one), CUDA_SUCCESS, "another stream's");
+    must(cuStreamGetAttribute(other, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &told_back));
+    is_int((int)told_back.syncPolicy, CU_SYNC_POLICY_YIELD, "are copied");
+    must(cuStreamGetAttribute(other, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &told_back));
+    is_u64(told_back.accessPolicyWindow.num_bytes, 4096, "all of them");
+    must(cuStreamGetAttribute(other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told_back));
+    is_int(told_back.priority, 0, "but its priority");
+    is_int(cuStreamGetAttribute(NULL, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &told_back), CUDA_SUCCESS,
+           "the default stream has them");
+    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &told_back), CUDA_ERROR_INVALID_VALUE,
+           "what launches have is none of a stream's");
+    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, NULL), CUDA_ERROR_INVALID_VALUE, "nowhere");
+    must(cuStreamDestroy_v2(one));
+    must(cuStreamDestroy_v2(other));
+}
+
+static void never(void *data, CUlogLevel level, char *message, size_t length)
+{
+    (void)data, (void)level, (void)message, (void)length;
+    ok(0, "nothing is written to the log");
+}
+
+static void logs(void)
+{
+    CUlogsCallbackHandle handle = NULL;
+    CUlogIterator end = 7;
+    size_t bytes = 16;
+    char text[16] = "x";
+
+    is_int(cuLogsRegisterCallback(never, NULL, &handle), CUDA_SUCCESS, "who wants to hear of errors");
+    ok(handle != NULL, "is known by a handle");
+    ok(cuMemFree_v2(1) != CUDA_SUCCESS, "an error");
+    is_int(cuLogsCurrent(&end, 0) | (int)end, 0, "the log is empty");
+    is_int(cuLogsDumpToMemory(NULL, text, &bytes, 0) | (int)bytes | *text, 0, "so is a dump");
+    is_int(cuLogsUnregisterCallback(handle), CUDA_SUCCESS, "no more");
+    is_int(cuLogsUnregisterCallback(handle), CUDA_ERROR_INVALID_VALUE, "once");
+}
+
 int main(void)
 {
     plan(0);
@@ -278,6 +342,8 @@ int main(void)
     free_waits();
     from_inside();
     times();
+    attributes();
+    logs();
     destroyed_streams_finish();
     idle_threads_leave();
     is_int(told, CUDA_SUCCESS, "callbacks are told the status");

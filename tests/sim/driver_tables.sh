@@ -23,12 +23,14 @@ skipped() {
     echo "ok $number - $1 # SKIP no CUDA toolkit"
 }
 
-echo 1..6
+echo 1..7
 LC_ALL=C
 export LC_ALL
 sed -n 's/^X(\(.*\))$/\1/p' "$tables/exports.def" >"$TEST_TMP/listed"
+# What is for graphics the vendor's library has and its stub has not.
+sed -n 's/^X(\(.*\))$/\1/p' "$tables/graphics.def" >"$TEST_TMP/graphics"
 nm -D --defined-only "$sim" | awk '{ print $3 }' | grep '^cu' | sort >"$TEST_TMP/exported"
-diff "$TEST_TMP/listed" "$TEST_TMP/exported"
+sort "$TEST_TMP/listed" "$TEST_TMP/graphics" | diff - "$TEST_TMP/exported"
 result $? "the library exports what is listed"
 
 if [ -n "$TEST_SANITIZE" ]; then
@@ -59,5 +61,15 @@ if [ -n "$TEST_CUDA_HOME" ] && [ -f "$TEST_CUDA_HOME/include/cudaTypedefs.h" ]; 
     result $? "the lookup table is that of the vendor's typedefs"
 else
     skipped "the lookup table is that of the vendor's typedefs"
+fi
+if [ -n "$TEST_CUDA_HOME" ] && [ -f "$TEST_CUDA_HOME/include/cudaGL.h" ] && [ -f "$TEST_CUDA_HOME/include/cudaEGL.h" ]; then
+    cat "$TEST_CUDA_HOME"/include/cudaGL.h "$TEST_CUDA_HOME"/include/cudaEGL.h "$TEST_CUDA_HOME"/include/cudaVDPAU.h |
+        sed -n 's/.*CUresult CUDAAPI \(cu[A-Za-z0-9]*\)(.*/\1/p' | grep -v '^cuWGL' | sort -u >"$TEST_TMP/declared"
+    [ -s "$TEST_TMP/declared" ] && comm -23 "$TEST_TMP/declared" "$TEST_TMP/exported" >"$TEST_TMP/lacking"
+    cat "$TEST_TMP/lacking"
+    [ -s "$TEST_TMP/declared" ] && [ ! -s "$TEST_TMP/lacking" ]
+    result $? "what the vendor's headers declare for graphics is there"
+else
+    skipped "what the vendor's headers declare for graphics is there"
 fi
 exit $failed

@@ -505,6 +505,11 @@ CUresult cuStreamWriteValue64_v2_ptsz(CUstream, CUdeviceptr, cuuint64_t, unsigne
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
+CUresult cuLogsRegisterCallback(CUlogsCallback, void *, CUlogsCallbackHandle *);
+CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle);
+CUresult cuLogsCurrent(CUlogIterator *, unsigned int);
+CUresult cuLogsDumpToFile(CUlogIterator *, const char *, unsigned int);
+CUresult cuLogsDumpToMemory(CUlogIterator *, char *, size_t *, unsigned int);
 
 #include "gpu/abi/cuda_graph_fn.h"
 

@@ -315,6 +315,19 @@ typedef struct {
     unsigned char rest[140];
 } hipDeviceProp_tR0000;
 
+typedef struct hipFuncAttributes {
+    int binaryVersion;
+    int cacheModeCA;
+    size_t constSizeBytes;
+    size_t localSizeBytes;
+    int maxDynamicSharedSizeBytes;
+    int maxThreadsPerBlock;
+    int numRegs;
+    int preferredShmemCarveout;
+    int ptxVersion;
+    size_t sharedSizeBytes;
+} hipFuncAttributes;
+
 typedef struct {
     char name[256];
     hipUUID uuid;

@@ -38,6 +38,8 @@ hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device);
 hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device);
 hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t device);
 hipError_t hipDeviceGetPCIBusId(char *id, int length, int device);
+hipError_t hipDeviceGetByPCIBusId(int *device, const char *id);
+hipError_t hipFuncGetAttributes(hipFuncAttributes *attributes, const void *function);
 hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *properties, int device);
 hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *properties, int device);
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int device);

@@ -49,6 +49,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/ipcevent.c \
 	src/sim/cuda/launch.c \
 	src/sim/cuda/library.c \
+	src/sim/cuda/logs.c \
 	src/sim/cuda/managed.c \
 	src/sim/cuda/memop.c \
 	src/sim/cuda/memory.c \
@@ -76,6 +77,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/status.c \
 	src/sim/cuda/status.def \
 	src/sim/cuda/stream.c \
+	src/sim/cuda/streamattr.c \
 	src/sim/cuda/thread.c \
 	src/sim/cuda/usage.h \
 	src/sim/cuda/userobj.c \
@@ -86,7 +88,7 @@ sim_cuda_rooms = \
 
 sim_PROGRAMS += libcuda.so.1
 libcuda_so_1_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/fault.c src/sim/cuda/lookup.c \
-	src/sim/cuda/lookup.def src/sim/cuda/stubs.c src/sim/cuda/usage.c
+	src/sim/cuda/lookup.def src/sim/cuda/graphics.def src/sim/cuda/graphics.c src/sim/cuda/stubs.c src/sim/cuda/usage.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
 libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)

@@ -43,6 +43,7 @@ struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is
     pthread_condattr_destroy(&clock);
     atomic_init(&queue->refs, 1);
     queue->ctx = sim_object_ref(ctx);
+    queue->attributes.domains.remote = 1; /* kernels' remote traffic has a domain of its own */
     queue->id = sim_next_id();
     queue->joins_legacy = joins_legacy;
     queue->is_legacy = is_legacy;

@@ -194,7 +194,7 @@ long long sim_rules_calls(unsigned fn)
     return (long long)atomic_load_explicit(&calls[fn], memory_order_relaxed);
 }
 
-void sim_rules_note(unsigned fn, unsigned long long nth)
+void sim_rules_note_name(const char *name, unsigned long long nth)
 {
     char line[160];
 
@@ -203,10 +203,15 @@ void sim_rules_note(unsigned fn, unsigned long long nth)
     int saved = errno;
     int fd = open(sim_config.log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        int length = snprintf(line, sizeof line, "%d unsupported %s %llu\n", (int)getpid(), own->names[fn], nth);
+        int length = snprintf(line, sizeof line, "%d unsupported %s %llu\n", (int)getpid(), name, nth);
         if (write(fd, line, (size_t)length) < 0)
             fprintf(stderr, "memsim: cannot write %s\n", sim_config.log_path);
         close(fd);
     }
     errno = saved;
+}
+
+void sim_rules_note(unsigned fn, unsigned long long nth)
+{
+    sim_rules_note_name(own->names[fn], nth);
 }

@@ -34,5 +34,7 @@ long long sim_rules_calls(unsigned fn);
 int sim_rules_find(const char *name, size_t length);
 /** Notes in MEMSIM_LOG a call of something that is not simulated; `nth` counts them. */
 void sim_rules_note(unsigned fn, unsigned long long nth);
+/** The same for what is in no table. */
+void sim_rules_note_name(const char *name, unsigned long long nth);
 
 #endif

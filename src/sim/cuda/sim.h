@@ -341,6 +341,16 @@ struct sim_known {
 
 #define SIM_KNOWN 16 /* of the latest, for each queue */
 
+/* What a stream's attributes were set to (streamattr.c). */
+struct sim_stream_attributes {
+    CUaccessPolicyWindow window;
+    CUsynchronizationPolicy policy; /* 0: never set */
+    CUlaunchMemSyncDomainMap domains;
+    CUlaunchMemSyncDomain domain;
+};
+
+enum { SIM_PRIORITY_LOWEST = 0, SIM_PRIORITY_GREATEST = -5 };
+
 struct sim_queue {
     atomic_uint refs;
     struct CUctx_st *ctx; /* referenced */
@@ -357,6 +367,7 @@ struct sim_queue {
     bool served;
     struct sim_queue *next, **link; /* in the context's list */
     pthread_cond_t more, done;
+    struct sim_stream_attributes attributes; /* under the lock of streamattr.c */
     struct sim_member *_Atomic captured; /* while it is captured; changed under the graphs' lock */
 };
 

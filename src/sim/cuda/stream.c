@@ -6,9 +6,6 @@
 
 #include "graph.h"
 
-#define PRIORITY_LOWEST   0
-#define PRIORITY_GREATEST (-5)
-
 static void dispose_stream(void *object)
 {
     struct CUstream_st *stream = object;
@@ -33,8 +30,8 @@ CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     stream->flags = flags;
-    stream->priority = priority > PRIORITY_LOWEST     ? PRIORITY_LOWEST
-                       : priority < PRIORITY_GREATEST ? PRIORITY_GREATEST
+    stream->priority = priority > SIM_PRIORITY_LOWEST     ? SIM_PRIORITY_LOWEST
+                       : priority < SIM_PRIORITY_GREATEST ? SIM_PRIORITY_GREATEST
                                                       : priority;
     if (green)
         stream->queue->joins_legacy = !(flags & CU_STREAM_NON_BLOCKING);
@@ -222,9 +219,9 @@ SIM_API(cuCtxGetStreamPriorityRange)(int *least_p, int *greatest_p)
     SIM_ENTER_CTX(cuCtxGetStreamPriorityRange);
     (void)ctx;
     if (least_p)
-        *least_p = PRIORITY_LOWEST;
+        *least_p = SIM_PRIORITY_LOWEST;
     if (greatest_p)
-        *greatest_p = PRIORITY_GREATEST;
+        *greatest_p = SIM_PRIORITY_GREATEST;
     return CUDA_SUCCESS;
 }
 

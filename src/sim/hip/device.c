@@ -167,6 +167,12 @@ HIP_API hipDeviceGetPCIBusId(char *id, int length, int device)
     return hip_leave(id ? (int)cuDeviceGetPCIBusId(id, length, device) : hipErrorInvalidValue);
 }
 
+HIP_API hipDeviceGetByPCIBusId(int *device, const char *id)
+{
+    HIP_ENTER(hipDeviceGetByPCIBusId);
+    return hip_leave(device && id ? (int)cuDeviceGetByPCIBusId(device, id) : hipErrorInvalidValue);
+}
+
 HIP_API hipDeviceCanAccessPeer(int *can, int device, int peer)
 {
     HIP_ENTER(hipDeviceCanAccessPeer);

@@ -33,6 +33,21 @@ static int launch(const void *function, dim3 grid, dim3 block, hipStream_t strea
     return (int)sim_stream_enqueue(hip_stream(stream), per_thread, op);
 }
 
+/* What is the device's; of the kernel itself nothing is known, and it needs nothing (HIP runtime API reference, "Execution Control"). */
+HIP_API hipFuncGetAttributes(hipFuncAttributes *attributes, const void *function)
+{
+    HIP_ENTER_DEVICE(hipFuncGetAttributes);
+    if (!attributes)
+        return hip_leave(hipErrorInvalidValue);
+    if (!function)
+        return hip_leave(98); /* hipErrorInvalidDeviceFunction */
+    *attributes = (hipFuncAttributes){
+        .maxThreadsPerBlock = (int)THREADS_BLOCK,
+        .maxDynamicSharedSizeBytes = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+    };
+    return hip_leave(hipSuccess);
+}
+
 HIP_API hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream)
 {
     (void)args, (void)shared_bytes;
