@@ -1,7 +1,6 @@
 /* cmd_frag.c - memshim frag: what the memory that the pool holds is used for, and what stands in the way of the rest.
  *
  * Floor 5. */
-#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "cli/cli.h"
@@ -72,94 +71,59 @@ static json_t *device_json(const struct ms_report *report, const struct ms_frag_
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const struct ms_frag *frag, size_t top)
+static size_t top_of(const void *options)
 {
+    return (size_t)((const struct frag_options *)options)->top;
+}
+
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view, const void *options)
+{
+    const struct ms_frag *frag = view;
     json_t *devices = json_array();
 
     for (size_t i = 0; i < frag->device_count; i++)
-        json_array_append_new(devices, device_json(report, &frag->devices[i], top));
+        json_array_append_new(devices, device_json(report, &frag->devices[i], top_of(options)));
     json_t *object = json_pack("{s:s, s:o}", "file", path, "devices", devices);
     if (ms_report_array(report->root, "pools"))
         json_object_set(object, "pools", ms_report_array(report->root, "pools"));
     return object;
 }
 
-static void print_json(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count,
-                       size_t top)
+static int open_frag(const struct ms_report *report, const void *options, void *view_p)
 {
-    json_t *rows = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(rows, report_json(paths[i], &reports[i], &frags[i], top));
-    ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
-    json_decref(rows);
+    (void)options;
+    return ms_frag_open(report, view_p);
 }
 
-static void print_table(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count)
+static void close_frag(void *view)
 {
-    struct ms_many many = {.columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}}};
-
-    ms_many_begin(out, &many);
-    for (size_t i = 0; i < count; i++) {
-        json_int_t figures[MS_MANY_FIGURES] = {0};
-
-        for (size_t k = 0; k < frags[i].device_count; k++) {
-            const struct ms_frag_device *device = &frags[i].devices[k];
-
-            figures[0] = ms_report_sum(figures[0], ms_report_int(device->json, "reserved_bytes"));
-            figures[1] = ms_report_sum(figures[1], ms_report_int(device->json, "peak_reserved_bytes"));
-            figures[2] = ms_report_sum(figures[2], ms_report_int(device->json, "live_bytes"));
-            figures[3] = ms_report_sum(figures[3], device->free_bytes);
-        }
-        ms_many_row(out, &many, paths[i], &reports[i], figures);
-    }
-    ms_many_end(out, &many);
+    ms_frag_close(view);
 }
 
-static void print_text(FILE *out, char **paths, const struct ms_report *reports, const struct ms_frag *frags, size_t count,
-                       size_t top)
+static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
-    if (count > 1)
-        print_table(out, paths, reports, frags, count);
-    for (size_t i = 0; i < count; i++) {
-        if (count > 1) {
-            fputs(i ? "\n" : "", out);
-            ms_text_put(out, paths[i]);
-            fputc('\n', out);
-        }
-        ms_frag_print(out, &reports[i], &frags[i], top);
+    const struct ms_frag *frag = view;
+
+    for (size_t i = 0; i < frag->device_count; i++) {
+        const struct ms_frag_device *device = &frag->devices[i];
+
+        figures[0] = ms_report_sum(figures[0], ms_report_int(device->json, "reserved_bytes"));
+        figures[1] = ms_report_sum(figures[1], ms_report_int(device->json, "peak_reserved_bytes"));
+        figures[2] = ms_report_sum(figures[2], ms_report_int(device->json, "live_bytes"));
+        figures[3] = ms_report_sum(figures[3], device->free_bytes);
     }
 }
 
-static int print(char **paths, size_t count, const struct frag_options *options)
+static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
-    struct ms_report *reports = ms_many_load(paths, count);
-    struct ms_frag *frags = calloc(count, sizeof(*frags));
-    int status = MS_EXIT_USAGE;
-    size_t opened = 0, i;
-    FILE *out = NULL;
-
-    while (reports && frags && opened < count && ms_frag_open(&reports[opened], &frags[opened]) == 0)
-        opened++;
-    if (reports && opened < count)
-        ms_cli_error("no memory for %s", paths[opened]);
-    if (reports && opened == count)
-        out = ms_cli_open_output(options->printing.output, options->printing.force);
-    if (out && options->printing.json)
-        print_json(out, paths, reports, frags, count, (size_t)options->top);
-    else if (out)
-        print_text(out, paths, reports, frags, count, (size_t)options->top);
-    if (out)
-        status = ms_cli_close_output(out);
-    for (i = 0; i < opened; i++)
-        ms_frag_close(&frags[i]);
-    free(frags);
-    ms_many_close(reports, count);
-    return status;
+    ms_frag_print(out, report, view, top_of(options));
 }
 
 int ms_cmd_frag(int argc, char **argv)
 {
+    static const struct ms_many_verb verb = {
+        .view_bytes = sizeof(struct ms_frag), .open = open_frag, .close = close_frag, .figures = sum_up, .json = report_json,
+        .columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}}, .after_path = "\n", .text = print_text};
     struct frag_options options = {.top = 20};
     int first = ms_cli_parse(argc, argv, false, take, &options);
 
@@ -169,5 +133,5 @@ int ms_cmd_frag(int argc, char **argv)
         ms_cli_error("no report given; usage: memshim frag [OPTION...] FILE...");
         return MS_EXIT_USAGE;
     }
-    return print(argv + first, (size_t)(argc - first), &options);
+    return ms_many_show(argv + first, (size_t)(argc - first), &options.printing, &verb, &options);
 }

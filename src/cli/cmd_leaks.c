@@ -1,7 +1,6 @@
 /* cmd_leaks.c - memshim leaks: what was allocated and never freed, by call site.
  *
  * Floor 5. */
-#include <stdlib.h>
 
 #include "cli/cli.h"
 #include "cli/leaks.h"
@@ -44,11 +43,13 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const struct ms_leaks *leaks)
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view, const void *options)
 {
+    const struct ms_leaks *leaks = view;
     const struct ms_leak_sum *left_out = &leaks->left_out;
     json_t *rows = json_array(), *run = json_object_get(report->root, "run"), *object;
 
+    (void)options;
     for (size_t i = 0; i < leaks->count; i++)
         json_array_append_new(rows, leak_json(report, leaks->rows[i]));
     object = json_pack(
@@ -62,76 +63,36 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     return object;
 }
 
-static void print_json(FILE *out, char **paths, const struct ms_report *reports, const struct ms_leaks *leaks,
-                       size_t count)
+static int open_leaks(const struct ms_report *report, const void *options, void *view_p)
 {
-    json_t *rows = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(rows, report_json(paths[i], &reports[i], &leaks[i]));
-    ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
-    json_decref(rows);
+    return ms_leaks_open(report, ((const struct leaks_options *)options)->min_bytes, view_p);
 }
 
-static void print_table(FILE *out, char **paths, const struct ms_report *reports, const struct ms_leaks *leaks,
-                        size_t count)
+static void close_leaks(void *view)
 {
-    struct ms_many many = {.columns = {{"leaked", false}, {"blocks", true}, {"sites", true}}};
-
-    ms_many_begin(out, &many);
-    for (size_t i = 0; i < count; i++) {
-        const struct ms_leak_sum *sum = &leaks[i].counted;
-
-        ms_many_row(out, &many, paths[i], &reports[i],
-                    (const json_int_t[MS_MANY_FIGURES]){sum->bytes, sum->blocks, (json_int_t)sum->sites});
-    }
-    ms_many_end(out, &many);
+    ms_leaks_close(view);
 }
 
-static void print_text(FILE *out, char **paths, const struct ms_report *reports, const struct ms_leaks *leaks,
-                       size_t count, uint64_t min_bytes)
+static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
-    if (count > 1)
-        print_table(out, paths, reports, leaks, count);
-    for (size_t i = 0; i < count; i++) {
-        if (count > 1) {
-            fputs(i ? "\n" : "", out);
-            ms_text_put(out, paths[i]);
-            fputs(": ", out);
-        }
-        ms_leaks_print_sums(out, &reports[i], &leaks[i], min_bytes);
-        ms_leaks_print(out, &reports[i], &leaks[i], SIZE_MAX, MS_REPORT_DEPTH_MAX);
-    }
+    const struct ms_leak_sum *sum = &((const struct ms_leaks *)view)->counted;
+
+    figures[0] = sum->bytes;
+    figures[1] = sum->blocks;
+    figures[2] = (json_int_t)sum->sites;
 }
 
-static int print(char **paths, size_t count, const struct leaks_options *options)
+static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
-    struct ms_report *reports = ms_many_load(paths, count);
-    struct ms_leaks *leaks = calloc(count, sizeof(*leaks));
-    int status = MS_EXIT_USAGE;
-    FILE *out = NULL;
-    size_t i;
-
-    for (i = 0; reports && leaks && i < count; i++)
-        if (ms_leaks_open(&reports[i], options->min_bytes, &leaks[i]) < 0)
-            break;
-    if (reports && i == count)
-        out = ms_cli_open_output(options->printing.output, options->printing.force);
-    if (out && options->printing.json)
-        print_json(out, paths, reports, leaks, count);
-    else if (out)
-        print_text(out, paths, reports, leaks, count, options->min_bytes);
-    if (out)
-        status = ms_cli_close_output(out);
-    for (i = 0; leaks && i < count; i++)
-        ms_leaks_close(&leaks[i]);
-    free(leaks);
-    ms_many_close(reports, count);
-    return status;
+    ms_leaks_print_sums(out, report, view, ((const struct leaks_options *)options)->min_bytes);
+    ms_leaks_print(out, report, view, SIZE_MAX, MS_REPORT_DEPTH_MAX);
 }
 
 int ms_cmd_leaks(int argc, char **argv)
 {
+    static const struct ms_many_verb verb = {
+        .view_bytes = sizeof(struct ms_leaks), .open = open_leaks, .close = close_leaks, .figures = sum_up, .json = report_json,
+        .columns = {{"leaked", false}, {"blocks", true}, {"sites", true}}, .after_path = ": ", .text = print_text};
     struct leaks_options options = {0};
     int first = ms_cli_parse(argc, argv, false, take, &options);
 
@@ -141,5 +102,5 @@ int ms_cmd_leaks(int argc, char **argv)
         ms_cli_error("no report given; usage: memshim leaks [OPTION...] FILE...");
         return MS_EXIT_USAGE;
     }
-    return print(argv + first, (size_t)(argc - first), &options);
+    return ms_many_show(argv + first, (size_t)(argc - first), &options.printing, &verb, &options);
 }

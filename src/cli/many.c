@@ -4,6 +4,7 @@
 #include "cli/many.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/load.h"
 #include "report/text.h"
@@ -69,4 +70,80 @@ void ms_many_close(struct ms_report *reports, size_t count)
     for (size_t i = 0; reports && i < count; i++)
         ms_report_close(&reports[i]);
     free(reports);
+}
+
+static const void *view_at(const struct ms_many_verb *verb, const void *views, size_t i)
+{
+    return (const char *)views + i * verb->view_bytes;
+}
+
+static void show_json(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
+                      const void *views, const void *options)
+{
+    json_t *rows = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(rows, verb->json(paths[i], &reports[i], view_at(verb, views, i), options));
+    ms_cli_print_json(out, json_incref(count == 1 ? json_array_get(rows, 0) : rows));
+    json_decref(rows);
+}
+
+static void show_table(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
+                       const void *views)
+{
+    struct ms_many many = {.rows = 0};
+
+    memcpy(many.columns, verb->columns, sizeof(many.columns));
+    ms_many_begin(out, &many);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t figures[MS_MANY_FIGURES] = {0};
+
+        verb->figures(view_at(verb, views, i), figures);
+        ms_many_row(out, &many, paths[i], &reports[i], figures);
+    }
+    ms_many_end(out, &many);
+}
+
+static void show_text(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
+                      const void *views, const void *options)
+{
+    if (count > 1)
+        show_table(out, paths, reports, count, verb, views);
+    for (size_t i = 0; i < count; i++) {
+        if (count > 1) {
+            fputs(i ? "\n" : "", out);
+            ms_text_put(out, paths[i]);
+            fputs(verb->after_path, out);
+        }
+        verb->text(out, &reports[i], view_at(verb, views, i), options);
+    }
+}
+
+int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing, const struct ms_many_verb *verb,
+                 const void *options)
+{
+    struct ms_report *reports = ms_many_load(paths, count);
+    char *views = calloc(count, verb->view_bytes);
+    int status = MS_EXIT_USAGE;
+    size_t opened = 0;
+    FILE *out = NULL;
+
+    while (reports && views && opened < count &&
+           verb->open(&reports[opened], options, views + opened * verb->view_bytes) == 0)
+        opened++;
+    if (reports && opened < count)
+        ms_cli_error("no memory for %s", paths[opened]);
+    if (reports && opened == count)
+        out = ms_cli_open_output(printing->output, printing->force);
+    if (out && printing->json)
+        show_json(out, paths, reports, count, verb, views, options);
+    else if (out)
+        show_text(out, paths, reports, count, verb, views, options);
+    if (out)
+        status = ms_cli_close_output(out);
+    while (opened-- > 0)
+        verb->close(views + opened * verb->view_bytes);
+    free(views);
+    ms_many_close(reports, count);
+    return status;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "cli/cli.h"
 #include "report/read.h"
 
 enum { MS_MANY_FIGURES = 5 };
@@ -33,5 +34,23 @@ void ms_many_end(FILE *out, const struct ms_many *many);
 /** All reports, or none after an error line: one bad file leaves no half output. An array of malloc's. */
 struct ms_report *ms_many_load(char **paths, size_t count);
 void ms_many_close(struct ms_report *reports, size_t count);
+
+/** What a verb makes of each report, and how it shows that. A view is `view_bytes` long; `options` are the verb's own. */
+struct ms_many_verb {
+    size_t view_bytes;
+    /** 0, or -1 without memory. */
+    int (*open)(const struct ms_report *report, const void *options, void *view_p);
+    void (*close)(void *view);
+    struct ms_many_column columns[MS_MANY_FIGURES];
+    void (*figures)(const void *view, json_int_t figures[MS_MANY_FIGURES]);
+    json_t *(*json)(const char *path, const struct ms_report *report, const void *view, const void *options);
+    const char *after_path; /* between the path of one of several and its text */
+    void (*text)(FILE *out, const struct ms_report *report, const void *view, const void *options);
+};
+
+/** All of it: several reports begin with the table, one JSON value stands for itself, several in an array. Returns an
+ * exit status. */
+int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing, const struct ms_many_verb *verb,
+                 const void *options);
 
 #endif
