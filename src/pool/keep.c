@@ -206,31 +206,32 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
  * take more than a quarter more than it ever had, and a part that is for small ones. Natively each of its frees
  * would be a call, and would wait. Heap's lock held. */
-static uint64_t bound(struct ms_heap *heap, uint64_t asked)
+static uint64_t bound(struct ms_heap *heap, uint64_t granted)
 {
-    uint64_t live = ms_keep_live_bytes(heap) + asked;
+    uint64_t live = ms_keep_live_bytes(heap) + granted;
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
     return heap->live_peak_bytes + heap->live_peak_bytes / LIVE_SHARE + BEYOND_BYTES;
 }
 
-static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes)
+static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
-    uint64_t allowed = bound(heap, bytes), after = heap->reserved_bytes + bytes;
+    uint64_t allowed = bound(heap, granted), after = heap->reserved_bytes + bytes;
     return after > allowed ? least_of(after - allowed, heap->vacant_bytes) : 0;
 }
 
-uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t least)
+uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
+    uint64_t least = ms_round_up(granted, MS_PAGE_BYTES);
     ms_lock(&heap->lock);
     /* Half of what small programs may have is left for what has to be asked for later, block by block. */
-    uint64_t allowed = bound(heap, least) - BEYOND_BYTES / 2, reserved = heap->reserved_bytes;
+    uint64_t allowed = bound(heap, granted) - BEYOND_BYTES / 2, reserved = heap->reserved_bytes;
     ms_unlock(&heap->lock);
     uint64_t most = allowed > reserved ? (allowed - reserved) / least * least : 0;
     return bytes <= most || bytes <= least ? bytes : most > least ? most : least;
 }
 
-uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
+uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
     ms_lock(&heap->lock);
     if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
@@ -240,7 +241,7 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->trim_reserved_bytes = 0;
     }
     uint64_t over = ms_keep_over(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
-             beyond = beyond_bound(heap, bytes);
+             beyond = beyond_bound(heap, bytes, granted);
     bool leaving = heap->leaving != NULL, merge = false;
     if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
         over = affordable(heap, bytes, over);

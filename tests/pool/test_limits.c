@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pool/internal.h" /* before it, whose names are others' parameters */
+
 #include "one_context.h"
 
 static void sync_context(void)
@@ -517,6 +519,21 @@ static void test_peak(void)
     }
 }
 
+/* A chunk is longer than the request that needs it; what may be reserved goes by what was live, not by what was asked for. */
+static void test_bound_of_growth(void)
+{
+    uint64_t live = 0;
+    bool true_to_live = true;
+    fresh(4096 * MIB);
+    for (int i = 0; i < 64; i++) {
+        true_to_live &= take(3 * MIB) != 0;
+        live += 3 * MIB;
+        true_to_live &= ms_heap_of((uintptr_t)context)->live_peak_bytes <= live;
+    }
+    ok(true_to_live && fake.calls[FAKE_ALLOC] < 32, "chunks of several blocks do not count as live");
+    sound("the bound of growth");
+}
+
 int main(void)
 {
     plan(0);
@@ -526,6 +543,7 @@ int main(void)
     test_failing_calls(CUDA_ERROR_INVALID_VALUE, "invalid value");
     test_out_of_memory();
     test_filling();
+    test_bound_of_growth();
     test_limit();
     test_preallocation();
     test_keep();
