@@ -436,6 +436,8 @@ void ms_call_end(struct ms_call *call, int status)
         classes[class].after(call, status);
     if (call->records)
         ms_thread.recording = 0;
+    if (MS_LIKELY(owner))
+        ms_whole_see_to_rest(call);
     if (ms_thread.outermost == call) {
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT && MS_LIKELY(owner))
             ms_ledger_call(call->row, status == 0, call->served, call->bytes);

@@ -161,6 +161,42 @@ static void keep_bound(const struct ms_gpu *gpu, int device)
     ms_unlock(&lock);
 }
 
+/* --- a rest --- */
+
+/* As much may stay as of the pool's memory (pool/rest.c). */
+enum { LIVE_SHARE = 4 };
+#define SPARE_BYTES ((uint64_t)64 << 20)
+
+static _Atomic bool rested;
+
+void ms_whole_rested(void)
+{
+    atomic_store_explicit(&rested, true, memory_order_relaxed);
+}
+
+static void rest_device(const struct ms_gpu *gpu, int device)
+{
+    uint64_t keep = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT ? ms_option_size(MS_OPT_KEEP, total_of(gpu, device)) : 0,
+             most = ms_ledger_live(device) / LIVE_SHARE + SPARE_BYTES + keep, gone = 0;
+
+    while (ms_whole_bytes(device) > most && evict(device, &gone))
+        ;
+}
+
+/* Seen to in a call of the vendor's own, whose devices they are. Nothing is under way in what waits, so nothing is waited for. */
+void ms_whole_end_rest(const struct ms_gpu *gpu)
+{
+    ms_serve_see_to_rest();
+    if (MS_LIKELY(!atomic_load_explicit(&rested, memory_order_relaxed)) ||
+        !atomic_exchange_explicit(&rested, false, memory_order_relaxed))
+        return;
+    for (int i = 0; i < ms_device_count(gpu->vendor->maker); i++) {
+        int device = ms_gpu_device(gpu, i);
+        if (device >= 0 && ms_whole_bytes(device))
+            rest_device(gpu, device);
+    }
+}
+
 /* The vendor made one: would it have been here, had it been kept? */
 static void learn(int device, uint64_t bytes)
 {
@@ -363,6 +399,7 @@ void ms_whole_tell_pieces(void)
 void ms_whole_forget(void)
 {
     ms_whole_reset();
+    atomic_store_explicit(&rested, false, memory_order_relaxed);
     ms_lock_reset(&lock);
     memset(devices, 0, sizeof(devices));
 }

@@ -9,6 +9,7 @@
 #ifndef MS_HOOKS_SERVE_HANDLES_H
 #define MS_HOOKS_SERVE_HANDLES_H
 
+#include "gpu/gpu.h"
 #include "hooks/dispatch.h"
 #include "pool/whole.h"
 
@@ -27,6 +28,16 @@ void ms_whole_share_end(struct ms_call *call, int status);
 bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p);
 /** With what its memory is filled when it is first mapped (MEMSHIM_POISON), or 0. */
 int ms_whole_fill(const struct ms_call *call);
+
+/** The program has rested (serve.h, ms_serve_rested): the next of these calls gives back what is not needed. */
+void ms_whole_rested(void);
+/** At the end of a call, inside its section: of such a vendor's it sees to a rest, the pool's as well. No lock held. */
+void ms_whole_end_rest(const struct ms_gpu *gpu);
+static inline void ms_whole_see_to_rest(const struct ms_call *call)
+{
+    if (MS_UNLIKELY(call->gpu && call->gpu->vendor && call->gpu->vendor->handle_free))
+        ms_whole_end_rest(call->gpu);
+}
 
 /** Give back what waits of a device. Returns the bytes. */
 uint64_t ms_whole_give_back(int device);

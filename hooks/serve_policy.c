@@ -305,8 +305,10 @@ void ms_serve_start(bool again)
 
 void ms_serve_rested(void)
 {
-    if (atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
-        ms_pool_rested();
+    if (!atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
+        return;
+    ms_whole_rested();
+    ms_pool_rested();
 }
 
 void ms_serve_refresh(void)

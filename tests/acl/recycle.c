@@ -3,6 +3,7 @@
  * surroundings that recycle.sh gives it. MEMSIM_COUNT has the simulator count its calls.
  */
 #include <dlfcn.h>
+#include <time.h>
 
 #include "tests/acl/acl_test.h"
 
@@ -263,6 +264,46 @@ static void reset(void)
     is_u64((uint64_t)counted("aclrtFreePhysical"), 2, "and so it does when the library ends");
 }
 
+/* What the vendor has given out; with MEMSHIM_MEMINFO=real. */
+static size_t given_out(void)
+{
+    size_t left, total;
+
+    must(aclrtGetMemInfo(ACL_HBM_MEM, &left, &total));
+    return total - left;
+}
+
+/* After a second in which nothing is called, the next call leaves no more waiting than a quarter of what is live and 64 MiB. */
+static void rest(const char *next)
+{
+    const struct timespec nap = {1, 200000000};
+    aclrtDrvMemHandle stays = make(40 * MIB), goes = make(40 * MIB), fresh = NULL, idle[COUNT];
+    size_t live = 80 * MIB;
+    void *p = NULL;
+
+    for (int i = 0; i < COUNT; i++)
+        idle[i] = make(20 * MIB);
+    for (int i = 0; i < COUNT; i++)
+        must(aclrtFreePhysical(idle[i]));
+    nanosleep(&nap, NULL);
+    if (!strcmp(next, "free")) {
+        must(aclrtFreePhysical(goes));
+        live -= 40 * MIB;
+    } else if (!strcmp(next, "make")) {
+        fresh = make(6 * MIB);
+        live += 6 * MIB;
+    } else {
+        must(aclrtMalloc(&p, 2 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
+        live += 2 * MIB;
+    }
+    size_t used = given_out();
+    ok(used >= live && used <= live + live / 4 + 64 * MIB, "after a rest and a %s %zu MiB are the vendor's, %zu live", next,
+       used / MIB, live / MIB);
+    must(aclrtFreePhysical(stays));
+    must(p ? aclrtFree(p) : ACL_SUCCESS);
+    must(fresh ? aclrtFreePhysical(fresh) : ACL_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
@@ -284,6 +325,8 @@ int main(int argc, char **argv)
         keep_nothing();
     else if (!strcmp(part, "limit"))
         limit();
+    else if (!strcmp(part, "rest"))
+        rest(argv[2]);
     else if (!strcmp(part, "contents"))
         contents((unsigned)strtoul(argv[2], NULL, 16), (unsigned)strtoul(argv[3], NULL, 16));
     else

@@ -20,7 +20,7 @@ part() { # part DESCRIPTION PART... [-- VARIABLE=VALUE...]
     try "$name: the report holds together" "$TEST_BIN" validate "$report"
 }
 
-plan 26
+plan 32
 part "the second round of a loop makes no call of the vendor's" loop
 report "the report counts what was saved" '(apis["aclrtMallocPhysical"]["served"], apis["aclrtFreePhysical"]["served"], r["devices"][0]["api"],
     r["devices"][0]["reserved_parts"]["cached"], r["devices"][0]["vendor_calls_saved"]) == (16, 24, "acl", 160 << 20, 40)'
@@ -31,6 +31,9 @@ part "what waits is given back where memory is short" short -- MEMSIM_MEMORY=64M
 part "little is kept, but what is asked for again" keep -- MEMSHIM_KEEP=0
 part "a limit is a limit" limit -- MEMSHIM_LIMIT=32M
 report "the report says why there was no memory" 'r["oom"][0]["api"] == "aclrtMallocPhysical" and r["oom"][0]["device_api"] == "acl"'
+for next in free make malloc; do
+    part "after a rest, a $next" rest "$next" -- MEMSHIM_MEMINFO=real
+done
 part "contents, as they are" contents 0 33
 part "contents, where what is new is filled" contents a5 a5 -- MEMSHIM_POISON=alloc
 part "contents, where what was freed is filled" contents 0 df -- MEMSHIM_POISON=free
