@@ -7,8 +7,8 @@
  * does so again and again asks the vendor again each time, as it would without memshim, and once a second at the most.
  *
  * What of another vendor's is recycled whole (whole.h) goes by the same amount, in a call of that vendor's
- * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is held where the vendor is called; nothing is
- * waited for. */
+ * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is held
+ * where the vendor is called; nothing is waited for. */
 #include "config.h"
 
 #include "pool/backing.h"

@@ -63,9 +63,9 @@ def play(name, more, *words):
     return done.stdout.splitlines() + done.stderr.splitlines() + ([] if done.returncode == 0 else ["exit %d" % done.returncode]), told
 
 
-def shape(allocator, name, streams, shimmed):
+def shape(allocator, name, streams, shimmed, memory="32G"):
     """What a program of this shape came to: the most that was live and reserved, and its largest block, in bytes."""
-    more = {"MEMSIM_MEMORY": "32G", "MEMSIM_COST": "memset=20000,copy=20000"}
+    more = {"MEMSIM_MEMORY": memory, "MEMSIM_COST": "memset=20000,copy=20000"}
     report = os.path.join(TMP, "%s-%s-%d.json" % (allocator, name, streams))
     env = shim_environment(report, MEMSHIM_LOG="none", **more) if shimmed else native_environment(**more)
     done = subprocess.run([SHAPES, allocator, "shapes", name, str(streams)], env=env, capture_output=True, text=True, timeout=300, check=False)
@@ -109,10 +109,17 @@ def look_at_ordered_shape(name, streams):
          ["%s, allowed are %s" % (figures, allowed), complaint])
 
 
+def look_at_little_memory(streams):
+    """Natively 609 MiB will do for it."""
+    figures, _, complaint = shape("runtime", "serving", streams, True, "640M")
+    fact(figures, "serving on %d: a device with a twentieth more memory than it needs natively is enough" % streams, [complaint])
+
+
 JOBS = [(name, more) for name in SAYS for more in MODES if "MEMSHIM_MODE" not in more or name in TRACKED]
 LET_GO = [(name, more) for name in SAYS for more in RELEASED if "MEMSHIM_MODE" not in more or name not in HANGS_NATIVELY]
 SHAPE_JOBS = [] if SANITIZED else [(name, streams) for name in ("loop", "layers", "growing", "serving", "tiny") for streams in (1, 4)]
-plan(len(JOBS) + len(LET_GO) + (len(VAIN) + 1) * len(LIMBO_ONLY) + 2 * len(SHAPE_JOBS))
+TIGHT_STREAMS = () if SANITIZED else (1, 4)
+plan(len(JOBS) + len(LET_GO) + (len(VAIN) + 1) * len(LIMBO_ONLY) + 2 * len(SHAPE_JOBS) + len(TIGHT_STREAMS))
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     played = [(name, more, pool.submit(play, name, more)) for name, more in JOBS]
     let_go = [(name, more, pool.submit(play, name, more, HELD_MS)) for name, more in LET_GO]
@@ -129,3 +136,5 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool:
 for name, streams in SHAPE_JOBS:
     look_at_shape(name, streams)
     look_at_ordered_shape(name, streams)
+for streams in TIGHT_STREAMS:
+    look_at_little_memory(streams)
