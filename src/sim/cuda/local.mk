@@ -103,7 +103,8 @@ all-local: libcuda.so
 libcuda.so: libcuda.so.1
 	$(AM_V_GEN)$(LN_S) -f libcuda.so.1 $@
 CLEANFILES += libcuda.so
-install-exec-hook: install-sim-link
+# Where programs go to a directory of ours they are installed with the data.
+install-data-hook: install-sim-link
 install-sim-link:
 	cd "$(DESTDIR)$(simdir)" && rm -f libcuda.so && $(LN_S) libcuda.so.1 libcuda.so
 uninstall-hook: uninstall-sim-link
