@@ -27,6 +27,7 @@ NOT_SERVED = {
     "driver_reuse": "which memory a stream gets that another has freed is ours: tests/stream",
     "driver_poolunit": "as driver_pool",
     "record_pool": "as driver_pool",
+    "nvml": "a process uses what its pool holds, also of what it has freed",
     "driver_ipc": "a handle of a packed block is memshim's own: tests/ipc",
 }
 
