@@ -1,7 +1,6 @@
 /* cmd_frag.c - memshim frag: what the memory that the pool holds is used for, and what stands in the way of the rest.
  *
  * Floor 5. */
-
 #include "base/compiler.h"
 #include "cli/cli.h"
 #include "cli/frag.h"

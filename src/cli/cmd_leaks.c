@@ -1,7 +1,6 @@
 /* cmd_leaks.c - memshim leaks: what was allocated and never freed, by call site.
  *
  * Floor 5. */
-
 #include "cli/cli.h"
 #include "cli/leaks.h"
 #include "cli/load.h"
