@@ -56,15 +56,14 @@ for path in [p for p in paths(whole) if p and p[0] not in ("schema_version", "to
 END
     set -- wrong*.json
     [ "$#" -gt 300 ]
-    for verb in summary "summary --json"; do
+    for verb in summary "summary --json" leaks "leaks --json"; do
         # shellcheck disable=SC2086
         try $verb "$@"
         [ "$status" -eq 0 ]
     done
-    for file in "$@"; do
+    # Many in one go are told otherwise than one alone.
+    for file in wrong*[05].json; do
         try leaks "$file"
-        [ "$status" -eq 0 ]
-        try leaks --json "$file"
         [ "$status" -eq 0 ]
     done
 }

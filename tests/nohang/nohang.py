@@ -49,9 +49,10 @@ def configurations(name):
 
 
 def kinds(name, more, turn):
-    """What holds the stream: one of all; in the order of streams all under those that go on by other ways."""
-    whole = name.startswith(("streams-", "pools-")) and more == {"MEMSHIM_BACKING": "vmm"}
-    return KINDS if whole else (KINDS[turn % len(KINDS)],)
+    """What holds the stream: under the defaults all; else one of all; in the order of streams all under those that go on by other ways. Under a
+    sanitizer one of all."""
+    whole = not more or name.startswith(("streams-", "pools-")) and more == {"MEMSHIM_BACKING": "vmm"}
+    return KINDS if whole and not WATCHED else (KINDS[turn % len(KINDS)],)
 
 
 def ends(output):
@@ -69,16 +70,14 @@ def look(name, what, native, output, compares):
 
 programs = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
                                                     text=True, capture_output=True, check=True).stdout.splitlines()]
-plan(sum(len(KINDS) + sum(len(kinds(name, more, 0)) for more in configurations(name)) for name, *_ in programs))
+jobs = []
+for index, (name, *words) in enumerate(programs):
+    for turn, more in enumerate([{}] + configurations(name)):
+        jobs += [(name, words, kind, more) for kind in kinds(name, more, index if WATCHED else index + turn)]
+plan(len(jobs))
 with concurrent.futures.ThreadPoolExecutor(4 if WATCHED else 8) as pool:
-    native = {(name, kind): pool.submit(run, name, words, kind, None) for name, *words in programs for kind in KINDS}
-    jobs = []
-    for index, (name, *words) in enumerate(programs):
-        for kind in KINDS:
-            jobs.append((name, kind, {}, pool.submit(run, name, words, kind, {"MEMSHIM_MODE": "pool"})))
-        for turn, more in enumerate(configurations(name)):
-            for kind in kinds(name, more, index + turn):
-                jobs.append((name, kind, more, pool.submit(run, name, words, kind, dict({"MEMSHIM_MODE": "pool"}, **more))))
-    for name, kind, more, job in jobs:
+    native = {(name, kind): pool.submit(run, name, words, kind, None) for name, words, kind in {(n, *w, k): (n, w, k) for n, w, k, _ in jobs}.values()}
+    under = [(name, kind, more, pool.submit(run, name, words, kind, dict({"MEMSHIM_MODE": "pool"}, **more))) for name, words, kind, more in jobs]
+    for name, kind, more, job in under:
         said = " ".join("%s=%s" % pair for pair in more.items())
         look(name, "%s%s" % (kind, said and ", " + said), native[name, kind].result(), job.result(), "MEMSHIM_LIMIT" not in more)
