@@ -12,7 +12,7 @@
 #include "gpu/abi/nvml.h"
 #include "tests/sim/driver.h"
 
-enum { DEVICES = 3, CHILD_BYTES = 64 << 20, OWN_BYTES = 24 << 20, PROCESSES = 64 };
+enum { DEVICES = 3, CHILD_BYTES = 64 << 20, OWN_BYTES = 24 << 20, PROCESSES = 1024 };
 
 static nvmlDevice_t devices[DEVICES];
 
