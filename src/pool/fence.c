@@ -200,22 +200,32 @@ static bool device_idle(struct ms_heap *heap)
     return idle;
 }
 
-bool ms_fence_quiet(struct ms_heap *heap)
+bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns)
 {
     struct ms_fence *fence = &heap->fence;
+    uint64_t pause = 0;
     if (heap->flow)
         return ms_flow_may_return(heap);
     if (heap->gpu->free_is_sync)
         return device_idle(heap);
     ms_lock(&fence->lock);
-    bool quiet = ms_fence_close_locked(heap);
-    if (quiet) {
-        uint64_t epoch = fence->open - 1;
+    bool closed = ms_fence_close_locked(heap);
+    uint64_t epoch = fence->open - 1;
+    if (closed)
         ms_fence_look_locked(heap);
-        quiet = fence->done >= epoch;
-    }
+    bool quiet = closed && fence->done >= epoch;
     ms_unlock(&fence->lock);
+    for (uint64_t begin = ns ? ms_clock_ns() : 0; ns && closed && !quiet && ms_clock_ns() - begin < ns;) {
+        ms_clock_nap_longer(&pause);
+        ms_fence_poll(heap);
+        quiet = ms_fence_done(heap) >= epoch;
+    }
     return quiet;
+}
+
+bool ms_fence_quiet(struct ms_heap *heap)
+{
+    return ms_fence_quiet_within(heap, 0);
 }
 
 static uint64_t last_upto(const struct ms_fence *fence)

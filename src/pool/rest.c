@@ -18,6 +18,9 @@
 
 enum { LIVE_SHARE = 4 };
 #define SPARE_BYTES (64 * MS_MIB)
+/* The event that tells whether a device has nothing to do takes some microseconds itself, and milliseconds on a busy machine. A program
+ * that has called nothing for a second does not miss them. */
+#define MOMENT_NS 2000000u
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -67,7 +70,7 @@ static uint64_t allowance(int device)
 static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
     uint64_t live = ms_keep_live_bytes(heap), cached = cached_in(heap, live);
-    if (cached > may && ms_fence_quiet(heap)) {
+    if (cached > may && ms_fence_quiet_within(heap, MOMENT_NS)) {
         ms_lease_flush(heap);
         uint64_t given = ms_keep_give_back(heap, cached - may, true);
         ms_lock(&heap->lock);

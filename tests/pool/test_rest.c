@@ -76,6 +76,31 @@ static void test_captured(void)
     ms_pool_capture_leave((uintptr_t)context, -1);
 }
 
+static struct fake_context *at_work;
+static int asked;
+
+static void finish_when_asked_again(void)
+{
+    if (++asked == 2)
+        fake_finish(at_work);
+}
+
+/* An event of an idle device is not over at once. */
+static void test_moment(void)
+{
+    fresh(8 * GIB);
+    fill(32 * MIB);
+    at_work = context;
+    asked = 0;
+    fake_issue(context);
+    fake_on_query = finish_when_asked_again;
+    ms_pool_rested();
+    fake_on_query = NULL;
+    struct ms_pool_figures f = figures();
+    ok(f.reserved_bytes <= most(f.parts.requested), "an event that is over a moment later counts");
+    is_u64(fake.blocking_frees, 0, "and nobody waited");
+}
+
 /* Two contexts share what may stay on their device. */
 static void test_two(void)
 {
@@ -165,6 +190,7 @@ int main(void)
     test_rested(5 * MIB, true);
     test_keep();
     test_captured();
+    test_moment();
     test_two();
     test_buffers();
     test_clock();
