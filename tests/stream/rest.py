@@ -16,10 +16,14 @@ RUNS = [(how, what, {}) for how in ("plain", "ordered", "pool") for what in ("al
 RUNS += [("plain", "free", {"MEMSHIM_BACKING": "vmm"}), ("plain", "device", {"MEMSHIM_KEEP": "300M"}), ("ordered", "free", {"MEMSHIM_KEEP": "300M"})]
 
 
+def spare(more):
+    return 64 + ROUNDING + (300 if "MEMSHIM_KEEP" in more else 0)
+
+
 def run(how, what, more):
     """What it printed, by name; or what went wrong."""
     env = shim_environment(os.path.join(TMP, "report.json"), MEMSHIM_REPORT="none", MEMSHIM_MEMINFO="real", MEMSIM_MEMORY="4G", **more)
-    done = subprocess.run([PROGRAM, how, what], env=env, text=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([PROGRAM, how, what, str(spare(more))], env=env, text=True, capture_output=True, timeout=60, check=False)
     if done.returncode:
         return {"said": done.stdout + done.stderr, "status": done.returncode}
     return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())}
@@ -28,6 +32,6 @@ def run(how, what, more):
 plan(len(RUNS))
 with concurrent.futures.ThreadPoolExecutor(6) as threads:
     for (how, what, more), said in zip(RUNS, threads.map(lambda job: run(*job), RUNS)):
-        most = said.get("live", 0) * 5 // 4 + 64 + ROUNDING + (300 if "MEMSHIM_KEEP" in more else 0)
+        most = said.get("live", 0) * 5 // 4 + spare(more)
         fact(said.get("live", 0) <= said.get("used", -1) <= most, "%s, then %s%s: the device has the rest" % (how, what, "".join(", %s=%s" % pair for pair in more.items())),
              ["%s, at most %d" % (said, most)])
