@@ -46,7 +46,7 @@ else
 fi
 
 # A copy would be a driver of its own in programs that ask for both names.
-[ -L "$top_builddir/libcuda.so" ] && [ "$top_builddir/libcuda.so" -ef "$sim" ]
+[ -L "$top_builddir/libcuda.so" ] && [ "$(realpath "$top_builddir/libcuda.so")" = "$(realpath "$sim")" ]
 result $? "libcuda.so is the same library"
 
 stub=$TEST_CUDA_HOME/lib64/stubs/libcuda.so
