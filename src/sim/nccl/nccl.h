@@ -17,10 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/nccl_fn.h"
 #include "gpu/abi/nccl_later.h"
+#include "sim/embedded/driver.h"
 
 /** Define an exported function under both names; ncclX is weak and of the same address. */
 #define SIM_NCCL(result, name, parameters)                                                                            \
@@ -35,16 +34,6 @@
     } while (0)
 
 /* driver.c */
-
-struct sim_driver {
-#define DRIVER(symbol, name, version) __typeof__(&symbol) symbol;
-#include "sim/nccl/driver.def"
-#undef DRIVER
-};
-extern struct sim_driver sim_driver;
-
-/** Call a driver function; one that the driver lacks answers 801. */
-#define SIM_DRV(symbol, ...) (sim_driver.symbol ? sim_driver.symbol(__VA_ARGS__) : CUDA_ERROR_NOT_SUPPORTED)
 
 /** Open the driver, once in the process; then make sure that the thread has a context, as the runtime does. */
 ncclResult_t sim_runtime(void);

@@ -2,14 +2,9 @@
  * Statuses: texts, the last error, and the count of calls that are not simulated. The last error is the process's, as the
  * real library's is. Allocates nothing.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "sim/nccl/nccl.h"
 
@@ -33,21 +28,7 @@ ncclResult_t sim_fail(ncclResult_t result, const char *format, ...)
 
 ncclResult_t sim_unsupported(const char *name, unsigned long long *calls)
 {
-    unsigned long long nth = __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
-    const char *path = secure_getenv("MEMSIM_LOG");
-    int saved_errno = errno, length, file;
-    char line[160];
-
-    if (path && *path) {
-        length = snprintf(line, sizeof(line), "%d unsupported %s %llu\n", (int)getpid(), name, nth);
-        file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-        if (file >= 0) {
-            if (write(file, line, (size_t)length) < 0)
-                fprintf(stderr, "memsim: cannot write %s\n", path);
-            close(file);
-        }
-        errno = saved_errno;
-    }
+    sim_driver_unsupported(name, calls);
     return sim_fail(ncclInternalError, "%s is not simulated", name);
 }
 
