@@ -25,6 +25,7 @@ include tests/sim/driver.mk
 include tests/sim/runtime.mk
 include tests/sim/nccl.mk
 include tests/sim/nvml.mk
+include tests/sim/cublas.mk
 include tests/hip/local.mk
 include tests/nccl/local.mk
 include tests/systems/local.mk

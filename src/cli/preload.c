@@ -17,9 +17,9 @@
 extern char **environ;
 
 /* In the order in which they depend on each other; those that this build has are preloaded. */
-static const char *const sim_libraries[] = {"libcuda.so.1",     "libcudart.so.12",  "libcudart.so.13",
-                                            "libnccl.so.2",     "libamdhip64.so.5", "libamdhip64.so.6",
-                                            "libamdhip64.so.7", "libascendcl.so"};
+static const char *const sim_libraries[] = {
+    "libcuda.so.1",      "libcudart.so.12", "libcudart.so.13",  "libnccl.so.2",     "libcublasLt.so.12", "libcublas.so.12",
+    "libcublasLt.so.13", "libcublas.so.13", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7",  "libascendcl.so"};
 
 /* The directory of this command's own file, without the slash; "" if it cannot be told. */
 static const char *own_directory(void)

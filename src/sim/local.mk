@@ -5,3 +5,4 @@ include src/sim/acl/local.mk
 include src/sim/nccl/local.mk
 include src/sim/nvml/local.mk
 include src/sim/hip/local.mk
+include src/sim/cublas/local.mk

@@ -1,0 +1,76 @@
+/*
+ * What the rooms of the simulated cuBLAS and cuBLASLt offer each other. Both libraries are built once for
+ * each version (SIM_CUBLAS).
+ *
+ * launch.c puts a kernel on a stream, and is in both; handle.c has handles, their state and their workspaces,
+ * product.c what is one kernel, result.c what gives a number back, copy.c vectors and matrices between host
+ * and device, status.c names and versions, stubs.c what is not simulated; lt.c multiplies and lt_object.c
+ * describes.
+ *
+ * No product touches memory: a matrix has afterwards what was in it. The kernel that is launched stands where
+ * the real one would, so that order, captures and time are as with it.
+ *
+ * A row of exports_*.def says how a function is answered: UNSUPPORTED (not simulated: answers NOT_SUPPORTED,
+ * and is logged), SIMULATED (by a function of its own), PRODUCT and GEMM (a kernel; the second has a
+ * workspace), SCALARS (on the host, which is left as it is), DOT, NORM, DOT_EX, NORM_EX, INDEX_EX (a kernel
+ * and a number: the type of lengths, the number's bytes), GELS, GEQRF, GETRS (a kernel, and a status on the
+ * host).
+ */
+#ifndef SIM_CUBLAS_CUBLAS_H
+#define SIM_CUBLAS_CUBLAS_H
+
+#include <stdbool.h>
+
+#include "gpu/abi/cublas.h"
+#include "sim/embedded/driver.h"
+
+#define SIM_API __attribute__((visibility("default")))
+
+/* The releases whose names are exported. */
+#if SIM_CUBLAS == 12
+enum { SIM_MAJOR = 12, SIM_MINOR = 9, SIM_PATCH = 3, SIM_CUDART_VERSION = 12090 };
+#else
+enum { SIM_MAJOR = 13, SIM_MINOR = 4, SIM_PATCH = 1, SIM_CUDART_VERSION = 13020 };
+#endif
+
+#define SIM_TRY(expression)                                                                                  \
+    do {                                                                                                     \
+        cublasStatus_t result_ = (expression);                                                               \
+        if (result_ != CUBLAS_STATUS_SUCCESS)                                                                \
+            return result_;                                                                                  \
+    } while (0)
+
+/* launch.c */
+
+/** The driver is there, and the thread has a context. */
+cublasStatus_t sim_runtime(void);
+/** A kernel that touches nothing, on the stream, in the context that is current. */
+cublasStatus_t sim_launch(CUstream stream);
+/** `status` of the driver's in the library's terms. */
+cublasStatus_t sim_cuda(CUresult status);
+
+/* handle.c */
+
+enum { SIM_HANDLE_MAGIC = 0x626c6173 };
+
+/** One thread at a time uses a handle. */
+struct cublasContext {
+    unsigned magic;
+    CUcontext context;
+    CUstream stream;
+    CUdeviceptr pool; /* the workspaces that the library has for itself */
+    size_t pool_bytes;
+    CUdeviceptr workspace; /* the program's; 0: the library's own */
+    int pointer_mode, atomics_mode, math_mode, sm_count, emulation;
+};
+
+/** NOT_INITIALIZED for what is no handle; its context is current afterwards. */
+cublasStatus_t sim_handle(cublasHandle_t handle);
+
+/* product.c */
+
+/** A kernel on the handle's stream. With `workspace`, in a capture that has no workspace of the program's,
+ * between an allocation and a free of the stream's. */
+cublasStatus_t sim_product(cublasHandle_t handle, bool workspace);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * What is one kernel. Of the arguments the handle alone is looked at: matrices, sizes and factors are not
+ * read, so that a row needs no prototype.
+ */
+#include "sim/cublas/cublas.h"
+
+/* A capture may be replayed while the library's own workspaces are in use, so it has its own (cuBLAS, "CUDA
+ * Graphs Support"). */
+static cublasStatus_t in_capture(cublasHandle_t handle)
+{
+    CUdeviceptr workspace;
+
+    SIM_TRY(sim_cuda(SIM_DRV(cuMemAllocAsync, &workspace, handle->pool_bytes, handle->stream)));
+    SIM_TRY(sim_launch(handle->stream));
+    return sim_cuda(SIM_DRV(cuMemFreeAsync, workspace, handle->stream));
+}
+
+cublasStatus_t sim_product(cublasHandle_t handle, bool workspace)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    SIM_TRY(sim_handle(handle));
+    if (workspace && !handle->workspace)
+        SIM_TRY(sim_cuda(SIM_DRV(cuStreamIsCapturing, handle->stream, &capture)));
+    return capture == CU_STREAM_CAPTURE_STATUS_ACTIVE ? in_capture(handle) : sim_launch(handle->stream);
+}
+
+#define ONE(name, body)                                                                                      \
+    SIM_API cublasStatus_t name(cublasHandle_t handle);                                                      \
+    SIM_API cublasStatus_t name(cublasHandle_t handle)                                                       \
+    {                                                                                                        \
+        return body;                                                                                         \
+    }
+
+#define UNSUPPORTED(name)
+#define SIMULATED(name)
+#define PRODUCT(name) ONE(name, sim_product(handle, false))
+#define GEMM(name)    ONE(name, sim_product(handle, true))
+#define SCALARS(name) ONE(name, sim_handle(handle))
+#define DOT(name, number, bytes)
+#define NORM(name, number, bytes)
+#define DOT_EX(name, number)
+#define NORM_EX(name, number)
+#define INDEX_EX(name, number, bytes)
+#define GELS(name)
+#define GEQRF(name)
+#define GETRS(name)
+#if SIM_CUBLAS == 12
+#include "sim/cublas/exports_12.def"
+#else
+#include "sim/cublas/exports_13.def"
+#endif
