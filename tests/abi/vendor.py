@@ -135,9 +135,8 @@ def version_here():
 
 def is_later(lookup):
     """Whether a row is of a later toolkit than the one that is here: nothing of it can be held against this one."""
-    ours = version_here()
     version = re.search(r", (\d+), [01]\)", lookup)
-    return bool(version) and int(version[1]) > ours
+    return bool(CUDA and version) and int(version[1]) > version_here()
 
 
 class Tap:
