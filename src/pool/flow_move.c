@@ -75,8 +75,8 @@ bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_requ
         return false;
     }
     atomic_fetch_add(&to->leaving, 1); /* it is not empty, whatever it looks like */
-    move(from->heap, to->heap, segment);
     ms_wait_note_growth(to, segment->address, segment->bytes);
+    move(from->heap, to->heap, segment); /* and from here on anybody's, who may even give it back */
     atomic_fetch_sub(&to->leaving, 1);
     return true;
 }
