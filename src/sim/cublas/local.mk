@@ -11,7 +11,7 @@ sim_cublas_sources = $(sim_cublas_shared) \
 	src/sim/cublas/copy.c src/sim/cublas/handle.c src/sim/cublas/product.c src/sim/cublas/result.c
 sim_cublaslt_sources = $(sim_cublas_shared) \
 	src/sim/cublas/lt_exports_12.def src/sim/cublas/lt_exports_13.def \
-	src/sim/cublas/lt.c src/sim/cublas/lt_object.h src/sim/cublas/lt_object.c
+	src/sim/cublas/lt.c src/sim/cublas/lt_object.c
 sim_cublas_cppflags = $(AM_CPPFLAGS) -DSIM_DRIVER_DEF='"sim/cublas/driver.def"'
 sim_cublas_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 sim_cublas_ldflags = $(AM_LDFLAGS) -shared -pthread $(MS_NO_UNDEFINED) -Wl,-Bsymbolic

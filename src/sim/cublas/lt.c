@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cublas/lt_object.h"
+#include "sim/cublas/cublas.h"
 
 enum { ALGORITHM = 1 }; /* the only one */
 

@@ -1,11 +1,12 @@
 /*
- * Descriptions: see lt_object.h. What an attribute means is of no interest here; one that nobody has set is
- * zero.
+ * What a program describes a product by: its kind, operands' layouts, preferences, transforms. Each is a list of
+ * attributes, a number and bytes, made and ended here. What an attribute means is of no interest; one that nobody
+ * has set is zero. A description in room of the program's own (..._Init) is not simulated.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cublas/lt_object.h"
+#include "sim/cublas/cublas.h"
 
 enum { ATTRIBUTES = 48, VALUE_BYTES = 32 };
 
@@ -61,17 +62,6 @@ static cublasStatus_t get(const struct cublasLtObject *object, int number, void 
     else
         memset(value, 0, bytes);
     return CUBLAS_STATUS_SUCCESS;
-}
-
-uint64_t sim_object_number(const struct cublasLtObject *object, int number, uint64_t otherwise)
-{
-    const struct attribute *attribute = object ? find(object, number) : NULL;
-    uint64_t value = 0;
-
-    if (!attribute || attribute->bytes > sizeof value)
-        return otherwise;
-    memcpy(&value, attribute->value, attribute->bytes);
-    return value;
 }
 
 static cublasStatus_t make(struct cublasLtObject **object_p)
