@@ -71,10 +71,9 @@ void ms_pool_peer(uint64_t context, int device, bool allowed)
     ms_lock(&heap->lock);
     struct ms_backing *b = ms_backing_record(heap);
     uint32_t before = b ? b->peers[device] : 0;
-    if (b && allowed && before < UINT8_MAX)
-        b->peers[device]++;
-    if (b && !allowed && before)
-        b->peers[device]--;
+    uint32_t after = allowed ? before + (before < UINT8_MAX) : before - (before > 0);
+    if (b) /* ms_map_access reads it without the lock */
+        __atomic_store_n(&b->peers[device], (uint8_t)after, __ATOMIC_RELAXED);
     bool changed = b && !b->peers[device] != !before;
     bool mapped = changed && b->segment && device != heap->device;
     if (changed)
