@@ -8,7 +8,7 @@
  *
  * What of another vendor's is recycled whole (whole.h) goes by the same amount, in a call of that vendor's
  * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is held
- * where the vendor is called; nothing is waited for. */
+ * where the vendor is called; what the device does is waited for no longer than a moment. */
 #include "config.h"
 
 #include "pool/backing.h"
