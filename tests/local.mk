@@ -35,6 +35,7 @@ include tests/acl/local.mk
 include tests/lookups/local.mk
 include tests/cli/local.mk
 include tests/thirdparty/local.mk
+include tests/clients/local.mk
 include tests/programs/local.mk
 include tests/ledger/local.mk
 include tests/fuzz/local.mk

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Virtual environments with what requirements/NAME.txt pins by hash, in the cache: $XDG_CACHE_HOME/memshim/clients (~/.cache/memshim/clients).
+
+  install.py NAME                installs it, once; prints where its python is. What stands in the way is one line, and status 1
+  install.py --ready NAME        says by its status whether nothing is left to be fetched
+  install.py --pin NAME WORD...  writes requirements/NAME.txt: what pip finds for these packages (names, versions), with the hashes
+
+What was fetched stays in the cache beside the environments (download/), so that one that is made anew fetches nothing. Called by scripts/clients, tests/clients/small.py and
+scripts/quickstart; two at the same time wait for each other.
+"""
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "memshim", "clients")
+
+
+class Missing(Exception):
+    """Why something cannot be installed here; in one line, and what pip said."""
+
+    def __init__(self, reason, said=""):
+        super().__init__(reason)
+        self.said = said
+
+
+def wanted(name):
+    """The file that says what to install."""
+    return os.path.join(HERE, "requirements", name + ".txt")
+
+
+def place(name):
+    """The environment."""
+    return os.path.join(CACHE, name)
+
+
+def python(name):
+    """Its interpreter."""
+    return os.path.join(place(name), "bin", "python")
+
+
+def text(path):
+    """What a file holds; nothing, if there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def is_ready(name):
+    """Whether what is wanted is what was installed, for this python."""
+    return text(os.path.join(place(name), "installed")) == stamp(name)
+
+
+def stamp(name):
+    """What `installed` holds."""
+    return "# %s\n%s" % (sys.version.split()[0], text(wanted(name)))
+
+
+def attempt(words, seconds, reason):
+    """A command that has to succeed."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise Missing(reason + " within %d s" % seconds) from None
+    if done.returncode != 0:
+        raise Missing(reason, done.stdout + done.stderr)
+
+
+def make(name, seconds):
+    """The environment, made anew beside nothing."""
+    target = place(name)
+    shutil.rmtree(target, ignore_errors=True)
+    attempt([sys.executable, "-m", "venv", target], 120, "python3 cannot make a virtual environment")
+    pip = [python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
+    fetch = ["--only-binary", ":all:", "--retries", "1", "--timeout", "20", "--cache-dir", os.path.join(CACHE, "download")]
+    attempt(pip + fetch + ["--no-deps", "--require-hashes", "-r", wanted(name)], seconds,
+            "the packages cannot be installed from PyPI for Python %d.%d on %s" % (*sys.version_info[:2], os.uname().machine))
+    with open(os.path.join(target, "installed"), "w", encoding="utf-8") as file:
+        file.write(stamp(name))
+
+
+def install(name, seconds=3600):
+    """The interpreter of the environment, which is made unless it is there."""
+    if not os.path.exists(wanted(name)):
+        raise Missing("there is no requirements/%s.txt" % name)
+    if is_ready(name):
+        return python(name)
+    os.makedirs(CACHE, exist_ok=True)
+    with open(os.path.join(CACHE, name + ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_ready(name):
+            make(name, seconds)
+    return python(name)
+
+
+def pin(name, words):
+    """Writes the file, from what pip would install."""
+    os.makedirs(CACHE, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as work:
+        attempt([sys.executable, "-m", "venv", work], 120, "python3 cannot make a virtual environment")
+        found = os.path.join(work, "found.json")
+        attempt([os.path.join(work, "bin", "python"), "-m", "pip", "install", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", found, *words],
+                1800, "pip does not find %s" % " ".join(words))
+        rows = json.loads(text(found))["install"]
+    with open(wanted(name), "w", encoding="utf-8") as file:
+        file.write("# Made by tests/clients/kit/install.py --pin %s %s\n" % (name, " ".join(words)))
+        for row in sorted(rows, key=lambda row: row["metadata"]["name"].lower()):
+            file.write("%s==%s --hash=sha256:%s\n" % (row["metadata"]["name"], row["metadata"]["version"], row["download_info"]["archive_info"]["hashes"]["sha256"]))
+
+
+def main():
+    """See above."""
+    words = sys.argv[1:]
+    try:
+        if words[:1] == ["--pin"] and len(words) > 2:
+            pin(words[1], words[2:])
+        elif words[:1] == ["--ready"] and len(words) == 2:
+            sys.exit(0 if is_ready(words[1]) else 1)
+        elif len(words) == 1 and not words[0].startswith("-"):
+            print(install(words[0]))
+        else:
+            raise SystemExit("usage: install.py [--ready] NAME | --pin NAME WORD...")
+    except Missing as reason:
+        print(reason)
+        for line in reason.said.splitlines()[-20:]:
+            print("# " + line)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

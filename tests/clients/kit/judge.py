@@ -1,0 +1,150 @@
+"""Judges what a client's program did under memshim by what it did natively: status, lines, reports, claims. Runs nothing but `memshim validate`.
+
+Lines of a program's output: `figure ...` is a claim (mark.py), which is held against the trace and the report of its process; `note ...` may differ and is only shown; every other
+line has to be the same natively and in each mode, in order. Claims too have to be the same, but for the process's number.
+"""
+import collections
+import glob
+import json
+import os
+import re
+import subprocess
+
+MARK = 77001
+Figure = collections.namedtuple("Figure", "pid kind name value first last")
+CLEAN = ("unseen_frees", "replaced_blocks", "late_frees")
+BAD_FINDINGS = ("double_free", "interior_free", "unseen_frees", "context_died_with_blocks")
+
+
+def split(out):
+    """(lines to compare, figures, notes) of an output."""
+    plain, figures, notes = [], [], []
+    for line in out.splitlines():
+        if line.startswith("figure "):
+            pid, kind, name, value, first, last = line.split()[1:]
+            figures.append(Figure(int(pid), kind, name, int(value), None if first == "-" else int(first), None if last == "-" else int(last)))
+        elif line.startswith("note "):
+            notes.append(line[5:])
+        else:
+            plain.append(line)
+    return plain, figures, notes
+
+
+def load(path):
+    """A report."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def reports(place):
+    """pid -> report, of the processes that used the device."""
+    found = [load(path) for path in sorted(glob.glob(os.path.join(place, "*.json")))]
+    return {report["run"]["pid"]: report for report in found}
+
+
+class Trace:
+    """A process's trace: bytes live, most, altogether and how many, at each mark; the marks' own blocks left out."""
+
+    def __init__(self, path):
+        self.at = {}
+        self.live = self.total = self.count = 0
+        self.rises = []  # (total lines read, live) after each allocation, for peaks
+        self.whole = [0, 0]  # allocations and bytes, the marks' too
+        self._sizes = {}
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                if not line.startswith("#"):
+                    self._take(*line.split()[1:4])
+
+    def _take(self, op, identity, size):
+        """A line."""
+        size = int(size)
+        if op == "a":
+            self.whole = [self.whole[0] + 1, self.whole[1] + size]
+        if self._is_mark(size):
+            if op == "a":
+                self.at[(size - MARK) // 2] = (self.live, self.total, self.count, len(self.rises))
+            return
+        if op == "a":
+            self._sizes[identity] = size
+            self.live, self.total, self.count = self.live + size, self.total + size, self.count + 1
+            self.rises.append(self.live)
+        else:
+            self.live -= size
+
+    def _is_mark(self, size):
+        """Whether the size is that of the next mark, or of the last: a program that asks for it in between would show as a claim that is wrong."""
+        return size % 2 == 1 and 0 <= size - MARK <= 2 * (len(self.at) + 1)
+
+    def value(self, figure):
+        """What the trace says of what a figure claims; None, if its mark is not there."""
+        begin = (0, 0, 0, 0) if figure.first is None else self.at.get(figure.first)
+        end = self.at.get(figure.last)
+        if begin is None or end is None:
+            return None
+        if figure.kind == "peak":
+            return max([begin[0], *self.rises[begin[3] : end[3]]]) - begin[0]
+        return end[("live", "total", "count").index(figure.kind)] - begin[("live", "total", "count").index(figure.kind)]
+
+
+def leaked(report):
+    """Bytes that a process left unfreed."""
+    return sum(leak["bytes"] for leak in report["leaks"])
+
+
+def check_figures(place, found, figures):
+    """What is claimed and is not so; a line each."""
+    wrong, traces = [], {}
+    for figure in figures:
+        report = found.get(figure.pid)
+        if figure.kind == "leaks":
+            told = leaked(report) if report else None
+        else:
+            path = os.path.join(place, "%d.trace" % figure.pid)
+            if figure.pid not in traces:
+                traces[figure.pid] = Trace(path) if os.path.exists(path) else None
+            told = traces[figure.pid].value(figure) if traces[figure.pid] else None
+        if told != figure.value:
+            wrong.append("%s %s: the program says %d, memshim %s" % (figure.kind, figure.name, figure.value, "nothing" if told is None else told))
+    return wrong + [line for pid, trace in traces.items() if trace for line in check_trace(trace, found.get(pid))]
+
+
+def check_trace(trace, report):
+    """Whether trace and report say the same."""
+    if report is None:
+        return ["a trace has no report"]
+    kinds = ("device", "async", "managed", "array", "handle", "graph")
+    counted = [sum(site[key] for site in report["sites"] if site["kind"] in kinds) for key in ("total_count", "requested_bytes")]
+    return [] if counted == trace.whole else ["the report has %d allocations of %d bytes, the trace %d of %d" % (*counted, *trace.whole)]
+
+
+def invalid(memshim, place):
+    """What `memshim validate` complains of; a line each."""
+    paths = sorted(glob.glob(os.path.join(place, "*.json")))
+    if not paths:
+        return []
+    done = subprocess.run([memshim, "validate", *paths], capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).splitlines()[:20] if done.returncode else []
+
+
+def check_reports(memshim, place, found, client, figures):
+    """What is wrong with the reports; a line each."""
+    wrong = []
+    if len(found) < client.processes:
+        wrong.append("%d of %d processes have a report" % (len(found), client.processes))
+    wrong += invalid(memshim, place)
+    claimed = {figure.pid: figure.value for figure in figures if figure.kind == "leaks"}
+    for pid, report in found.items():
+        wrong += ["%s: %d" % (key, report["coverage"][key]) for key in CLEAN if report["coverage"].get(key)]
+        wrong += ["finding: " + finding["message"] for finding in report["findings"] if finding["rule"] in BAD_FINDINGS]
+        wrong += ["diagnostic: %s" % line for line in report["diagnostics"] if not (client.diagnostics and re.search(client.diagnostics, str(line)))]
+        if leaked(report) != claimed.get(pid, 0):
+            wrong.append("%d bytes are left unfreed, and %d were planted" % (leaked(report), claimed.get(pid, 0)))
+    return wrong
+
+
+def describe(found):
+    """What the reports say of memory, in words."""
+    keys = ("allocated_count", "peak_live_bytes", "peak_reserved_bytes", "vendor_calls")
+    sums = {key: sum(device[key] for report in found.values() for device in report["devices"]) for key in keys}
+    return "%d allocations, %d bytes live at the peak, %d reserved, %d calls of the vendor" % tuple(sums[key] for key in keys)

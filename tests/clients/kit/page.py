@@ -1,0 +1,71 @@
+"""docs/clients.md: a table made of a run, in the order of clients.conf. Rows of clients that were not run are kept as they stand."""
+import re
+
+BEGIN, END = "<!-- table: made by scripts/clients --write -->", "<!-- end of the table -->"
+SUITES, SUITES_END = "<!-- suites: made by scripts/clients --write -->", "<!-- end of the suites -->"
+HEAD = "| client | version | how it reaches the driver | natively | under memshim | whose figures agree | what is missing, and why |\n|---|---|---|---|---|---|---|\n"
+SUITES_HEAD = "| suite | natively | pool | track | vmm | differences |\n|---|---:|---:|---:|---:|---:|\n"
+
+
+def row(result):
+    """A client's row."""
+    client = result.client
+    natively = [fact for fact in result.facts if fact.name.endswith("natively") and "prints" not in fact.name]
+    under = [fact for fact in result.facts if fact not in natively]
+    figures = "%s (%d claims held)" % (client.figures, result.figures) if result.figures else client.figures
+    return cells(client.name, result.version, client.reaches, verdict(natively), verdict(under), figures, client.missing)
+
+
+def verdict(facts):
+    """Green, or how much of it is not."""
+    failed = sum(not fact.holds for fact in facts)
+    return "not run" if not facts else "green (%d)" % len(facts) if not failed else "%d of %d failed" % (failed, len(facts))
+
+
+def cells(*values):
+    """A line of a table."""
+    return "| " + " | ".join(" ".join(str(value).split()).replace("|", "\\|") for value in values) + " |"
+
+
+def kept(text, begin, end):
+    """name -> line, of the table between two comments."""
+    found = {}
+    for line in between(text, begin, end).splitlines()[2:]:
+        found[line.split("|")[1].strip()] = line
+    return found
+
+
+def between(text, begin, end):
+    """What stands there."""
+    match = re.search(re.escape(begin) + r"\n(.*?)" + re.escape(end), text, re.S)
+    return match.group(1) if match else ""
+
+
+def put(text, begin, end, made):
+    """The text with that in between."""
+    return text.replace(begin + "\n" + between(text, begin, end) + end, begin + "\n" + made + end)
+
+
+def suite_rows(results):
+    """name -> line, of the suites that were run."""
+    lines = {}
+    for result in results:
+        for what in dict.fromkeys(row[0] for row in result.suites):
+            counts = {mode: (passed, differ) for suite, mode, passed, differ in result.suites if suite == what}
+            name = "%s: `%s`" % (result.client.name, what.replace("{site}/", ""))
+            lines[name] = cells(name, *(counts.get(mode, ("", 0))[0] for mode in ("natively", "pool", "track", "vmm")), sum(differ for _, differ in counts.values()))
+    return lines
+
+
+def write(path, results, clients):
+    """Writes the page's tables."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    rows = kept(text, BEGIN, END)
+    rows.update((result.client.name, row(result)) for result in results if result.skipped is None)
+    rows.update((client.name, cells(client.name, "", client.reaches, "not run", "not run", client.figures, client.missing)) for client in clients if client.kind == "told")
+    text = put(text, BEGIN, END, HEAD + "".join(rows[client.name] + "\n" for client in clients if client.name in rows))
+    suites = {**kept(text, SUITES, SUITES_END), **suite_rows(results)}
+    text = put(text, SUITES, SUITES_END, SUITES_HEAD + "".join(line + "\n" for name, line in suites.items()))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,72 @@
+"""Plays a client's programs through: natively, then in every mode; a fact for each. Says what came of it as a list of facts."""
+import collections
+import difflib
+import os
+
+from . import judge, run
+
+Fact = collections.namedtuple("Fact", "holds name details")  # details: shown if it does not hold; notes of one that does
+
+
+class Played:
+    """What came of a client."""
+
+    def __init__(self):
+        self.facts, self.figures = [], 0
+
+    def fact(self, wrong, name, notes=()):
+        """One more."""
+        self.facts.append(Fact(not wrong, name, list(wrong) or list(notes)))
+
+    def green(self):
+        """Whether all hold."""
+        return all(fact.holds for fact in self.facts)
+
+
+def tail(outcome):
+    """The end of what a program complained of."""
+    return ["exit status %d" % outcome.status, *outcome.err.splitlines()[-25:]]
+
+
+def compare(native, other):
+    """Lines that differ."""
+    return list(difflib.unified_diff(native, other, "natively", "under memshim", n=0, lineterm=""))[:20]
+
+
+def follow(bench, client, one, mode, native, played):
+    """One run under memshim."""
+    name = "%s, %s" % (one.name, mode)
+    words = [bench.interpreter, one.program, *one.arguments]
+    outcome = bench.run(mode, words, one.variables)
+    plain, figures, notes = judge.split(outcome.out)
+    native_plain, native_figures, _ = judge.split(native.out)
+    played.fact(tail(outcome) if outcome.status else compare(native_plain, plain), "%s: prints what it prints natively" % name, notes)
+    found = judge.reports(outcome.place)
+    wrong = judge.check_reports(bench.memshim, outcome.place, found, client, figures)
+    played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
+    if native_figures or figures:
+        wrong = judge.check_figures(outcome.place, found, figures)
+        if sorted(figure[1:] for figure in figures) != sorted(figure[1:] for figure in native_figures):
+            wrong.append("the figures differ from those natively")
+        played.fact(wrong, "%s: %d figures of its own are memshim's" % (name, len(figures)))
+        played.figures += len(figures)
+
+
+def play(bench, client, modes=tuple(run.MODES)):
+    """All runs of a client."""
+    played = Played()
+    for one in client.runs:
+        native = bench.run(None, [bench.interpreter, one.program, *one.arguments], one.variables)
+        played.fact(tail(native) if native.status else [], "%s: runs natively" % one.name)
+        if native.status:
+            continue
+        for mode in modes:
+            follow(bench, client, one, mode, native, played)
+    return played
+
+
+def temporary(parent, client):
+    """A directory for its runs."""
+    path = os.path.join(parent, client.name)
+    os.makedirs(path)
+    return path

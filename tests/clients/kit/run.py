@@ -1,0 +1,77 @@
+"""Runs one program of a client: natively on the simulator, or under `memshim run --sim`. Knows where the build is; judges nothing.
+
+What a program finds is told by `memshim run --sim` itself: natively it gets the same environment without memshim's own library, so nothing is listed twice. A file of the
+wheels' that the simulated library has to stand in for (`displace` in clients.conf) is preloaded under that file's own name, from a directory of links; no file is touched.
+"""
+import collections
+import glob
+import os
+import subprocess
+
+MODES = {"pool": {"MEMSHIM_MODE": "pool"}, "track": {"MEMSHIM_MODE": "track"}, "vmm": {"MEMSHIM_BACKING": "vmm"}}
+Outcome = collections.namedtuple("Outcome", "status out err place")  # place: where reports and traces are; None natively
+
+
+def clean_environment(cache):
+    """What every program gets: nothing of ours or of the loader's, no file written beside the wheels."""
+    keep = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSHIM_", "MEMSIM_", "LD_", "CUDA_", "PYTHON", "TEST_", "VIRTUAL_ENV"))}
+    return {**keep, "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": os.path.join(cache, "pyc"), "PYTHONUNBUFFERED": "1"}
+
+
+class Bench:
+    """A build of memshim, an interpreter, and a directory for what the runs write."""
+
+    def __init__(self, build, interpreter, cache, temporary, client):
+        self.memshim = os.path.join(build, "memshim")
+        self.interpreter, self.temporary = interpreter, temporary
+        self.environment = clean_environment(cache)
+        self.environment["MEMSHIM_DIR"] = os.path.join(temporary, "ledgers")
+        os.makedirs(self.environment["MEMSHIM_DIR"], exist_ok=True)
+        self._displace(build, client)
+        self.preload = self._native_preload()
+
+    def _displace(self, build, client):
+        """Links under the names of the files that are displaced."""
+        names = []
+        for pattern, library in client.displace:
+            for path in glob.glob(os.path.join(self.packages(), pattern)):
+                link = os.path.join(self.temporary, "displace", os.path.basename(path))
+                os.makedirs(os.path.dirname(link), exist_ok=True)
+                if not os.path.lexists(link):
+                    os.symlink(os.path.join(build, library), link)
+                names.append(link)
+        if names:
+            self.environment["LD_PRELOAD"] = ":".join(names)
+
+    def packages(self):
+        """The environment's site-packages."""
+        return glob.glob(os.path.join(os.path.dirname(os.path.dirname(self.interpreter)), "lib", "python3*", "site-packages"))[0]
+
+    def _native_preload(self):
+        """What memshim run --sim puts before a program, but for memshim: as variables."""
+        done = subprocess.run([self.memshim, "run", "--sim", "-o", "none", "--", "env"], env=self.environment, capture_output=True, text=True, check=True)
+        told = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("LD_"))
+        ours = [path for path in told["LD_PRELOAD"].split(":") if os.path.basename(path) != "libmemshim.so"]
+        return {**told, "LD_PRELOAD": ":".join(ours)}
+
+    def run(self, mode, words, variables, seconds=600):
+        """The program, in one of MODES or natively (None)."""
+        environment = {**self.environment, **variables}
+        place = None
+        if mode is None:
+            environment.update(self.preload)
+        else:
+            place = os.path.join(self.temporary, mode + str(len(os.listdir(self.temporary))))
+            os.makedirs(place)
+            environment.update(MODES[mode])
+            words = [self.memshim, "run", "--sim", "-o", os.path.join(place, "%p.json"), "--trace", os.path.join(place, "%p.trace"), "--", *words]
+        try:
+            done = subprocess.run(words, env=environment, cwd=self.temporary, capture_output=True, text=True, errors="replace", timeout=seconds, stdin=subprocess.DEVNULL, check=False)
+        except subprocess.TimeoutExpired as late:
+            return Outcome(-1, decode(late.stdout), decode(late.stderr) + "\nstill running after %d s" % seconds, place)
+        return Outcome(done.returncode, done.stdout, done.stderr, place)
+
+
+def decode(text):
+    """What was said until then, which is bytes or nothing."""
+    return (text or b"").decode("utf-8", "replace") if not isinstance(text, str) else text

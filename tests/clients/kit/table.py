@@ -1,0 +1,82 @@
+"""The table of clients: tests/clients/clients.conf, as Python values. Reads that file alone.
+
+A section is a client. Its keys:
+
+  kind          small: run by scripts/test and .ci/run too; large: by scripts/clients alone; told: not run, and `missing` says why
+  requirements  the file requirements/NAME.txt that is installed; clients with the same one share a virtual environment
+  package       whose version the page tells
+  reaches       how it reaches the driver
+  runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...]
+  suite         a suite of the vendor's, a line: MODULE or {site}/PATH, for python -m pytest; `deselect`, a test a line, leaves some out
+  displace      PATTERN LIBRARY, a line: a file of the site-packages that the simulated library stands in for (by its own name)
+  diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
+  processes     how many processes a run has that use the GPU (1)
+  figures       whose figures agree with ours, in words
+  missing       what is missing and why
+"""
+import configparser
+import os
+import shlex
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+KINDS = ("small", "large", "told")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "suite", "deselect", "displace", "diagnostics", "processes", "figures", "missing")
+
+
+class Client:
+    """A section."""
+
+    def __init__(self, name, values):
+        unknown = [key for key in values if key not in KEYS]
+        if unknown or values.get("kind") not in KINDS:
+            raise SystemExit("clients.conf: [%s]: %s" % (name, "unknown key %s" % unknown[0] if unknown else "kind is none of %s" % ", ".join(KINDS)))
+        self.name = name
+        self.kind = values["kind"]
+        self.requirements = values.get("requirements", name)
+        self.package = values.get("package", name)
+        self.reaches = values.get("reaches", "")
+        self.figures = values.get("figures", "")
+        self.missing = values.get("missing", "")
+        self.runs = [Run(line) for line in lines(values.get("runs"))]
+        self.suite = lines(values.get("suite"))
+        self.deselect = lines(values.get("deselect"))
+        self.displace = [line.split() for line in lines(values.get("displace"))]
+        self.diagnostics = values.get("diagnostics", "")
+        self.processes = int(values.get("processes", "1"))
+
+
+class Run:
+    """A program with what it is given."""
+
+    def __init__(self, line):
+        words = shlex.split(line)
+        self.name = line
+        self.program = os.path.join(HERE, words[0])
+        given = 1
+        while given < len(words) and "=" in words[given] and words[given].split("=")[0].isupper():
+            given += 1
+        self.variables = dict(word.split("=", 1) for word in words[1:given])
+        self.arguments = words[given:]
+
+
+def lines(value):
+    """What a value of several lines holds."""
+    return [line.strip() for line in (value or "").splitlines() if line.strip()]
+
+
+def read():
+    """Every client, in the order of the file."""
+    parser = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",), delimiters=("=",))
+    parser.optionxform = str
+    with open(os.path.join(HERE, "clients.conf"), encoding="utf-8") as file:
+        parser.read_file(file)
+    return [Client(name, dict(parser[name])) for name in parser.sections()]
+
+
+def choose(names=(), kinds=KINDS):
+    """Those of these names (all, without any) and kinds."""
+    clients = read()
+    unknown = [name for name in names if name not in [client.name for client in clients]]
+    if unknown:
+        raise SystemExit("no client is called %s; there are %s" % (unknown[0], ", ".join(client.name for client in clients)))
+    return [client for client in clients if (client.name in names if names else client.kind in kinds)]

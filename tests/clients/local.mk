@@ -1,0 +1,8 @@
+# tests/clients: programs that nobody here wrote, unmodified; skipped where PyPI cannot be reached
+dist_check_SCRIPTS += tests/clients/small.py
+EXTRA_DIST += scripts/clients tests/clients/clients.conf tests/clients/mark.py tests/clients/requirements/small.txt \
+	tests/clients/kit/__init__.py tests/clients/kit/install.py tests/clients/kit/judge.py tests/clients/kit/page.py \
+	tests/clients/kit/play.py tests/clients/kit/run.py tests/clients/kit/session.py tests/clients/kit/suite.py \
+	tests/clients/kit/table.py
+EXTRA_DIST += tests/clients/cuda_bindings.py
+TESTS += tests/clients/small.py
