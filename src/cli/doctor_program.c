@@ -136,11 +136,11 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
 
 static void check_simulated(const struct ms_elf *elf, json_t *obstacles)
 {
-    if (elf->holds_runtime && strncmp(file_name(elf->path), "libcudart.so.", 13))
+    if (elf->holds_runtime && !elf->is_simulated && strncmp(file_name(elf->path), "libcudart.so.", 13))
         add_line(obstacles,
-                 "%s holds a copy of the CUDA runtime, which needs private tables of the real driver: it "
-                 "cannot run on the "
-                 "simulated one",
+                 "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
+                 "it cannot run on the simulated one; link with the simulated libcudart_static.a, or with "
+                 "-cudart shared",
                  elf->path);
 }
 

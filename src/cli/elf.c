@@ -17,6 +17,8 @@
 
 /* Text that every copy of the CUDA runtime carries in its table of errors, stripped or not. */
 static const char runtime_mark[] = "cudaErrorCudartUnloading";
+/* A variable that a copy of the simulated one reads. */
+static const char simulated_mark[] = "MEMSIM_FAIL";
 
 int ms_elf_own_machine(void)
 {
@@ -138,6 +140,8 @@ static void read_text(struct ms_elf *result, Elf_Scn *section, const char *name)
         result->names_driver = true;
     if (memmem(data->d_buf, data->d_size, runtime_mark, sizeof(runtime_mark) - 1))
         result->holds_runtime = true;
+    if (memmem(data->d_buf, data->d_size, simulated_mark, sizeof(simulated_mark) - 1))
+        result->is_simulated = true;
 }
 
 static void read_sections(struct ms_elf *result, Elf *elf)

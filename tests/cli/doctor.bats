@@ -126,6 +126,12 @@ END
     [[ $out == *"calls the CUDA runtime"* ]]
 }
 
+@test "a copy of the simulated runtime inside a program is no obstacle there" {
+    try doctor --static-only --sim -- "$top_builddir/tests/sim/static_13"
+    [[ $out == *"a copy of the CUDA runtime inside"* ]]
+    [[ $out != *"cannot run on the simulated one"* ]]
+}
+
 @test "the run itself: the program's output goes to standard error, its status is shown, nothing is left behind" {
     need_plain sh
     TMPDIR=$PWD try doctor --json -- sh -c 'echo from the program; exit 3'

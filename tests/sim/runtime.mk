@@ -118,3 +118,23 @@ tests_sim_runtime_graph_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_runtime_graph_12_LDFLAGS = $(sim_test_ldflags)
 tests_sim_runtime_graph_12_LDADD = libcudart.so.12 -ldl
 TESTS += tests/sim/runtime_graph_12
+
+# The static runtime, in a program beside a library that has the shared one.
+check_PROGRAMS += tests/sim/beside/libbeside.so tests/sim/static_12 tests/sim/static_13
+tests_sim_beside_libbeside_so_SOURCES = tests/sim/static_beside.c
+tests_sim_beside_libbeside_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_sim_beside_libbeside_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libbeside.so
+tests_sim_beside_libbeside_so_LDADD = libcudart.so.13
+sim_static_ldflags = $(AM_LDFLAGS) -pthread -Wl,-rpath,$(abs_builddir)/tests/sim/beside
+tests_sim_static_12_SOURCES = tests/sim/static_user.c
+tests_sim_static_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
+tests_sim_static_12_CFLAGS = $(AM_CFLAGS) -g
+tests_sim_static_12_LDFLAGS = $(sim_static_ldflags)
+tests_sim_static_12_LDADD = tests/sim/beside/libbeside.so cuda12/libcudart_static.a -ldl
+tests_sim_static_13_SOURCES = tests/sim/static_user.c
+tests_sim_static_13_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
+tests_sim_static_13_CFLAGS = $(AM_CFLAGS) -g
+tests_sim_static_13_LDFLAGS = $(sim_static_ldflags)
+tests_sim_static_13_LDADD = tests/sim/beside/libbeside.so libcudart_static.a -ldl
+dist_check_SCRIPTS += tests/sim/static.bats
+TESTS += tests/sim/static.bats

@@ -1,8 +1,8 @@
 /*
  * What the files of the simulated CUDA runtime share: the table of driver functions, the calling thread's
  * state, and the short forms every exported function is written in. The same sources are compiled into
- * libcudart.so.12 and libcudart.so.13; SIM_CUDART says for which. Nothing happens before the first call of an
- * exported function.
+ * libcudart.so.12 and libcudart.so.13, and into a static library of each version; SIM_CUDART says for which.
+ * Nothing happens before the first call of an exported function.
  */
 #ifndef SIM_CUDART_RUNTIME_H
 #define SIM_CUDART_RUNTIME_H
@@ -15,6 +15,7 @@
 #include "gpu/abi/cuda_driver_fn.h"
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/cuda_runtime_fn.h"
+#include "sim/cudart/export.h"
 
 #if SIM_CUDART == 12
 #define SIM_CUDART_VERSION 12090
@@ -23,8 +24,6 @@
 #define SIM_CUDART_VERSION 13000
 #define SIM_CUDART_SONAME  "libcudart.so.13"
 #endif
-
-#define SIM_API __attribute__((visibility("default")))
 
 /* The two halves of the driver table: which default stream a NULL handle means. */
 enum { SIM_LEGACY, SIM_PER_THREAD };

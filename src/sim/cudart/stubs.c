@@ -4,12 +4,13 @@
  * purpose: a stub reads no argument.
  */
 #include "gpu/abi/cuda_runtime.h"
+#include "sim/cudart/export.h"
 
 cudaError_t sim_fail(cudaError_t status);
 cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
 
 #define EXPORT(name)                                                                                         \
-    __attribute__((weak, visibility("default"))) cudaError_t name(void);                                     \
+    SIM_API __attribute__((weak)) cudaError_t name(void);                                                    \
     cudaError_t name(void)                                                                                   \
     {                                                                                                        \
         static unsigned long long calls;                                                                     \
