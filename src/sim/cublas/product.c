@@ -32,21 +32,7 @@ cublasStatus_t sim_product(cublasHandle_t handle, bool workspace)
         return body;                                                                                         \
     }
 
-#define UNSUPPORTED(name)
-#define SIMULATED(name)
 #define PRODUCT(name) ONE(name, sim_product(handle, false))
 #define GEMM(name)    ONE(name, sim_product(handle, true))
 #define SCALARS(name) ONE(name, sim_handle(handle))
-#define DOT(name, number, bytes)
-#define NORM(name, number, bytes)
-#define DOT_EX(name, number)
-#define NORM_EX(name, number)
-#define INDEX_EX(name, number, bytes)
-#define GELS(name)
-#define GEQRF(name)
-#define GETRS(name)
-#if SIM_CUBLAS == 12
-#include "sim/cublas/exports_12.def"
-#else
-#include "sim/cublas/exports_13.def"
-#endif
+#include "sim/cublas/rows.def"

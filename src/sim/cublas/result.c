@@ -50,11 +50,6 @@ static cublasStatus_t well(cublasHandle_t handle, int *info)
 #define TYPED(v, number)  const void *v UNUSED, int type_##v UNUSED, number inc##v UNUSED
 #define HANDLE(number)    cublasHandle_t handle, number n UNUSED
 
-#define UNSUPPORTED(name)
-#define SIMULATED(name)
-#define PRODUCT(name)
-#define GEMM(name)
-#define SCALARS(name)
 #define DOT(name, number, bytes)                                                                             \
     FUNCTION(name, (HANDLE(number), VECTOR(x, number), VECTOR(y, number), void *result),                     \
              give(handle, result, bytes))
@@ -83,8 +78,4 @@ static cublasStatus_t well(cublasHandle_t handle, int *info)
              (cublasHandle_t handle, int trans UNUSED, int n UNUSED, int nrhs UNUSED, const void *a UNUSED,  \
               int lda UNUSED, const int *pivots UNUSED, void *b UNUSED, int ldb UNUSED, int *info),          \
              well(handle, info))
-#if SIM_CUBLAS == 12
-#include "sim/cublas/exports_12.def"
-#else
-#include "sim/cublas/exports_13.def"
-#endif
+#include "sim/cublas/rows.def"
