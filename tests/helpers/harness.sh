@@ -2,14 +2,9 @@
 # clean and the temporary directory is there. Run by the harness (tests/local.mk).
 program=$top_builddir/tests/helpers/tap_selftest
 runner=$top_srcdir/tests/helpers/run-test
-n=0
+. "$TEST_HELPERS/tap.sh"
 
-check() { # NAME STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
-
-echo 1..14
+plan 14
 "$program" >"$TEST_TMP/out"
 check "a program with a failed fact exits with 1" "$(($? != 1))"
 passed=$(grep -c '^ok ' "$TEST_TMP/out")

@@ -1,29 +1,10 @@
-# lib.sh - what the shell tests of the hooks share: TAP, and running a program natively and under memshim.
+# lib.sh - what the shell tests of the hooks share: running a program natively and under memshim.
 # Sourced, never run; tests/helpers/run-test has set TEST_LIB, TEST_SIM, TEST_TMP and the rest.
 # shellcheck shell=sh
 # shellcheck disable=SC2034
+. "$TEST_HELPERS/tap.sh"
+
 here=$top_builddir/tests/hooks
-n=0
-
-plan() { echo "1..$1"; }
-
-# check NAME STATUS: one fact.
-check() {
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
-
-# skip NAME REASON: a fact that cannot be looked at here.
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# skip_all REASON: instead of plan.
-skip_all() {
-    echo "1..0 # SKIP $1"
-    exit 0
-}
 
 # try NAME COMMAND...: the fact holds if the command succeeds; what it says is shown if not.
 try() {

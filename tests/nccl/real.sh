@@ -2,21 +2,12 @@
 # The toolkit's own libnccl.so.2 behaves the same with and without memshim on a machine without a device: version, statuses, texts.
 set -u
 
-real=${TEST_CUDA_HOME-}/lib64
-n=0
-check() { # check DESCRIPTION STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "$TEST_HELPERS/tap.sh"
 
-if [ ! -e "$real/libnccl.so.2" ]; then
-    echo "1..0 # SKIP no libnccl.so.2 in the toolkit"
-    exit 0
-fi
-if [ -n "$TEST_SANITIZE" ]; then
-    echo "1..0 # SKIP a sanitizer's library cannot be loaded into programs built without"
-    exit 0
-fi
+real=${TEST_CUDA_HOME-}/lib64
+
+[ -e "$real/libnccl.so.2" ] || skip_all "no libnccl.so.2 in the toolkit"
+[ -z "$TEST_SANITIZE" ] || skip_all "a sanitizer's library cannot be loaded into programs built without"
 run() { # run OUTPUT VARIABLE...
     output=$1
     shift
@@ -27,8 +18,8 @@ run native
 check "runs natively" $?
 sed 's/^/# /' "$TEST_TMP/native" | head -3
 grep -q '^alloc 0' "$TEST_TMP/native" && {
-    echo "ok $((n + 1)) - without a device # SKIP there is one"
-    echo "1..$((n + 1))"
+    skip "without a device" "there is one"
+    plan_said
     exit 0
 }
 for mode in pool track off; do
@@ -44,8 +35,7 @@ cp "$TEST_SIM/libnccl.so.2" "$TEST_TMP/alone/"
 env LD_LIBRARY_PATH="$TEST_TMP/alone" "$top_builddir/tests/nccl/plain" >"$TEST_TMP/simulated" 2>&1
 check "the simulated one runs without a driver" $?
 if ldconfig -p | grep -q 'libcuda\.so\.1 '; then
-    n=$((n + 1))
-    echo "ok $n - and prints the same # SKIP there is a driver"
+    skip "and prints the same" "there is a driver"
 else
     # Which release each of them is, is its own.
     for output in native simulated; do
@@ -55,4 +45,4 @@ else
     cmp -s "$TEST_TMP/native.any" "$TEST_TMP/simulated.any"
     check "and prints the same" $?
 fi
-echo "1..$n"
+plan_said

@@ -2,18 +2,9 @@
 # The simulated cuBLAS and cuBLASLt export exactly what the real ones do, under the real ones' version node, and need nobody else.
 set -u
 
-n=0
-check() { # check DESCRIPTION STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "$TEST_HELPERS/tap.sh"
 
-for tool in nm readelf; do
-    command -v "$tool" >/dev/null 2>&1 || {
-        echo "1..0 # SKIP $tool is not installed"
-        exit 0
-    }
-done
+need nm readelf
 
 # Functions with their version.
 names() {
@@ -41,8 +32,7 @@ hold() { # hold NAME MAJOR LIST
         [ "$(grep -c . "$TEST_TMP/both")" -ge $(($(grep -c . "$TEST_TMP/have") * 9 / 10)) ]
         check "$soname: nine names of ten are the installed release's too" $?
     else
-        n=$((n + 1))
-        echo "ok $n - $soname against the real one # SKIP no real $soname is installed"
+        skip "$soname against the real one" "no real $soname is installed"
     fi
 }
 
@@ -50,4 +40,4 @@ for major in 12 13; do
     hold cublas "$major" exports
     hold cublasLt "$major" lt_exports
 done
-echo "1..$n"
+plan_said

@@ -2,18 +2,9 @@
 # The simulated NCCL exports exactly what the real one does, ncclX weak and pncclX strong, without version nodes, and needs nobody.
 set -u
 
-n=0
-check() { # check DESCRIPTION STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "$TEST_HELPERS/tap.sh"
 
-for tool in nm readelf; do
-    command -v "$tool" >/dev/null 2>&1 || {
-        echo "1..0 # SKIP $tool is not installed"
-        exit 0
-    }
-done
+need nm readelf
 
 names() { # kind and name of each
     nm -D --defined-only "$1" | awk '{ print $2, $3 }' | LC_ALL=C sort
@@ -46,7 +37,6 @@ if [ -e "$real" ]; then
     [ -s "$TEST_TMP/real" ] && [ ! -s "$TEST_TMP/lacking" ]
     check "what the real one exports" $?
 else
-    n=$((n + 1))
-    echo "ok $n - against the real one # SKIP no real libnccl.so.2 is installed"
+    skip "against the real one" "no real libnccl.so.2 is installed"
 fi
-echo "1..$n"
+plan_said

@@ -3,19 +3,10 @@
 # shellcheck disable=SC2154 # run-test exports the directories
 set -u
 
-lib=$TEST_SIM/libnvidia-ml.so.1
-n=0
-check() { # check DESCRIPTION STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "$TEST_HELPERS/tap.sh"
 
-for tool in nm readelf; do
-    command -v "$tool" >/dev/null 2>&1 || {
-        echo "1..0 # SKIP $tool is not installed"
-        exit 0
-    }
-done
+lib=$TEST_SIM/libnvidia-ml.so.1
+need nm readelf
 LC_ALL=C
 export LC_ALL
 sed -n 's/^[A-Z]*(\(nvml[A-Za-z0-9_]*\))$/\1/p' "$top_srcdir/src/sim/nvml/exports.def" | sort >"$TEST_TMP/want"
@@ -38,7 +29,6 @@ if [ -f "$header" ]; then
     [ "$(grep -c . "$TEST_TMP/both")" -ge 300 ]
     check "most of what the toolkit's header declares" $?
 else
-    n=$((n + 1))
-    echo "ok $n - most of what the toolkit's header declares # SKIP no nvml.h is installed"
+    skip "most of what the toolkit's header declares" "no nvml.h is installed"
 fi
-echo "1..$n"
+plan_said

@@ -2,18 +2,9 @@
 # The simulated runtimes export exactly what the real ones do, under the real ones' version node, and need nobody else.
 set -u
 
-n=0
-check() { # check DESCRIPTION STATUS
-    n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "$TEST_HELPERS/tap.sh"
 
-for tool in nm readelf; do
-    command -v "$tool" >/dev/null 2>&1 || {
-        echo "1..0 # SKIP $tool is not installed"
-        exit 0
-    }
-done
+need nm readelf
 
 # Names with their version, and the version node itself out of the way.
 names() {
@@ -43,8 +34,7 @@ for major in 12 13; do
         cmp -s "$TEST_TMP/real" "$TEST_TMP/have"
         check "$soname exports what $real does" $?
     else
-        n=$((n + 1))
-        echo "ok $n - $soname against the real one # SKIP no real $soname is installed"
+        skip "$soname against the real one" "no real $soname is installed"
     fi
 done
-echo "1..$n"
+plan_said
