@@ -7,12 +7,6 @@
 
 #define NONE (-99) /* what a refused call leaves */
 
-static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                            ".visible .global .align 4 .b8 table[32];\n"
-                            ".visible .global .attribute(.managed) .align 4 .u32 shared_word;\n"
-                            ".visible .entry first(.param .u64 p)\n{\n\t.shared .align 4 .b8 tile[256];\n\tret;\n}\n"
-                            ".visible .entry second()\n{\n\tret;\n}\n.visible .entry third()\n{\n\tret;\n}\n";
-
 /* What compiled code would have: a stub on the host for each kernel, and a shadow of the variable. */
 static const char first_stub, second_stub;
 static char table_shadow[32];
@@ -316,13 +310,9 @@ static void peers(void)
 
 static cudaLibrary_t from_files(void)
 {
-    char path[256];
+    const char *path = image_file();
     cudaLibrary_t library = NULL, none = NULL;
 
-    snprintf(path, sizeof path, "%s/record-runtime.ptx", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp");
-    FILE *file = fopen(path, "w");
-    if (!file || fputs(image, file) < 0 || fclose(file))
-        bail("%s: %s", path, strerror(errno));
     int status = cudaLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0);
     told("a library from a file", status, "%d", library != NULL);
     TOLD("a library from no file", cudaLibraryLoadFromFile(&none, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0));

@@ -5,12 +5,6 @@
 #include "gpu/abi/cuda_graph_fn.h"
 #include "tests/sim/record.h"
 
-static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                            ".visible .global .align 4 .b8 table[32];\n"
-                            ".visible .global .attribute(.managed) .align 4 .u32 shared_word;\n"
-                            ".visible .entry first(.param .u64 p)\n{\n\tret;\n}\n"
-                            ".visible .entry second()\n{\n\tret;\n}\n.visible .entry third()\n{\n\tret;\n}\n";
-
 static CUcontext ctx;
 static CUstream stream;
 static CUevent event;
@@ -101,15 +95,11 @@ static void modules(void)
 
 static void loading(void)
 {
-    char path[256];
+    const char *path = image_file();
     CUlibrary loaded = NULL;
     CUkernel kernel = NULL, all[8];
     unsigned count = 77;
 
-    snprintf(path, sizeof path, "%s/record.ptx", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp");
-    FILE *file = fopen(path, "w");
-    if (!file || fputs(image, file) < 0 || fclose(file))
-        bail("%s: %s", path, strerror(errno));
     CUresult status = cuLibraryLoadFromFile(&loaded, path, NULL, NULL, 0, NULL, NULL, 0);
     told("a library from a file", status, "%d", loaded != NULL);
     TOLD("a library from no file",
