@@ -4,6 +4,7 @@ sim_PROGRAMS += libcublasLt.so.12 libcublas.so.12 libcublasLt.so.13 libcublas.so
 sim_cublas_shared = \
 	src/gpu/abi/cuda_driver.h src/gpu/abi/cuda_driver_fn.h src/gpu/abi/cublas.h \
 	src/sim/embedded/driver.h src/sim/embedded/embedded.def src/sim/embedded/driver.c \
+	src/sim/log.h src/sim/log.c src/sim/embedded/entry.h src/sim/embedded/entry.c \
 	src/sim/cublas/cublas.h src/sim/cublas/rows.def src/sim/cublas/driver.def \
 	src/sim/cublas/launch.c src/sim/cublas/status.c src/sim/cublas/stubs.c
 sim_cublas_sources = $(sim_cublas_shared) \

@@ -3,6 +3,7 @@
  * (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no argument.
  */
 #include "sim/cublas/cublas.h"
+#include "sim/log.h"
 
 #define UNSUPPORTED(name)                                                                                    \
     SIM_API cublasStatus_t name(void);                                                                       \
@@ -10,7 +11,7 @@
     {                                                                                                        \
         static unsigned long long calls;                                                                     \
                                                                                                              \
-        sim_driver_unsupported(#name, &calls);                                                               \
+        sim_log_call(#name, &calls);                                                               \
         return CUBLAS_STATUS_NOT_SUPPORTED;                                                                  \
     }
 #include "sim/cublas/rows.def"

@@ -1,6 +1,7 @@
 # src/sim/cuda: the simulated driver. Room by room; what they offer each other is in sim.h.
 # The rooms: with fault.c, lookup.c and stubs.c they are the driver; as libsimcuda.a, with front.c, other vendors' libraries stand on them.
 sim_cuda_rooms = \
+	src/sim/log.h src/sim/log.c \
 	src/gpu/abi/cuda_driver.h \
 	src/gpu/abi/cuda_driver_fn.h \
 	src/gpu/abi/cuda_graph.h src/gpu/abi/cuda_graph_fn.h \

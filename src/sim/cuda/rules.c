@@ -6,15 +6,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim.h"
+#include "sim/log.h"
 
 struct fault_rule {
     unsigned long long first, last; /* calls */
@@ -196,19 +195,8 @@ long long sim_rules_calls(unsigned fn)
 
 void sim_rules_note_name(const char *name, unsigned long long nth)
 {
-    char line[160];
-
-    if (atomic_load_explicit(&sim_initialized, memory_order_acquire) < 0 || !sim_config.log_path)
-        return;
-    int saved = errno;
-    int fd = open(sim_config.log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        int length = snprintf(line, sizeof line, "%d unsupported %s %llu\n", (int)getpid(), name, nth);
-        if (write(fd, line, (size_t)length) < 0)
-            fprintf(stderr, "memsim: cannot write %s\n", sim_config.log_path);
-        close(fd);
-    }
-    errno = saved;
+    if (atomic_load_explicit(&sim_initialized, memory_order_acquire) >= 0)
+        sim_log_line(sim_config.log_path, name, nth);
 }
 
 void sim_rules_note(unsigned fn, unsigned long long nth)

@@ -1,15 +1,10 @@
 /*
- * Statuses: the thread's last error, names and texts, and the count of calls that are not simulated. The last
+ * Statuses: the thread's last error, names and texts. The last
  * error is thread-local; an error that spoils the context stays until the device is reset. Allocates nothing,
  * locks nothing.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "sim/cudart/runtime.h"
+#include "sim/log.h"
 
 static __thread cudaError_t last_error;
 
@@ -49,22 +44,7 @@ void sim_error_clear(void)
 
 cudaError_t sim_unsupported(const char *name, unsigned long long *calls)
 {
-    unsigned long long nth = __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
-    const char *path = secure_getenv("MEMSIM_LOG");
-    int saved_errno = errno;
-    char line[160];
-    int length, file;
-
-    if (!path || !*path)
-        return cudaErrorNotSupported;
-    length = snprintf(line, sizeof(line), "%d unsupported %s %llu\n", (int)getpid(), name, nth);
-    file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (file >= 0) {
-        if (write(file, line, (size_t)length) < 0)
-            fprintf(stderr, "memsim: cannot write %s\n", path);
-        close(file);
-    }
-    errno = saved_errno;
+    sim_log_call(name, calls);
     return cudaErrorNotSupported;
 }
 

@@ -5,6 +5,7 @@ sim_cudart_sources = \
 	src/gpu/abi/cuda_driver.h src/gpu/abi/cuda_driver_fn.h \
 	src/gpu/abi/cuda_runtime.h src/gpu/abi/cuda_runtime_fn.h \
 	src/gpu/abi/cuda_runtime_graph.h src/gpu/abi/cuda_runtime_graph_fn.h \
+	src/sim/log.h src/sim/log.c src/sim/embedded/entry.h src/sim/embedded/entry.c \
 	src/sim/cudart/runtime.h src/sim/cudart/export.h src/sim/cudart/driver.def src/sim/cudart/error.def src/sim/cudart/props.def \
 	src/sim/cudart/exports_12.def src/sim/cudart/exports_13.def \
 	src/sim/cudart/array.c src/sim/cudart/capture.c src/sim/cudart/context.c src/sim/cudart/copy.c \

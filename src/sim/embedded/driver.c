@@ -2,17 +2,12 @@
  * See driver.h. Owns the driver table, which is read-only once it is filled, and the primary contexts that
  * the library has retained.
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/embedded/driver.h"
+#include "sim/embedded/entry.h"
 
 enum { LEAST_DRIVER = 13000, DEVICES = 64 };
 
@@ -20,62 +15,30 @@ struct sim_driver sim_driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *trouble = "CUDA driver version is insufficient for CUDA runtime version", *own_prefix;
-static __typeof__(&cuGetProcAddress_v2) lookup;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primary[DEVICES];
 
-static void *ask(const char *name, int version)
-{
-    void *function = NULL;
-
-    return lookup(name, &function, version, 0, NULL) == CUDA_SUCCESS ? function : NULL;
-}
-
 static void fill(void *slot, const char *name, int version)
 {
-    void *function = ask(name, version);
+    void *function = sim_entry_ask(name, version, 0);
 
     memcpy(slot, &function, sizeof(function));
 }
 
-/* Costs and faults belong to the driver's functions, under which every call of the library ends. */
-static void check_environment(const char *variable)
-{
-    const char *value = secure_getenv(variable);
-    char *copy = value ? strdup(value) : NULL, *rest = copy, *item;
-
-    while (rest && (item = strsep(&rest, ",")) != NULL) {
-        if (strncmp(item, own_prefix, strlen(own_prefix)) == 0)
-            fprintf(stderr,
-                    "memsim: %s=%s: expected the name of a driver function, like cuMemCreate; ignored\n",
-                    variable, item);
-    }
-    free(copy);
-}
-
 static void open_driver(void)
 {
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW), *found;
+    __typeof__(&cuInit) init = sim_entry_open(own_prefix);
     int version = 0;
 
-    if (!handle)
+    if (!init)
         return;
-    check_environment("MEMSIM_COST");
-    check_environment("MEMSIM_FAIL");
-    lookup = (__typeof__(lookup))dlsym(handle, "cuGetProcAddress_v2");
-    if (!lookup)
-        return;
-    lookup("", &found, 0, 0, NULL);
-    found = ask("cuGetProcAddress", 12000);
-    if (found)
-        lookup = (__typeof__(lookup))found;
 #define DRIVER(symbol, name, version) fill(&sim_driver.symbol, name, version);
 #include "sim/embedded/embedded.def"
 #include SIM_DRIVER_DEF
 #undef DRIVER
     if (SIM_DRV(cuDriverGetVersion, &version) != CUDA_SUCCESS || version < LEAST_DRIVER)
         return;
-    trouble = SIM_DRV(cuInit, 0) == CUDA_SUCCESS ? NULL : "no CUDA-capable device is detected";
+    trouble = init(0) == CUDA_SUCCESS ? NULL : "no CUDA-capable device is detected";
 }
 
 const char *sim_driver_open(const char *prefix)
@@ -125,23 +88,4 @@ CUresult sim_driver_context(void)
         return status ? status : awake(current);
     status = sim_driver_primary(0, &current);
     return status ? status : SIM_DRV(cuCtxSetCurrent, current);
-}
-
-void sim_driver_unsupported(const char *name, unsigned long long *calls)
-{
-    unsigned long long nth = __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
-    const char *path = secure_getenv("MEMSIM_LOG");
-    int saved_errno = errno, length, file;
-    char line[160];
-
-    if (!path || !*path)
-        return;
-    length = snprintf(line, sizeof(line), "%d unsupported %s %llu\n", (int)getpid(), name, nth);
-    file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (file >= 0) {
-        if (write(file, line, (size_t)length) < 0)
-            fprintf(stderr, "memsim: cannot write %s\n", path);
-        close(file);
-    }
-    errno = saved_errno;
 }

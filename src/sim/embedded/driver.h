@@ -1,7 +1,6 @@
 /*
  * The driver as a library with an embedded runtime reaches it: shared by the simulated NCCL and cuBLAS, which
- * are compiled each with its own copy of driver.c. Such a library is linked with nobody: one dlopen of
- * libcuda.so.1, one dlsym of cuGetProcAddress_v2, and everything else through the pointer that gives.
+ * are compiled each with its own copy of driver.c. entry.h says how it is found.
  *
  * A library that uses it defines SIM_DRIVER_DEF, the file of its rows DRIVER(symbol, name and version that
  * cuGetProcAddress is asked for), which have at least those of embedded.def.
@@ -33,8 +32,5 @@ const char *sim_driver_open(const char *prefix);
 CUresult sim_driver_context(void);
 /** The primary context of a device, retained at its first use, and again when a reset has emptied it. */
 CUresult sim_driver_primary(CUdevice device, CUcontext *context_p);
-/** Count a call of something that is not simulated: one more in *calls, and a line in the file that
- * MEMSIM_LOG names. */
-void sim_driver_unsupported(const char *name, unsigned long long *calls);
 
 #endif

@@ -4,6 +4,7 @@ libnccl_so_2_SOURCES = \
 	src/gpu/abi/cuda_driver.h src/gpu/abi/cuda_driver_fn.h src/gpu/abi/nccl.h src/gpu/abi/nccl_fn.h \
 	src/gpu/abi/nccl_later.h \
 	src/sim/embedded/driver.h src/sim/embedded/embedded.def src/sim/embedded/driver.c \
+	src/sim/log.h src/sim/log.c src/sim/embedded/entry.h src/sim/embedded/entry.c \
 	src/sim/nccl/nccl.h src/sim/nccl/driver.def src/sim/nccl/exports.def \
 	src/sim/nccl/calls.c src/sim/nccl/collective.c src/sim/nccl/comm.c src/sim/nccl/driver.c src/sim/nccl/group.c src/sim/nccl/grow.c \
 	src/sim/nccl/job.c src/sim/nccl/launch.c src/sim/nccl/mail.c src/sim/nccl/memory.c src/sim/nccl/onesided.c \

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sim/log.h"
 #include "sim/nccl/nccl.h"
 
 /* The release whose names are exported: exports.def. */
@@ -28,7 +29,7 @@ ncclResult_t sim_fail(ncclResult_t result, const char *format, ...)
 
 ncclResult_t sim_unsupported(const char *name, unsigned long long *calls)
 {
-    sim_driver_unsupported(name, calls);
+    sim_log_call(name, calls);
     return sim_fail(ncclInternalError, "%s is not simulated", name);
 }
 

@@ -161,10 +161,3 @@ SIM_NVML nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device_p)
 {
     return nvmlDeviceGetHandleByPciBusId_v2(id, device_p);
 }
-
-/* For stubs.c, which knows no types. */
-const char *sim_nvml_log_path(void);
-const char *sim_nvml_log_path(void)
-{
-    return sim_config.log_path;
-}
