@@ -4,5 +4,6 @@ EXTRA_DIST += scripts/clients tests/clients/clients.conf tests/clients/mark.py t
 	tests/clients/kit/__init__.py tests/clients/kit/install.py tests/clients/kit/judge.py tests/clients/kit/page.py \
 	tests/clients/kit/play.py tests/clients/kit/run.py tests/clients/kit/session.py tests/clients/kit/suite.py \
 	tests/clients/kit/table.py
-EXTRA_DIST += tests/clients/cuda_bindings.py
+EXTRA_DIST += tests/clients/cuda_bindings.py tests/clients/cuda_core.py tests/clients/cumm_copy.py tests/clients/numba_arrays.py \
+	tests/clients/nvml.py tests/clients/nvtx_ranges.py tests/clients/tinygrad_tensors.py
 TESTS += tests/clients/small.py

@@ -5,8 +5,8 @@
   install.py --ready NAME        says by its status whether nothing is left to be fetched
   install.py --pin NAME WORD...  writes requirements/NAME.txt: what pip finds for these packages (names, versions), with the hashes
 
-What was fetched stays in the cache beside the environments (download/), so that one that is made anew fetches nothing. Called by scripts/clients, tests/clients/small.py and
-scripts/quickstart; two at the same time wait for each other.
+An environment is made once for what is pinned; nothing is fetched afterwards. Called by scripts/clients, tests/clients/small.py and scripts/quickstart; two at the same time
+wait for each other.
 """
 import fcntl
 import json
@@ -78,7 +78,7 @@ def make(name, seconds):
     shutil.rmtree(target, ignore_errors=True)
     attempt([sys.executable, "-m", "venv", target], 120, "python3 cannot make a virtual environment")
     pip = [python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
-    fetch = ["--only-binary", ":all:", "--retries", "1", "--timeout", "20", "--cache-dir", os.path.join(CACHE, "download")]
+    fetch = ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
     attempt(pip + fetch + ["--no-deps", "--require-hashes", "-r", wanted(name)], seconds,
             "the packages cannot be installed from PyPI for Python %d.%d on %s" % (*sys.version_info[:2], os.uname().machine))
     with open(os.path.join(target, "installed"), "w", encoding="utf-8") as file:

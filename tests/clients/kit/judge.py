@@ -127,12 +127,24 @@ def invalid(memshim, place):
     return (done.stdout + done.stderr).splitlines()[:20] if done.returncode else []
 
 
+def allocators(report):
+    """Paths of the modules in whose code anything was allocated."""
+    found, stacks = set(), {site["stack"] for site in report["sites"]}
+    while stacks - {0}:
+        rows = [report["stacks"][stack] for stack in stacks if stack]
+        found |= {report["modules"][report["frames"][frame]["module"]]["path"] for _, frame in rows if "module" in report["frames"][frame]}
+        stacks = {parent for parent, _ in rows}
+    return found
+
+
 def check_reports(memshim, place, found, client, figures):
     """What is wrong with the reports; a line each."""
     wrong = []
     if len(found) < client.processes:
         wrong.append("%d of %d processes have a report" % (len(found), client.processes))
     wrong += invalid(memshim, place)
+    if client.module and not any(re.search(client.module, path) for report in found.values() for path in allocators(report)):
+        wrong.append("no report names %s, which allocated" % client.module)
     claimed = {figure.pid: figure.value for figure in figures if figure.kind == "leaks"}
     for pid, report in found.items():
         wrong += ["%s: %d" % (key, report["coverage"][key]) for key in CLEAN if report["coverage"].get(key)]

@@ -10,6 +10,7 @@ A section is a client. Its keys:
   suite         a suite of the vendor's, a line: MODULE or {site}/PATH, for python -m pytest; `deselect`, a test a line, leaves some out
   displace      PATTERN LIBRARY, a line: a file of the site-packages that the simulated library stands in for (by its own name)
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
+  module        an extended regular expression: the report names a module of such a path as one that allocated
   processes     how many processes a run has that use the GPU (1)
   figures       whose figures agree with ours, in words
   missing       what is missing and why
@@ -20,7 +21,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "suite", "deselect", "displace", "diagnostics", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "suite", "deselect", "displace", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -41,6 +42,7 @@ class Client:
         self.suite = lines(values.get("suite"))
         self.deselect = lines(values.get("deselect"))
         self.displace = [line.split() for line in lines(values.get("displace"))]
+        self.module = values.get("module", "")
         self.diagnostics = values.get("diagnostics", "")
         self.processes = int(values.get("processes", "1"))
 

@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 import threading
 
+import mark
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import (
@@ -80,6 +81,11 @@ def host_part(host, size):
     from cuda.core import Buffer
 
     return Buffer.from_handle(int(host.handle), size, mr=None)
+
+
+def claim(name, begin, *resources):
+    """What these pools say is in use, against what is live."""
+    mark.live(name, sum(resource.attributes.used_mem_current for resource in resources), begin)
 
 
 def figures(name, resource, settled=True):
@@ -177,18 +183,27 @@ def main():
     device = Device(0)
     device.set_current()
     streams = [device.create_stream() for _ in range(4)] + [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM]
+    begin = mark.here()
     say("own", walk(device.memory_resource, streams, 1, 600))
     synchronize()
     figures("own", device.memory_resource)
+    claim("own", begin, device.memory_resource)
     made = DeviceMemoryResource(device)
     say("made", walk(made, streams, 2, 600))
     synchronize()
     figures("made", made)
-    kept = made.allocate(12345, stream=streams[0])
+    kept = made.allocate(25 * 512, stream=streams[0])
     figures("made, one", made)
+    several = [made.allocate(512 * (n + 1), stream=streams[n % 4]) for n in range(100)]
+    claim("made, many", begin, made)
+    for n, buffer in enumerate(several):
+        buffer.close(streams[n % 4])
+    synchronize()
+    claim("made, one", begin, made)
     say("made", kept.size, kept.is_device_accessible, kept.is_host_accessible, kept.device_id)
     limited = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=16 * MIB))
     first = limited.allocate(10 * MIB, stream=streams[1])
+    claim("two pools", begin, made, limited)
     attempt("limited", lambda: limited.allocate(10 * MIB, stream=streams[1]))
     first.close(streams[1])
     again = limited.allocate(9 * MIB, stream=streams[1])
@@ -208,6 +223,7 @@ def main():
     synchronize()
     say("threads", wrong)
     figures("threads", made)
+    claim("threads", begin, made)
     say("peers", sorted(made.peer_accessible_by))
     made.peer_accessible_by = [1]
     say("peers", sorted(made.peer_accessible_by))
@@ -216,9 +232,9 @@ def main():
     peer = Device(1)
     peer.set_current()
     stream = peer.create_stream()
-    there = peer.memory_resource.allocate(12345, stream=stream)
+    there = peer.memory_resource.allocate(kept.size, stream=stream)
     there.copy_from(kept, stream=stream)
-    host = LegacyPinnedMemoryResource().allocate(12345)
+    host = LegacyPinnedMemoryResource().allocate(kept.size)
     there.copy_to(host, stream=stream)
     stream.sync()
     say("peers hold", bool((np.from_dlpack(host).view(np.uint8) == 9).all()))
@@ -234,6 +250,7 @@ def main():
     gc.collect()
     synchronize()
     figures("end", device.memory_resource)
+    claim("end", begin, device.memory_resource)
 
 
 if __name__ == "__main__":
