@@ -15,8 +15,8 @@ def call(function, *arguments):
 
 
 def listed(handle):
-    """How often this process is among those that use the device; others may be there too."""
-    return sum(process.pid == os.getpid() for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    """What this process uses of the device, for each time that it is listed; others may be there too."""
+    return [process.usedGpuMemory for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle) if process.pid == os.getpid()]
 
 
 def main():
@@ -36,11 +36,10 @@ def main():
     call(driver.cuCtxSetCurrent, call(driver.cuDevicePrimaryCtxRetain, call(driver.cuDeviceGet, 0)))
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
     begin = mark.here()
-    before = pynvml.nvmlDeviceGetMemoryInfo(handle).used
+    before = listed(handle)[0]
     block = call(driver.cuMemAlloc, 256 << 20)
     mark.live("of the driver", 256 << 20, begin)
-    used = pynvml.nvmlDeviceGetMemoryInfo(handle).used - before
-    print("used", used >= 256 << 20, listed(handle))
+    print("used", listed(handle)[0] - before >= 256 << 20, len(listed(handle)), pynvml.nvmlDeviceGetMemoryInfo(handle).used >= listed(handle)[0])
     call(driver.cuMemFree, block)
     mark.live("afterwards", 0, begin)
     pynvml.nvmlShutdown()
