@@ -112,13 +112,12 @@ static struct ms_verdict submits_work(void *handle, const char *name, const char
     return (struct ms_verdict){answer != NULL, answer};
 }
 
-/* Names of streams alone are looked at more closely: all that begins a capture has been one. */
-static bool may_capture(const char *name)
+static bool may_capture(const char *name, enum ms_api *api_p)
 {
-    return name[0] == 'c' && name[1] == 'u' && name[2] == 'S' && ms_init_active() && ms_unseen_is(name);
+    return ms_unseen_has_prefix(name) && ms_init_active() && ms_unseen_is(name, api_p);
 }
 
-static struct ms_verdict way_to_capture(void *handle, const char *name, const char *version)
+static struct ms_verdict way_to_capture(void *handle, const char *name, const char *version, enum ms_api api)
 {
     void *answer;
 
@@ -126,13 +125,14 @@ static struct ms_verdict way_to_capture(void *handle, const char *name, const ch
         ms_unseen_note(name);
         return (struct ms_verdict){0, NULL};
     }
-    answer = ms_resolve_unseen_symbol(handle, name, version);
+    answer = ms_resolve_unseen_symbol(handle, name, version, api);
     return (struct ms_verdict){answer != NULL, answer};
 }
 
 struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *version, const void *caller)
 {
     struct ms_verdict leave = {0, NULL};
+    enum ms_api api;
     int row;
 
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
@@ -140,7 +140,7 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
     if (!name || ms_thread.depth > 0)
         return leave;
     if ((row = row_of_name(name)) < 0)
-        return may_capture(name) ? way_to_capture(handle, name, version) : submits_work(handle, name, version);
+        return may_capture(name, &api) ? way_to_capture(handle, name, version, api) : submits_work(handle, name, version);
     if (handle == RTLD_NEXT) {
         ms_init_note_next(row);
         return leave;

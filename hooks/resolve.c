@@ -55,6 +55,7 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
     int preferred = name ? row_of_lookup(name, version, flags) : -1;
     struct ms_target target = {.real = pointer};
     enum ms_row row;
+    enum ms_api api;
     void *answer = pointer;
 
     if (!pointer || ms_is_ours((uintptr_t)pointer))
@@ -67,7 +68,7 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
         target.gpu = ms_library_bind_locked(preferred, 0, MS_NODE_NONE, false).gpu;
         answer = wrap_locked(preferred, &target, pointer);
         ms_ledger_divergent();
-    } else if (name && MS_UNLIKELY(ms_unseen_is(name))) {
+    } else if (name && MS_UNLIKELY(ms_unseen_is(name, &api))) {
         answer = ms_unseen_way_locked(pointer, name);
     } else if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)) && name) {
         answer = ms_submit_pointer_locked(pointer, name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
@@ -152,7 +153,7 @@ void *ms_resolve_submit_symbol(void *handle, const char *name, const char *versi
     return answer;
 }
 
-void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version)
+void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api)
 {
     struct ms_section section;
     void *answer;
@@ -161,9 +162,9 @@ void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *versi
     answer = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
-    if (answer && ms_library_at_locked((uintptr_t)answer, MS_API_CUDA_DRIVER))
+    if (answer && ms_library_at_locked((uintptr_t)answer, api))
         answer = ms_unseen_way_locked(answer, name);
-    else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(MS_API_CUDA_DRIVER) > 0)
+    else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(api) > 0)
         ms_unseen_note(name); /* looked up where its caller alone may find it */
     ms_unlock(&ms_resolve_lock);
     ms_section_leave(&section);

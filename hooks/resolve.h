@@ -115,8 +115,8 @@ static inline const struct ms_target *ms_slot_target(enum ms_row row, unsigned s
 void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row);
 /** The same for a function that submits work (submit.h), where those have wrappers. */
 void *ms_resolve_submit_symbol(void *handle, const char *name, const char *version, unsigned row);
-/** The same for a function that may begin a capture and has no row (unseen.h); NULL: the caller's own lookup may know better. */
-void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version);
+/** The same for a function of `api` that may begin a capture and has no row (unseen.h); NULL: the caller's own lookup may know better. */
+void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */

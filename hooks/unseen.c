@@ -19,6 +19,9 @@ static char noted[NAME_BYTES]; /* the first that was not called by a way, */
 static atomic_bool any_noted;  /* ... and is written */
 atomic_bool ms_unseen_told;
 
+/* The libraries that have such functions. The CUDA runtime gets all of its own from the driver. */
+static const char *const holders[MS_API_COUNT] = {[MS_API_CUDA_DRIVER] = "libcuda.so", [MS_API_HIP] = "libamdhip64.so"};
+
 static bool begins_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -32,6 +35,7 @@ static bool is_passed(const char *name)
 #define MS_HOOK0(result, symbol, ...)
 #define MS_PASS(symbol, class, reason) #symbol,
 #include "hooks/cuda_driver.def"
+#include "hooks/hip.def"
 #undef MS_HOOK
 #undef MS_HOOK0
 #undef MS_PASS
@@ -55,9 +59,10 @@ static bool has_row(const char *name)
     return false;
 }
 
-bool ms_unseen_is(const char *name)
+bool ms_unseen_is(const char *name, enum ms_api *api_p)
 {
-    return begins_with(name, "cuS") && strstr(name, "apture") && !has_row(name) && !is_passed(name);
+    *api_p = name[0] == 'h' ? MS_API_HIP : MS_API_CUDA_DRIVER;
+    return ms_unseen_has_prefix(name) && strstr(name, "apture") && !has_row(name) && !is_passed(name);
 }
 
 void ms_unseen_note(const char *name)
@@ -68,7 +73,7 @@ void ms_unseen_note(const char *name)
         snprintf(noted, sizeof(noted), "%s", name);
         atomic_store_explicit(&any_noted, true, memory_order_release);
     }
-    ms_pool_note_captures_unseen();
+    atomic_store(&ms_captures_unseen, 1);
 }
 
 void *ms_unseen_way_locked(void *pointer, const char *name)
@@ -85,10 +90,11 @@ void *ms_unseen_way_locked(void *pointer, const char *name)
     return pointer;
 }
 
-static void look_at_import(const char *name, void *unused)
+static void look_at_import(const char *name, void *library)
 {
-    (void)unused;
-    if (name[0] == 'c' && name[1] == 'u' && ms_unseen_is(name))
+    enum ms_api api;
+
+    if (ms_unseen_is(name, &api) && holders[api] == library)
         ms_unseen_note(name);
 }
 
@@ -97,19 +103,24 @@ void ms_unseen_look_at(const struct ms_elf *elf)
     const char *needed;
 
     for (unsigned i = 0; (needed = ms_elf_needed(elf, i)); i++) {
-        if (begins_with(needed, "libcuda.so")) {
-            ms_elf_each_import(elf, look_at_import, NULL);
-            return;
+        for (unsigned api = 0; api < MS_API_COUNT; api++) {
+            if (holders[api] && begins_with(needed, holders[api]))
+                ms_elf_each_import(elf, look_at_import, (void *)(uintptr_t)holders[api]);
         }
     }
+}
+
+static const char *consequence(const char *name)
+{
+    return name[0] == 'h' ? "what is freed is used again when the program has waited for the device"
+                          : "an event in each stream takes the place of one over the context";
 }
 
 static void tell(const char *name)
 {
     ms_diagnostic(MS_LOG_WARN, "pool",
-                  "%s was called, which may begin a capture and of which memshim knows no more: from now on an event in each stream takes "
-                  "the place of one over the context",
-                  name);
+                  "%s was called, which may begin a capture and of which memshim knows no more: from now on %s", name,
+                  consequence(name));
 }
 
 void ms_unseen_tell_slowly(void)
@@ -126,7 +137,6 @@ void ms_unseen_tell_slowly(void)
     atomic_store_explicit(&ms_unseen_told, any || unnamed, memory_order_relaxed);
     if (unnamed)
         ms_diagnostic(MS_LOG_WARN, "pool",
-                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: "
-                      "an event in each stream takes the place of one over the context",
-                      noted);
+                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: %s",
+                      noted, consequence(noted));
 }

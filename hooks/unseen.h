@@ -4,8 +4,9 @@
  * begin. Such a function is told by its name. Looked up it means nothing, for runtimes look everything up; so what is handed out is a way
  * of our own, which notes the call and leaves for the driver with every register and every word of the stack as it came
  * (ways_*.S): neither the number of the arguments nor their types are known. From the first call on the pool's fences are events in each
- * stream (pool/fence_streams.c). Where a call could not be noted (no way is left, dlsym(RTLD_NEXT), an object that is linked with such a
- * function) the lookup, or the object, counts as the call. */
+ * stream (pool/fence_streams.c). HIP is asked nothing more, since whatever one asks it may destroy a capture: memory that is freed waits
+ * until the program has waited for the device. Where a call could not be noted (no way is left, dlsym(RTLD_NEXT), an object that is
+ * linked with such a function) the lookup, or the object, counts as the call. */
 #ifndef MS_HOOKS_UNSEEN_H
 #define MS_HOOKS_UNSEEN_H
 
@@ -13,7 +14,8 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "pool/pool.h"
+#include "gpu/visit.h"
+#include "hooks/hook.h"
 
 struct ms_elf;
 
@@ -21,8 +23,17 @@ struct ms_elf;
  * rows against: room for as many again, of two libraries, and for their twins. */
 enum { MS_WAYS = 16, MS_WAY_BYTES = 64 };
 
-/** Whether a name is one of those. Calls nobody. */
-bool ms_unseen_is(const char *name);
+/** Whether a name is one of a stream function's; no other has begun a capture. For every lookup: it calls nobody, not even
+ * the C library, in place of whose functions a sanitizer may have put its own. */
+static inline bool ms_unseen_has_prefix(const char *name)
+{
+    if (name[0] == 'c')
+        return name[1] == 'u' && name[2] == 'S';
+    return name[0] == 'h' && name[1] == 'i' && name[2] == 'p' && name[3] == 'S';
+}
+
+/** Whether a name is one of those, and whose. Calls nobody. */
+bool ms_unseen_is(const char *name, enum ms_api *api_p);
 
 /** What the program gets instead of `pointer`, which the driver has under that name. Resolve lock held. */
 void *ms_unseen_way_locked(void *pointer, const char *name);
@@ -38,11 +49,11 @@ void ms_unseen_tell_slowly(void);
 extern atomic_bool ms_unseen_told;
 static inline void ms_unseen_tell(void)
 {
-    if (MS_UNLIKELY(ms_pool_captures_unseen()) && !atomic_load_explicit(&ms_unseen_told, memory_order_relaxed))
+    if (MS_UNLIKELY(ms_captures_are_unseen()) && !atomic_load_explicit(&ms_unseen_told, memory_order_relaxed))
         ms_unseen_tell_slowly();
 }
 
-/* For ways_*.S: way `k` calls ms_way_reals[k], and sets ms_way_called[k] and ms_pool_capture_unseen. */
+/* For ways_*.S: way `k` calls ms_way_reals[k], and sets ms_way_called[k] and ms_captures_unseen. */
 extern void *ms_way_reals[MS_WAYS];
 extern _Atomic uint32_t ms_way_called[MS_WAYS];
 extern const char ms_ways[MS_WAYS * MS_WAY_BYTES];

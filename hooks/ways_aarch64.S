@@ -7,7 +7,7 @@
         .hidden ms_ways
         .hidden ms_way_called
         .hidden ms_way_reals
-        .hidden ms_pool_capture_unseen
+        .hidden ms_captures_unseen
         .type   ms_ways, %function
         .p2align 6
 ms_ways:
@@ -19,8 +19,8 @@ ms_ways:
         mov     w17, #1
         adrp    x16, ms_way_called + 4 * way
         str     w17, [x16, #:lo12:ms_way_called + 4 * way]
-        adrp    x16, ms_pool_capture_unseen
-        str     w17, [x16, #:lo12:ms_pool_capture_unseen]
+        adrp    x16, ms_captures_unseen
+        str     w17, [x16, #:lo12:ms_captures_unseen]
         dmb     ish
         adrp    x16, ms_way_reals + 8 * way
         ldr     x16, [x16, #:lo12:ms_way_reals + 8 * way]

@@ -7,7 +7,7 @@
         .hidden ms_ways
         .hidden ms_way_called
         .hidden ms_way_reals
-        .hidden ms_pool_capture_unseen
+        .hidden ms_captures_unseen
         .type   ms_ways, @function
         .p2align 6
 ms_ways:
@@ -17,7 +17,7 @@ ms_ways:
         .cfi_startproc
         endbr64
         movl    $1, ms_way_called + 4 * way(%rip)
-        lock orl $1, ms_pool_capture_unseen(%rip)
+        lock orl $1, ms_captures_unseen(%rip)
         jmpq    *ms_way_reals + 8 * way(%rip)
         .cfi_endproc
         .set    way, way + 1

@@ -191,7 +191,7 @@ static void error_set(const struct ms_gpu *gpu, int error)
         ((hipError_t(*)(void))gpu->own[GET_ERROR])();
     if (error == hipErrorInvalidValue && gpu->device_get_name)
         gpu->device_get_name(NULL, 0, 0);
-    else if (error == hipErrorOutOfMemory && allocate && !atomic_load(&ms_open_captures) && allocate(&unused, SIZE_MAX / 2) == hipSuccess)
+    else if (error == hipErrorOutOfMemory && allocate && !ms_captures_may_be_open() && allocate(&unused, SIZE_MAX / 2) == hipSuccess)
         gpu->mem_free((uintptr_t)unused);
     else if (error == hipErrorInvalidDevice && gpu->own[SET_DEVICE])
         ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);

@@ -2,6 +2,7 @@
 #include "gpu/visit.h"
 
 _Atomic int ms_open_captures;
+_Atomic uint32_t ms_captures_unseen;
 
 void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context)
 {

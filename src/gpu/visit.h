@@ -7,11 +7,27 @@
 #ifndef MS_GPU_VISIT_H
 #define MS_GPU_VISIT_H
 
+#include <stdatomic.h>
+
 #include "gpu/gpu.h"
 
 /** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed under the lock of
  * pool/stream.c alone. What no mode makes harmless is not done while there are any. */
 extern _Atomic int ms_open_captures;
+
+/** Not 0: somebody called a function that may begin a capture and that no row knows (hooks/unseen.h), and may again. For good, and for
+ * all makers. hooks/ways_*.S set it too. */
+extern _Atomic uint32_t ms_captures_unseen;
+static inline bool ms_captures_are_unseen(void)
+{
+    return atomic_load_explicit(&ms_captures_unseen, memory_order_acquire) != 0;
+}
+
+/** Whether a capture may be open anywhere, seen or not. */
+static inline bool ms_captures_may_be_open(void)
+{
+    return atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0 || ms_captures_are_unseen();
+}
 
 struct ms_visit {
     const struct ms_gpu *gpu;

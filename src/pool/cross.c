@@ -109,8 +109,7 @@ static CUevent record_over_context(const struct ms_batch *batch)
 {
     const struct ms_gpu *gpu = batch->gpu;
     struct ms_visit visit;
-    if (!gpu->ctx_record_event || !gpu->event_query || ms_pool_captures_unseen() ||
-        atomic_load_explicit(&ms_open_captures, memory_order_relaxed))
+    if (!gpu->ctx_record_event || !gpu->event_query || ms_captures_may_be_open())
         return NULL;
     ms_visit_begin(&visit, gpu, batch->context);
     CUevent event = make_event(gpu);

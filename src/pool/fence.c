@@ -189,7 +189,7 @@ static bool device_idle(struct ms_heap *heap)
     struct ms_visit visit;
     bool idle = false;
     ms_lock(&ms_streams_lock);
-    if (atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0) {
+    if (!ms_captures_may_be_open()) {
         ms_lock(&fence->lock);
         ms_visit_begin(&visit, heap->gpu, heap->context);
         idle = !ms_fence_captured(heap) && streams_idle(heap);

@@ -16,16 +16,9 @@
 /* An event in it follows all work of blocking streams. */
 #define DEFAULT_STREAM ((uint64_t)0x1)
 
-_Atomic uint32_t ms_pool_capture_unseen;
-
-void ms_pool_note_captures_unseen(void)
-{
-    atomic_store(&ms_pool_capture_unseen, 1);
-}
-
 bool ms_fence_by_streams(const struct ms_heap *heap)
 {
-    return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_pool_captures_unseen());
+    return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_captures_are_unseen());
 }
 
 /* An error counts: that of the legacy stream says that a blocking one captures, and harms none (CUDA driver API,
@@ -51,7 +44,7 @@ static bool any_captures(const struct ms_heap *heap)
 bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto)
 {
     struct ms_fence *fence = &heap->fence;
-    bool unseen = heap->gpu->ctx_record_event != NULL;
+    bool unseen = ms_captures_are_unseen();
     if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
         fence->count + fence->stream_count >= MS_MARKS)
         return false;

@@ -42,7 +42,7 @@ static bool is_under_way(struct ms_heap *heap, CUevent event)
     if (!heap->gpu->free_is_sync)
         return heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY;
     ms_lock(&ms_streams_lock);
-    if (atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0)
+    if (!ms_captures_may_be_open())
         waits = heap->gpu->event_query(event) == CUDA_ERROR_NOT_READY;
     ms_unlock(&ms_streams_lock);
     return waits;

@@ -218,15 +218,6 @@ void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
 void ms_pool_stream_ending(uint64_t context, uint64_t stream);
 void ms_pool_stream_dies(uint64_t context, uint64_t stream);
 
-/** Somebody called a function that may begin a capture and tells nobody, and may again: from now on no event over a context is recorded
- * (fence_streams.c). For good. Set by hooks/ways_*.S too. */
-extern _Atomic uint32_t ms_pool_capture_unseen;
-void ms_pool_note_captures_unseen(void);
-static inline bool ms_pool_captures_unseen(void)
-{
-    return atomic_load_explicit(&ms_pool_capture_unseen, memory_order_acquire) != 0;
-}
-
 /* MEMSHIM_FREE=ordered (ordered.c): who gives work to streams tells so, before and after. */
 
 /** Whether the policy is that. */

@@ -123,7 +123,7 @@ static CUresult wait(const struct record *record)
 /* A query of HIP's, in whatever mode, has broken captures of other threads. */
 static bool may_ask(const struct ms_gpu *gpu)
 {
-    return ms_gpu_maker(gpu) == MS_MAKER_CUDA || !atomic_load_explicit(&ms_open_captures, memory_order_relaxed);
+    return ms_gpu_maker(gpu) == MS_MAKER_CUDA || !ms_captures_may_be_open();
 }
 
 static uint64_t settle(struct record *record)

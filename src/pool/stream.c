@@ -60,7 +60,7 @@ static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
 
 bool ms_stream_captures(const struct ms_stream *stream)
 {
-    return MS_UNLIKELY(atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0) && captures_at_home(stream);
+    return MS_UNLIKELY(ms_captures_may_be_open()) && captures_at_home(stream);
 }
 
 bool ms_stream_reachable(const struct ms_stream *stream)

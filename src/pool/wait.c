@@ -51,7 +51,7 @@ static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
     CUevent event = NULL;
     *status_p = CUDA_SUCCESS;
     ms_lock(&fence->lock);
-    bool may = !ms_fence_captured(heap) && !ms_pool_captures_unseen() &&
+    bool may = !ms_fence_captured(heap) && !ms_captures_are_unseen() &&
                atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
     if (may) {
         *mark_p = ms_limbo_next_epoch(heap);
@@ -103,8 +103,7 @@ static int wait_for(struct ms_heap *heap, CUevent event)
 static bool begin_to_enter(const struct ms_heap *heap)
 {
     ms_lock(&ms_streams_lock);
-    bool may = heap->gpu->ctx_synchronize && !ms_fence_captured(heap) && !ms_pool_captures_unseen() &&
-               atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0;
+    bool may = heap->gpu->ctx_synchronize && !ms_fence_captured(heap) && !ms_captures_may_be_open();
     if (may) {
         atomic_store_explicit(&entered_ns, ms_clock_ns(), memory_order_relaxed);
         atomic_fetch_add_explicit(&entering, 1, memory_order_release);
@@ -141,7 +140,7 @@ void ms_pool_capture_begins(void)
 static void wait_unserved(const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_visit visit;
-    if (!gpu->ctx_synchronize || atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0)
+    if (!gpu->ctx_synchronize || ms_captures_may_be_open())
         return;
     ms_visit_begin(&visit, gpu, context);
     gpu->ctx_synchronize();

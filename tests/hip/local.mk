@@ -36,6 +36,19 @@ tests_hip_probe_LDADD = -ldl
 dist_check_SCRIPTS += tests/hip/hooks.sh
 TESTS += tests/hip/hooks.sh
 
+# A runtime that has another way to begin a capture.
+check_PROGRAMS += tests/hip/later/libamdhip64.so.6 tests/hip/later_user tests/hip/later_linked
+tests_hip_later_libamdhip64_so_6_SOURCES = tests/hip/later_library.c tests/hip/later.h
+tests_hip_later_libamdhip64_so_6_CFLAGS = $(ms_module_cflags)
+tests_hip_later_libamdhip64_so_6_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libamdhip64.so.6
+tests_hip_later_user_SOURCES = tests/hip/later_user.c tests/hip/later.h
+tests_hip_later_user_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
+tests_hip_later_linked_SOURCES = tests/hip/later_user.c tests/hip/later.h
+tests_hip_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
+tests_hip_later_linked_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
+dist_check_SCRIPTS += tests/hip/later.sh
+TESTS += tests/hip/later.sh
+
 check_PROGRAMS += tests/hip/rocblas
 tests_hip_rocblas_SOURCES = tests/hip/rocblas.c
 tests_hip_rocblas_LDFLAGS = $(hip_test_ldflags)

@@ -2,6 +2,7 @@
  * they wait by, and what is in limbo afterwards. */
 #include "config.h"
 
+#include "gpu/visit.h"
 #include "one_context.h"
 
 static void test_strict(void)
@@ -97,7 +98,7 @@ static void test_unseen_captures(void)
     ok(comes_back(&a), "an event over the context");
     uint64_t over = fake.calls[FAKE_CTX_RECORD];
     end_stream(0x2000);
-    ms_pool_note_captures_unseen();
+    atomic_store(&ms_captures_unseen, 1);
     ok(!comes_back(&a), "what a stream of the past may still do no event covers");
     is_u64(fake.calls[FAKE_RECORD], 0, "so there is none");
     wait_for_all();
@@ -124,7 +125,7 @@ static void test_unseen_captures(void)
     is_u64(fake.calls[FAKE_CTX_RECORD], over, "there is no event over the context any more");
     is_u64(fake.small_allocs + fake.calls[FAKE_SYNC], 0, "and nothing waits");
     sound("unseen captures");
-    atomic_store(&ms_pool_capture_unseen, 0);
+    atomic_store(&ms_captures_unseen, 0);
 }
 
 int main(void)
