@@ -2,7 +2,7 @@
 """Late work on freed blocks never shows in anybody's memory; and it does, at once, when the fence is switched off.
 
 hazards.c runs natively and under memshim. TEST_HAZARDS is the number of operations (allocations and frees) of each run with the defaults,
-40,000 without (fewer where ThreadSanitizer watches 16 threads); other configurations make no more than 400,000. TEST_SEED is the seed, TEST_RUNS
+40,000 without (fewer under a sanitizer); other configurations make no more than 400,000. TEST_SEED is the seed, TEST_RUNS
 a part of the names of the runs that are made. `TEST_HAZARDS=10000000 TEST_TIMEOUT=7200 scripts/test hazards` is a full run.
 """
 import json
@@ -17,7 +17,7 @@ from hooklib import BUILD, TMP, fact, plan, preload, skip  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
 WATCHED = "thread" in os.environ["TEST_SANITIZE"]
-COUNT = int(os.environ.get("TEST_HAZARDS", "8000" if WATCHED else "40000"))
+COUNT = int(os.environ.get("TEST_HAZARDS", "8000" if WATCHED else "16000" if os.environ["TEST_SANITIZE"] else "40000"))
 SOME = min(COUNT, 400000)
 SEED = os.environ.get("TEST_SEED", "1")
 WANTED = os.environ.get("TEST_RUNS", "")

@@ -4,16 +4,18 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bias.h"
 #include "tests/tap.h"
 
-enum { OWNER_ROUNDS = 10000000, OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, PAUSE = 2000 };
+enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, PAUSE = 2000 };
 
 static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};
 static long counters[LOCKS]; /* not atomic: the locks are what makes the sums right */
+static int owner_rounds = 10000000; /* a tenth where a sanitizer watches each */
 static atomic_int running;
 static atomic_long taken;
 
@@ -28,9 +30,9 @@ static void once(unsigned which)
 static void *own(void *arg)
 {
     unsigned mine = *(unsigned *)arg;
-    for (int i = 0; i < OWNER_ROUNDS; i++)
+    for (int i = 0; i < owner_rounds; i++)
         once(mine);
-    atomic_fetch_add(&taken, OWNER_ROUNDS);
+    atomic_fetch_add(&taken, owner_rounds);
     atomic_fetch_sub(&running, 1);
     return NULL;
 }
@@ -178,6 +180,10 @@ static void test_child(void)
 
 int main(void)
 {
+    const char *sanitizer = getenv("TEST_SANITIZE");
+
+    if (sanitizer && *sanitizer)
+        owner_rounds /= 10;
     struct ms_bias probe = MS_BIAS_INIT(MS_RANK_SITE);
     ms_bias_start();
     take_in_a_row(&probe);
