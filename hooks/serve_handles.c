@@ -163,10 +163,6 @@ static void keep_bound(const struct ms_gpu *gpu, int device)
 
 /* --- a rest --- */
 
-/* As much may stay as of the pool's memory (pool/rest.c). */
-enum { LIVE_SHARE = 4 };
-#define SPARE_BYTES ((uint64_t)64 << 20)
-
 static _Atomic bool rested;
 
 void ms_whole_rested(void)
@@ -177,7 +173,7 @@ void ms_whole_rested(void)
 static void rest_device(const struct ms_gpu *gpu, int device)
 {
     uint64_t keep = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT ? ms_option_size(MS_OPT_KEEP, total_of(gpu, device)) : 0,
-             most = ms_ledger_live(device) / LIVE_SHARE + SPARE_BYTES + keep, gone = 0;
+             most = ms_pool_rest_allowance(ms_ledger_live(device)) + keep, gone = 0;
 
     while (ms_whole_bytes(device) > most && evict(device, &gone))
         ;

@@ -122,6 +122,8 @@ enum ms_pool_verdict {
 /** The program has rested: memshim was not called for a second. Gives back what is kept, but for a part, on devices that have nothing
  * to do. No lock held; calls the vendor, waits for nothing. */
 void ms_pool_rested(void);
+/** How many bytes may stay cached on a device through a rest, beside MEMSHIM_KEEP, where `live` bytes are live. Pure. */
+uint64_t ms_pool_rest_allowance(uint64_t live);
 
 /** The pitch that the vendor gives a row of `width` bytes; 0 if it cannot be asked without waiting for the device, or refuses. The
  * calling thread's context is `context`, on `device`. Allocates one row and gives it back. */

@@ -22,6 +22,11 @@ enum { LIVE_SHARE = 4 };
  * that has called nothing for a second does not miss them. */
 #define MOMENT_NS 2000000u
 
+uint64_t ms_pool_rest_allowance(uint64_t live)
+{
+    return live / LIVE_SHARE + SPARE_BYTES;
+}
+
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -63,7 +68,7 @@ static uint64_t allowance(int device)
         live += used_of(pool);
         keep = ms_policy->keep_is_set ? flow->heap->keep_bytes : 0;
     }
-    return live / LIVE_SHARE + SPARE_BYTES + keep;
+    return ms_pool_rest_allowance(live) + keep;
 }
 
 /* Returns what the heap still has of it. */
