@@ -161,6 +161,106 @@ static void test_forms(void)
     answers(cuModuleLoad(&module, "/nowhere/at/all"), CUDA_ERROR_FILE_NOT_FOUND);
 }
 
+/* The parameter `index` of a function or kernel is at `offset` with `bytes`. */
+static void is_parameter(CUfunction function, size_t index, size_t offset, size_t bytes)
+{
+    size_t at = 77, has = 77;
+
+    CUresult status = cuFuncGetParamInfo(function, index, &at, &has);
+    ok(status == CUDA_SUCCESS && at == offset && has == bytes, "parameter %zu is at %zu with %zu bytes", index, offset, bytes);
+    if (status != CUDA_SUCCESS || at != offset || has != bytes)
+        diag("%d: at %zu, %zu bytes", (int)status, at, has);
+}
+
+static void test_parameters_of_ptx(void)
+{
+    static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                ".visible .entry many(\n\t.param .u8 a, // one, (two)\n\t.param .align 8 .b8 s[24],\n"
+                                "\t.param .u64 .ptr .global .align 16 p,\n\t.param .u16 h,\n\t.param .align 4 .b8 v[12],\n"
+                                "\t.param .align 16 .b8 q[16]\n)\n{\n\tret;\n}\n"
+                                ".entry none\n{\n\tret;\n}\n.entry odd(.param .texref t)\n{\n\tret;\n}\n";
+    CUlibrary library;
+    CUkernel kernel;
+    CUfunction function;
+    CUmodule module;
+    size_t offset = 77, bytes = 77;
+
+    must(cuModuleLoadData(&module, image));
+    must(cuModuleGetFunction(&function, module, "many"));
+    is_parameter(function, 0, 0, 1);
+    is_parameter(function, 1, 8, 24);
+    is_parameter(function, 2, 32, 8);
+    is_parameter(function, 3, 40, 2);
+    is_parameter(function, 4, 44, 12);
+    is_parameter(function, 5, 64, 16);
+    answers(cuFuncGetParamInfo(function, 6, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+    answers(cuFuncGetParamInfo(function, 0, NULL, &bytes), CUDA_ERROR_INVALID_VALUE);
+    answers(cuFuncGetParamInfo(function, 3, &offset, NULL), CUDA_SUCCESS);
+    is_u64(offset, 40, "its size need not be asked for");
+    must(cuModuleGetFunction(&function, module, "none"));
+    answers(cuFuncGetParamInfo(function, 0, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+    must(cuModuleGetFunction(&function, module, "odd"));
+    answers(cuFuncGetParamInfo(function, 0, &offset, &bytes), CUDA_ERROR_NOT_SUPPORTED);
+    must(cuModuleUnload(module));
+    must(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    must(cuLibraryGetKernel(&kernel, library, "many"));
+    answers(cuKernelGetParamInfo(kernel, 4, &offset, &bytes), CUDA_SUCCESS);
+    is_u64(offset, 44, "a kernel's parameter has its place");
+    answers(cuKernelGetParamInfo(kernel, 6, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+    must(cuLibraryUnload(library));
+    answers(cuKernelGetParamInfo(kernel, 4, &offset, &bytes), CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* A cubin whose kernel has three parameters, described in the words that the compiler writes. */
+static const struct {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[4];
+    Elf64_Sym symbols[2];
+    char strings[32];
+    uint32_t info[16];
+} described = {
+    .header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1},
+               .e_machine = 190,
+               .e_shoff = sizeof(Elf64_Ehdr),
+               .e_shentsize = sizeof(Elf64_Shdr),
+               .e_shnum = 4,
+               .e_shstrndx = 2},
+    .sections = {[1] = {.sh_type = SHT_SYMTAB,
+                        .sh_offset = sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Shdr),
+                        .sh_size = 2 * sizeof(Elf64_Sym),
+                        .sh_link = 2},
+                 [2] = {.sh_type = SHT_STRTAB,
+                        .sh_offset = sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Shdr) + 2 * sizeof(Elf64_Sym),
+                        .sh_size = 32},
+                 [3] = {.sh_name = 8,
+                        .sh_type = SHT_LOPROC,
+                        .sh_offset = sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Shdr) + 2 * sizeof(Elf64_Sym) + 32,
+                        .sh_size = 64}},
+    .symbols = {[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1}},
+    .strings = "\0kernel\0.nv.info.kernel",
+    .info = {0x00043704, 0x82, 0x000c1704, 0, 0x00400002, 0x0041f000, 0x00005003, 0x000c1704, 0, 0x00080001, 0x0061f000,
+             0x000c1704, 0, 0x00000000, 0x0005f000},
+};
+
+static void test_parameters_of_a_cubin(void)
+{
+    CUfunction function;
+    CUmodule module;
+    size_t offset, bytes;
+
+    must(cuModuleLoadData(&module, &described));
+    must(cuModuleGetFunction(&function, module, "kernel"));
+    is_parameter(function, 0, 0, 1);
+    is_parameter(function, 1, 8, 24);
+    is_parameter(function, 2, 64, 16);
+    answers(cuFuncGetParamInfo(function, 3, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+    must(cuModuleUnload(module));
+    must(cuModuleLoadData(&module, &cubin)); /* which says nothing of its kernel */
+    must(cuModuleGetFunction(&function, module, "kernel"));
+    answers(cuFuncGetParamInfo(function, 0, &offset, &bytes), CUDA_ERROR_NOT_SUPPORTED);
+    must(cuModuleUnload(module));
+}
+
 static void test_file(void)
 {
     char path[4096];
@@ -293,6 +393,8 @@ int main(void)
     ctx = begin();
     test_ptx();
     test_forms();
+    test_parameters_of_ptx();
+    test_parameters_of_a_cubin();
     test_file();
     test_library(ctx);
     test_launch();

@@ -8,10 +8,21 @@
 
 #include "sim.h"
 
+struct sim_param {
+    size_t offset, bytes;
+};
+
+struct sim_params {
+    struct sim_param *list; /* owned */
+    size_t count;
+    bool known; /* false: the image does not say, or is not read */
+};
+
 struct sim_name {
     struct sim_name *next;
-    bool entry;   /* a kernel, or else a variable */
-    size_t bytes; /* of a variable */
+    bool entry;               /* a kernel, or else a variable */
+    size_t bytes;             /* of a variable */
+    struct sim_params params; /* of a kernel */
     char text[];
 };
 
@@ -24,6 +35,18 @@ CUresult sim_image_read(const void *data, struct sim_image *image);
 CUresult sim_image_file(const char *path, char **data_p);
 void sim_image_free(struct sim_image *image);
 const struct sim_name *sim_image_find(const struct sim_image *image, const char *name, bool entry);
+/** The size of a PTX type like .b8 or .f64, 0 if the word is none. */
+size_t sim_ptx_type_bytes(const char *token, size_t length);
+
+/* param.c */
+
+/** Reads the parameters that follow an entry's name in PTX. */
+CUresult sim_params_ptx(const char *text, struct sim_params *params);
+/** Reads those of a kernel from its section of a cubin. */
+CUresult sim_params_section(const char *data, size_t bytes, struct sim_params *params);
+/** False when memory ran out; *to is to be freed even then. */
+bool sim_params_copy(struct sim_params *to, const struct sim_params *from);
+void sim_params_free(struct sim_params *params);
 
 /* A function of a module, or a kernel of a library: the same thing with and without a context. */
 struct sim_function {
@@ -32,6 +55,7 @@ struct sim_function {
     struct CUmod_st *module;  /* NULL in a kernel */
     struct CUlib_st *library; /* NULL in a function of a plain module */
     int dynamic_bytes, carveout;
+    struct sim_params params;
     char name[];
 };
 

@@ -15,6 +15,11 @@
 #define SHARED_SEGMENT   128
 #define CLUSTER_PORTABLE 8
 
+static void dispose_function(void *object)
+{
+    sim_params_free(&((struct sim_function *)object)->params);
+}
+
 CUresult sim_function_of(struct sim_function **list, const struct sim_image *image, const char *name,
                          enum sim_kind kind, struct sim_function **function_p)
 {
@@ -23,11 +28,15 @@ CUresult sim_function_of(struct sim_function **list, const struct sim_image *ima
     while (function && strcmp(function->name, name) != 0)
         function = function->next;
     if (!function) {
-        if (!sim_image_find(image, name, true))
+        const struct sim_name *known = sim_image_find(image, name, true);
+        if (!known)
             return CUDA_ERROR_NOT_FOUND;
-        function = sim_object_new(sizeof *function + strlen(name) + 1, kind, NULL);
-        if (!function)
+        function = sim_object_new(sizeof *function + strlen(name) + 1, kind, dispose_function);
+        if (!function || !sim_params_copy(&function->params, &known->params)) {
+            if (function)
+                sim_object_put(function);
             return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         strcpy(function->name, name);
         function->carveout = -1;
         function->dynamic_bytes = SHARED_DEFAULT - STATIC_SHARED;

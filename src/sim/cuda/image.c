@@ -1,5 +1,5 @@
 /*
- * What an image names: kernels and device variables, read from PTX, from a cubin (ELF), or from the fat
+ * What an image names: kernels with their parameters and device variables, read from PTX, from a cubin (ELF), or from the fat
  * binary that holds either. Compressed parts are not read; an image with such a part is taken to have any
  * name it is asked for. No state.
  */
@@ -67,6 +67,7 @@ void sim_image_free(struct sim_image *image)
 {
     while (image->names) {
         struct sim_name *next = image->names->next;
+        sim_params_free(&image->names->params);
         free(image->names);
         image->names = next;
     }
@@ -107,8 +108,7 @@ static bool is_token(const char *token, size_t length, const char *word)
     return strlen(word) == length && strncmp(token, word, length) == 0;
 }
 
-/* The size of a type like .b8 or .f64, 0 if the word is none. */
-static size_t type_bytes(const char *token, size_t length)
+size_t sim_ptx_type_bytes(const char *token, size_t length)
 {
     unsigned bits;
 
@@ -127,7 +127,7 @@ static CUresult read_variable(struct sim_image *image, const char **text_p)
 
     while ((length = next_token(text_p)) != 0 && !strchr(";=", **text_p)) {
         const char *token = *text_p;
-        size_t type = type_bytes(token, length);
+        size_t type = sim_ptx_type_bytes(token, length);
 
         *text_p += length;
         if (type) {
@@ -166,6 +166,8 @@ static CUresult read_ptx(struct sim_image *image, const char *text)
             length = next_token(&text);
             status = add(image, text, length, true, 0);
             text += length;
+            if (status == CUDA_SUCCESS)
+                status = sim_params_ptx(text, &image->names->params);
         } else if (depth == 0 && (is_token(token, length, ".global") || is_token(token, length, ".const"))) {
             status = read_variable(image, &text);
         }
@@ -197,6 +199,30 @@ static CUresult read_symbols(struct sim_image *image, const char *data, const El
     return status;
 }
 
+/* What the sections .nv.info.NAME say of kernels, once the names are there. */
+static CUresult read_infos(struct sim_image *image, const char *data, const Elf64_Ehdr *header)
+{
+    static const char prefix[] = ".nv.info.";
+    CUresult status = CUDA_SUCCESS;
+    Elf64_Shdr section, strings;
+
+    if (header->e_shstrndx >= header->e_shnum)
+        return CUDA_SUCCESS;
+    memcpy(&strings, data + header->e_shoff + header->e_shstrndx * sizeof strings, sizeof strings);
+    for (unsigned i = 0; i < header->e_shnum && status == CUDA_SUCCESS; i++) {
+        memcpy(&section, data + header->e_shoff + i * sizeof section, sizeof section);
+        const char *name = section.sh_name < strings.sh_size ? data + strings.sh_offset + section.sh_name : "";
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        struct sim_name *known = image->names;
+        while (known && (!known->entry || known->params.known || strcmp(known->text, name + sizeof prefix - 1)))
+            known = known->next;
+        if (known)
+            status = sim_params_section(data + section.sh_offset, section.sh_size, &known->params);
+    }
+    return status;
+}
+
 static CUresult read_cubin(struct sim_image *image, const char *data)
 {
     CUresult status = CUDA_SUCCESS;
@@ -215,7 +241,7 @@ static CUresult read_cubin(struct sim_image *image, const char *data)
         memcpy(&strings, data + header.e_shoff + section.sh_link * sizeof strings, sizeof strings);
         status = read_symbols(image, data, &section, &strings);
     }
-    return status;
+    return status == CUDA_SUCCESS ? read_infos(image, data, &header) : status;
 }
 
 /* --- fat binary

@@ -59,6 +59,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/object.c \
 	src/sim/cuda/op.c \
 	src/sim/cuda/order.c \
+	src/sim/cuda/param.c \
 	src/sim/cuda/peer.c \
 	src/sim/cuda/pointer.c \
 	src/sim/cuda/pool.c \
