@@ -73,6 +73,44 @@ static void current(void)
     must(cuMemPoolDestroy(other));
 }
 
+/* What is not pinned memory of a device has pools of its own: those of managed memory the host reads and writes. */
+static void places(void)
+{
+    CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 1}, host = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    CUmemLocation nowhere = {CU_MEM_LOCATION_TYPE_NONE, 0};
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = device};
+    CUmemoryPool pool = NULL, plain = NULL, again = NULL, any = NULL, own;
+    unsigned managed = 0, type = 0;
+    CUdeviceptr p;
+
+    answers(cuMemGetDefaultMemPool(&pool, &device, CU_MEM_ALLOCATION_TYPE_MANAGED), CUDA_SUCCESS);
+    must(cuMemGetDefaultMemPool(&plain, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
+    ok(pool && pool != plain, "a device's managed memory has a pool of its own");
+    must(cuMemGetDefaultMemPool(&again, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    is_ptr(again, pool, "which is always the same");
+    answers(cuMemGetDefaultMemPool(&any, &nowhere, CU_MEM_ALLOCATION_TYPE_MANAGED), CUDA_SUCCESS);
+    ok(any && any != pool, "and memory that prefers no place another");
+    answers(cuMemGetDefaultMemPool(&again, &nowhere, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemGetDefaultMemPool(&again, &host, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_SUCCESS);
+    answers(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemAllocFromPoolAsync(&p, 4096, pool, NULL), CUDA_SUCCESS);
+    must(cuStreamSynchronize(NULL));
+    *(volatile int *)(uintptr_t)p = 7;
+    is_int(*(volatile int *)(uintptr_t)p, 7, "the host uses its memory");
+    must(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
+    must(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+    ok((managed & 0xff) == 1 && type == CU_MEMORYTYPE_DEVICE, "which is managed");
+    must(cuMemFreeAsync(p, NULL));
+    must(cuMemPoolCreate(&own, &props));
+    answers(cuMemSetMemPool(&nowhere, CU_MEM_ALLOCATION_TYPE_MANAGED, own), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_MANAGED, own), CUDA_SUCCESS);
+    must(cuMemGetMemPool(&again, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    is_ptr(again, own, "a place's pool can be set");
+    must(cuMemPoolDestroy(own));
+    must(cuMemGetMemPool(&again, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    is_ptr(again, pool, "until it ends");
+}
+
 static void accounts(void)
 {
     CUmemoryPool pool;
@@ -280,6 +318,7 @@ int main(void)
     begin();
     properties();
     current();
+    places();
     accounts();
     reuse();
     squeezed();

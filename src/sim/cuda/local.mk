@@ -68,6 +68,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/poolattr.c \
 	src/sim/cuda/poolmake.c \
 	src/sim/cuda/poolpart.c \
+	src/sim/cuda/poolplace.c \
 	src/sim/cuda/poolunit.c \
 	src/sim/cuda/poolshare.c \
 	src/sim/cuda/primary.c \

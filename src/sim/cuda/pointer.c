@@ -22,9 +22,16 @@ static void put_address(void *data, uintptr_t value)
     *(CUdeviceptr *)data = value;
 }
 
+static bool is_managed(const struct sim_block *block)
+{
+    return block->kind == SIM_BLOCK_MANAGED ||
+           (block->pool && block->pool->props.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED);
+}
+
 static bool is_host(const struct sim_block *block)
 {
-    return block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED || block->device == SIM_HOST;
+    return block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_REGISTERED ||
+           (block->device == SIM_HOST && !is_managed(block));
 }
 
 static unsigned handle_types(const struct sim_block *block)
@@ -64,7 +71,7 @@ static CUresult place(const struct sim_block *block, CUpointer_attribute attribu
         put_address(data, (uintptr_t)address);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!is_host(block) && block->kind != SIM_BLOCK_MANAGED)
+        if (!is_host(block) && !is_managed(block))
             return CUDA_ERROR_INVALID_VALUE;
         *(void **)data = (void *)(uintptr_t)address;
         return CUDA_SUCCESS;
@@ -103,7 +110,7 @@ static CUresult known(const struct sim_block *block, CUpointer_attribute attribu
         *(unsigned long long *)data = block->id;
         break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        put_bool(data, block->kind == SIM_BLOCK_MANAGED);
+        put_bool(data, is_managed(block));
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         put_int(data, block->device != SIM_HOST ? block->device : ctx ? ctx->device->ordinal : 0);

@@ -55,6 +55,15 @@ CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct si
 void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);
 void sim_pool_collect(struct CUmemPoolHandle_st *pool, bool over);
 
+/* poolapi.c: a device's default pool, and the one that its plain stream-ordered allocations come from. */
+CUresult sim_pool_get_default(CUmemoryPool *pool_p, CUdevice ordinal);
+CUresult sim_pool_get_current(CUmemoryPool *pool_p, CUdevice ordinal);
+CUresult sim_pool_set_current(CUdevice ordinal, CUmemoryPool handle);
+
+/* poolplace.c */
+/** A pool that ends is no place's current one any more. Takes the places' lock. */
+void sim_place_forget(const struct CUmemPoolHandle_st *pool);
+
 /* poolpart.c */
 void sim_part_list(struct CUmemPoolHandle_st *pool, struct pool_part *part);
 void sim_part_join(struct CUmemPoolHandle_st *pool, struct pool_part *part);

@@ -253,6 +253,7 @@ SIM_API(cuMemPoolDestroy)(CUmemoryPool handle)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult status = pool->is_default ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (status == CUDA_SUCCESS && sim_object_retire(pool)) {
+        sim_place_forget(pool);
         sim_memory_write_lock();
         for (unsigned i = 0; i < sim_config.devices; i++)
             if (sim_devices[i].current_pool == pool)
@@ -264,7 +265,7 @@ SIM_API(cuMemPoolDestroy)(CUmemoryPool handle)
     return status;
 }
 
-static CUresult get_default(CUmemoryPool *pool_p, CUdevice ordinal)
+CUresult sim_pool_get_default(CUmemoryPool *pool_p, CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);
 
@@ -276,9 +277,9 @@ static CUresult get_default(CUmemoryPool *pool_p, CUdevice ordinal)
     return *pool_p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult get_current(CUmemoryPool *pool_p, CUdevice ordinal)
+CUresult sim_pool_get_current(CUmemoryPool *pool_p, CUdevice ordinal)
 {
-    CUresult status = get_default(pool_p, ordinal);
+    CUresult status = sim_pool_get_default(pool_p, ordinal);
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -289,7 +290,7 @@ static CUresult get_current(CUmemoryPool *pool_p, CUdevice ordinal)
     return CUDA_SUCCESS;
 }
 
-static CUresult set_current(CUdevice ordinal, CUmemoryPool handle)
+CUresult sim_pool_set_current(CUdevice ordinal, CUmemoryPool handle)
 {
     struct sim_device *device = sim_device(ordinal);
     struct CUmemPoolHandle_st *pool = device ? sim_object_get(handle, SIM_POOL) : NULL;
@@ -309,55 +310,19 @@ static CUresult set_current(CUdevice ordinal, CUmemoryPool handle)
 SIM_API(cuDeviceGetDefaultMemPool)(CUmemoryPool *pool_p, CUdevice device)
 {
     SIM_ENTER(cuDeviceGetDefaultMemPool);
-    return get_default(pool_p, device);
+    return sim_pool_get_default(pool_p, device);
 }
 
 SIM_API(cuDeviceGetMemPool)(CUmemoryPool *pool_p, CUdevice device)
 {
     SIM_ENTER(cuDeviceGetMemPool);
-    return get_current(pool_p, device);
+    return sim_pool_get_current(pool_p, device);
 }
 
 SIM_API(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool pool)
 {
     SIM_ENTER(cuDeviceSetMemPool);
-    return set_current(device, pool);
-}
-
-/* The same three by location. Only pinned memory of a device has a default here. */
-static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
-{
-    if (!location || (type != CU_MEM_ALLOCATION_TYPE_PINNED && type != CU_MEM_ALLOCATION_TYPE_MANAGED))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (location->type == CU_MEM_LOCATION_TYPE_INVALID)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return sim_device(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-SIM_API(cuMemGetDefaultMemPool)(CUmemoryPool *pool_p, CUmemLocation *location, CUmemAllocationType type)
-{
-    SIM_ENTER(cuMemGetDefaultMemPool);
-    CUresult status = check_kind(location, type);
-
-    return status == CUDA_SUCCESS ? get_default(pool_p, location->id) : status;
-}
-
-SIM_API(cuMemGetMemPool)(CUmemoryPool *pool_p, CUmemLocation *location, CUmemAllocationType type)
-{
-    SIM_ENTER(cuMemGetMemPool);
-    CUresult status = check_kind(location, type);
-
-    return status == CUDA_SUCCESS ? get_current(pool_p, location->id) : status;
-}
-
-SIM_API(cuMemSetMemPool)(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
-{
-    SIM_ENTER(cuMemSetMemPool);
-    CUresult status = check_kind(location, type);
-
-    return status == CUDA_SUCCESS ? set_current(location->id, pool) : status;
+    return sim_pool_set_current(device, pool);
 }
 
 SIM_API(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep)
