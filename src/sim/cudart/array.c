@@ -111,6 +111,21 @@ cudaError_t sim_array_element_bytes(cudaArray_const_t array, size_t *bytes_p)
     return cudaSuccess;
 }
 
+cudaError_t sim_array_rows(cudaArray_const_t array, size_t *row_bytes_p, size_t *rows_p)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    size_t element;
+    cudaError_t rc = describe(array, &desc);
+
+    if (rc == cudaSuccess)
+        rc = sim_array_element_bytes(array, &element);
+    if (rc != cudaSuccess)
+        return rc;
+    *row_bytes_p = desc.Width * element;
+    *rows_p = desc.Height ? desc.Height : 1;
+    return cudaSuccess;
+}
+
 static cudaError_t fill_descriptor(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
                                    unsigned int flags, CUDA_ARRAY3D_DESCRIPTOR *driver_desc)
 {

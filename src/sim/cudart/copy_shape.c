@@ -11,8 +11,7 @@ static CUarray driver_array(cudaArray_const_t array)
     return (CUarray)(uintptr_t)array;
 }
 
-/* The driver's word for the memory at each end of a copy in the direction KIND. */
-static cudaError_t ends(enum cudaMemcpyKind kind, CUmemorytype *from_p, CUmemorytype *to_p)
+cudaError_t sim_copy_ends(enum cudaMemcpyKind kind, CUmemorytype *from_p, CUmemorytype *to_p)
 {
     switch (kind) {
     case cudaMemcpyHostToHost:
@@ -91,7 +90,7 @@ static cudaError_t rows(int half, void *to, size_t to_pitch, const void *from, s
 
     SIM_TRY(sim_context());
     SIM_CHECK(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
-    SIM_TRY(ends(kind, &from_type, &to_type));
+    SIM_TRY(sim_copy_ends(kind, &from_type, &to_type));
     rows_from(&op, from_type, from, from_pitch);
     rows_to(&op, to_type, to, to_pitch);
     return run_2d(half, &op, width, height, stream_p);
@@ -107,7 +106,7 @@ static cudaError_t rows_to_array(int half, cudaArray_t to, size_t x, size_t y, c
     SIM_TRY(sim_context());
     SIM_CHECK(to, cudaErrorInvalidResourceHandle);
     SIM_CHECK(width <= pitch, cudaErrorInvalidPitchValue);
-    SIM_TRY(ends(kind, &from_type, &to_type));
+    SIM_TRY(sim_copy_ends(kind, &from_type, &to_type));
     rows_from(&op, from_type, from, pitch);
     array_to(&op, to, x, y);
     return run_2d(half, &op, width, height, stream_p);
@@ -123,7 +122,7 @@ static cudaError_t rows_from_array(int half, void *to, size_t pitch, cudaArray_c
     SIM_TRY(sim_context());
     SIM_CHECK(from, cudaErrorInvalidResourceHandle);
     SIM_CHECK(width <= pitch, cudaErrorInvalidPitchValue);
-    SIM_TRY(ends(kind, &from_type, &to_type));
+    SIM_TRY(sim_copy_ends(kind, &from_type, &to_type));
     array_from(&op, from, x, y);
     rows_to(&op, to_type, to, pitch);
     return run_2d(half, &op, width, height, stream_p);
@@ -179,7 +178,7 @@ cudaError_t sim_copy_box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *o
 {
     size_t from_element = 1, to_element = 1;
     CUmemorytype from_type, to_type;
-    cudaError_t rc = ends(parms->kind, &from_type, &to_type);
+    cudaError_t rc = sim_copy_ends(parms->kind, &from_type, &to_type);
 
     if (rc == cudaSuccess && parms->srcArray)
         rc = sim_array_element_bytes(parms->srcArray, &from_element);

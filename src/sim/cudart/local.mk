@@ -9,7 +9,7 @@ sim_cudart_sources = \
 	src/sim/cudart/runtime.h src/sim/cudart/export.h src/sim/cudart/driver.def src/sim/cudart/error.def src/sim/cudart/props.def \
 	src/sim/cudart/exports_12.def src/sim/cudart/exports_13.def \
 	src/sim/cudart/array.c src/sim/cudart/capture.c src/sim/cudart/context.c src/sim/cudart/copy.c \
-	src/sim/cudart/copy_shape.c src/sim/cudart/device.c src/sim/cudart/driver.c src/sim/cudart/entrypoint.c \
+	src/sim/cudart/copy_linear.c src/sim/cudart/copy_shape.c src/sim/cudart/device.c src/sim/cudart/driver.c src/sim/cudart/entrypoint.c \
 	src/sim/cudart/error.c src/sim/cudart/event.c src/sim/cudart/fill.c src/sim/cudart/function.c src/sim/cudart/graph.c \
 	src/sim/cudart/graphexec.c src/sim/cudart/graphmem.c src/sim/cudart/graphnode.c \
 	src/sim/cudart/launch.c src/sim/cudart/library.c src/sim/cudart/managed.c src/sim/cudart/memory.c \

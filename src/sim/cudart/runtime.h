@@ -112,6 +112,8 @@ cudaError_t sim_symbol(const void *symbol, CUdeviceptr *address_p, size_t *bytes
 
 /* copy_shape.c */
 
+/** The driver's word for the memory at each end of a copy in that direction. */
+cudaError_t sim_copy_ends(enum cudaMemcpyKind kind, CUmemorytype *from_p, CUmemorytype *to_p);
 /** A copy of boxes in the driver's terms, and back. */
 cudaError_t sim_copy_box(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *op);
 cudaError_t sim_copy_unbox(const CUDA_MEMCPY3D *op, struct cudaMemcpy3DParms *parms);
@@ -120,6 +122,8 @@ cudaError_t sim_copy_unbox(const CUDA_MEMCPY3D *op, struct cudaMemcpy3DParms *pa
 
 /** Bytes per element of an array. */
 cudaError_t sim_array_element_bytes(cudaArray_const_t array, size_t *bytes_p);
+/** Bytes in a row of an array, and how many rows a plane of it has. */
+cudaError_t sim_array_rows(cudaArray_const_t array, size_t *row_bytes_p, size_t *rows_p);
 /** The driver's name for a channel format; cudaErrorInvalidChannelDescriptor if it has none. */
 cudaError_t sim_array_format(const struct cudaChannelFormatDesc *desc, CUarray_format *format_p,
                              unsigned *channels_p);
