@@ -15,6 +15,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/closing.h"
+#include "cli/displaced.h"
 #include "cli/doctor.h"
 #include "cli/ledgers.h"
 #include "cli/outcome.h"
@@ -229,13 +230,18 @@ static int follow(const struct run_options *options, const char *path, char **ar
     struct ms_ledgers_left left = {0, 0};
     struct ms_child child = {0};
     struct ms_run run;
+    char *displaced;
     int status;
 
     if (!can_follow(path, options->sim))
         return run_alone(options, path, argv);
     if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
         return MS_EXIT_FAILED;
+    displaced = options->sim ? ms_displaced_begin() : NULL;
     status = ms_child_run(path, argv, &child);
+    if (!status && !options->quiet)
+        ms_displaced_print(displaced);
+    ms_displaced_end(displaced);
     if (status) {
         ms_outcome_end(&run);
         return status;

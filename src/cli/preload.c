@@ -16,10 +16,13 @@
 
 extern char **environ;
 
-/* In the order in which they depend on each other; those that this build has are preloaded. */
+/* In the order in which they depend on each other; those that this build has are preloaded. The last one has
+ * what is opened by a path, or under a name of a wheel's own, become one of the others (src/sim/displace).
+ * */
 static const char *const sim_libraries[] = {
     "libcuda.so.1",      "libcudart.so.12", "libcudart.so.13",  "libnccl.so.2",     "libcublasLt.so.12", "libcublas.so.12",
-    "libcublasLt.so.13", "libcublas.so.13", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7",  "libascendcl.so"};
+    "libcublasLt.so.13", "libcublas.so.13", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7",  "libascendcl.so",
+    "libmemsim-displace.so"};
 
 /* The directory of this command's own file, without the slash; "" if it cannot be told. */
 static const char *own_directory(void)
@@ -141,8 +144,8 @@ static bool is_named(const struct ms_closure *closure, const char *library)
     return false;
 }
 
-/* The versions of HIP's runtime have one set of symbols and nodes: a program would get the first that is preloaded, whichever
- * it was linked with. What opens one of them later finds it along the search path. */
+/* The versions of HIP's runtime have one set of symbols and nodes: a program would get the first that is
+ * preloaded, whichever it was linked with. What opens one of them later finds it along the search path. */
 static bool fits(const struct ms_closure *closure, const char *library)
 {
     return strncmp(library, "libamdhip64.", strlen("libamdhip64.")) != 0 || is_named(closure, library);

@@ -24,7 +24,8 @@ int ms_preload_check_options(void);
  * Our library goes before what is preloaded already, but behind a sanitizer's runtime, which insists on being
  * first. With `sim` the simulated libraries are preloaded by path as well: a program's DT_RPATH beats a
  * search path, not what is loaded already. Of the HIP runtimes, whose versions define the same symbols, those alone are
- * that the program names. Returns 0, or -1 after an error line. */
+ * that the program names. What is opened by a path, or under a name of a wheel's own, what is preloaded
+ * last displaces. Returns 0, or -1 after an error line. */
 int ms_preload_set(bool sim, const char *path);
 
 #endif

@@ -6,3 +6,4 @@ include src/sim/nccl/local.mk
 include src/sim/nvml/local.mk
 include src/sim/hip/local.mk
 include src/sim/cublas/local.mk
+include src/sim/displace/local.mk

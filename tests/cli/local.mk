@@ -2,7 +2,7 @@
 EXTRA_DIST += tests/cli/helpers.bash tests/cli/data/train.json $(ms_cli_tests)
 ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/frag.bats tests/cli/damaged.bats \
 	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats tests/cli/docs.bats \
-	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats
+	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats tests/cli/displace.bats
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.
@@ -15,6 +15,22 @@ check_PROGRAMS += tests/cli/fake_shim.so
 tests_cli_fake_shim_so_SOURCES = tests/cli/fake_shim.c
 tests_cli_fake_shim_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
 tests_cli_fake_shim_so_LDFLAGS = -shared
+
+# A made-up wheel: a runtime under a name of its own, a module that finds it by DT_RPATH, and what opens the module. Never sanitized, as wheels are not.
+EXTRA_DIST += tests/cli/wheel_runtime.map
+check_PROGRAMS += tests/cli/wheel_runtime.so tests/cli/wheel_module.so tests/cli/wheel_opener
+tests_cli_wheel_runtime_so_SOURCES = tests/cli/wheel_runtime.c
+tests_cli_wheel_runtime_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
+tests_cli_wheel_runtime_so_LDFLAGS = -shared -Wl,-soname,libcudart-53d54daa.so.12.6.68 \
+	-Wl,--version-script=$(srcdir)/tests/cli/wheel_runtime.map
+tests_cli_wheel_module_so_SOURCES = tests/cli/wheel_module.c
+tests_cli_wheel_module_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
+tests_cli_wheel_module_so_LDFLAGS = -shared -Wl,--disable-new-dtags '-Wl,-rpath,$$ORIGIN/libs'
+tests_cli_wheel_module_so_LDADD = tests/cli/wheel_runtime.so -ldl
+tests_cli_wheel_opener_SOURCES = tests/cli/wheel_opener.c
+tests_cli_wheel_opener_CFLAGS = -std=gnu11 $(MS_WARNINGS)
+tests_cli_wheel_opener_LDFLAGS =
+tests_cli_wheel_opener_LDADD = -ldl
 
 # A driver program as any other, with the simulator's library for the linker's sake.
 check_PROGRAMS += tests/cli/leaker
