@@ -1,7 +1,7 @@
 """Runs one program of a client: natively on the simulator, or under `memshim run --sim`. Knows where the build is; judges nothing.
 
-What a program finds is told by `memshim run --sim` itself: natively it gets the same environment without memshim's own library, so nothing is listed twice. A file of the
-wheels' that the simulated library has to stand in for (`displace` in clients.conf) is preloaded under that file's own name, from a directory of links; no file is touched.
+What a program finds is told by `memshim run --sim` itself: natively it gets the same environment without memshim's own library, so nothing is listed twice. What a wheel
+carries under a name of its own, `memshim run --sim` displaces (docs/simulator.md); natively its directory of links is one of this run's.
 """
 import collections
 import glob
@@ -21,27 +21,13 @@ def clean_environment(cache):
 class Bench:
     """A build of memshim, an interpreter, and a directory for what the runs write."""
 
-    def __init__(self, build, interpreter, cache, temporary, client):
+    def __init__(self, build, interpreter, cache, temporary):
         self.memshim = os.path.join(build, "memshim")
         self.interpreter, self.temporary = interpreter, temporary
         self.environment = clean_environment(cache)
         self.environment["MEMSHIM_DIR"] = os.path.join(temporary, "ledgers")
         os.makedirs(self.environment["MEMSHIM_DIR"], exist_ok=True)
-        self._displace(build, client)
         self.preload = self._native_preload()
-
-    def _displace(self, build, client):
-        """Links under the names of the files that are displaced."""
-        names = []
-        for pattern, library in client.displace:
-            for path in glob.glob(os.path.join(self.packages(), pattern)):
-                link = os.path.join(self.temporary, "displace", os.path.basename(path))
-                os.makedirs(os.path.dirname(link), exist_ok=True)
-                if not os.path.lexists(link):
-                    os.symlink(os.path.join(build, library), link)
-                names.append(link)
-        if names:
-            self.environment["LD_PRELOAD"] = ":".join(names)
 
     def packages(self):
         """The environment's site-packages."""
@@ -50,7 +36,10 @@ class Bench:
     def _native_preload(self):
         """What memshim run --sim puts before a program, but for memshim: as variables."""
         done = subprocess.run([self.memshim, "run", "--sim", "-o", "none", "--", "env"], env=self.environment, capture_output=True, text=True, check=True)
-        told = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("LD_"))
+        told = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith(("LD_", "MEMSIM_DISPLACE=")))
+        links = os.path.join(self.temporary, "links")
+        os.makedirs(links, exist_ok=True)
+        told = {name: value.replace(told["MEMSIM_DISPLACE"], links) for name, value in told.items()}
         ours = [path for path in told["LD_PRELOAD"].split(":") if os.path.basename(path) != "libmemshim.so"]
         return {**told, "LD_PRELOAD": ":".join(ours)}
 

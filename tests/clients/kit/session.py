@@ -42,7 +42,7 @@ def one(client, build, temporary, suites, seconds):
     place = os.path.join(temporary, client.name)
     os.makedirs(place)
     try:
-        bench = run.Bench(build, interpreter, install.CACHE, place, client)
+        bench = run.Bench(build, interpreter, install.CACHE, place)
         result.version = version(bench.packages(), client.package)
         played = play.play(bench, client)
         result.facts, result.figures = played.facts, played.figures

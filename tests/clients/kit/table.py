@@ -8,7 +8,6 @@ A section is a client. Its keys:
   reaches       how it reaches the driver
   runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...]
   suite         a suite of the vendor's, a line: MODULE or {site}/PATH, for python -m pytest; `deselect`, a test a line, leaves some out
-  displace      PATTERN LIBRARY, a line: a file of the site-packages that the simulated library stands in for (by its own name)
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
   module        an extended regular expression: the report names a module of such a path as one that allocated
   processes     how many processes a run has that use the GPU (1)
@@ -21,7 +20,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "suite", "deselect", "displace", "diagnostics", "module", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "suite", "deselect", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -41,7 +40,6 @@ class Client:
         self.runs = [Run(line) for line in lines(values.get("runs"))]
         self.suite = lines(values.get("suite"))
         self.deselect = lines(values.get("deselect"))
-        self.displace = [line.split() for line in lines(values.get("displace"))]
         self.module = values.get("module", "")
         self.diagnostics = values.get("diagnostics", "")
         self.processes = int(values.get("processes", "1"))
