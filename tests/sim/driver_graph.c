@@ -278,7 +278,7 @@ static void changes(void)
     CUDA_HOST_NODE_PARAMS host;
     answers(cuGraphHostNodeGetParams(node, &host), CUDA_SUCCESS);
     ok(host.userData == (void *)9, "the function for any type does what those of one do");
-    any.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    any.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
     answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &any), CUDA_ERROR_NOT_SUPPORTED);
     must(cuGraphExecDestroy(exec));
     must(cuGraphDestroy(graph));
@@ -343,6 +343,105 @@ static void user_objects(void)
     answers(cuUserObjectRetain(user, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
+static CUgraphNode condition_node(CUgraph graph, CUgraphConditionalHandle handle, CUgraphConditionalNodeType type,
+                                  unsigned size, CUgraph **bodies_p)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    CUgraphNode node = NULL;
+
+    params.conditional.handle = handle;
+    params.conditional.type = type;
+    params.conditional.size = size;
+    answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_SUCCESS);
+    *bodies_p = params.conditional.phGraph_out;
+    return node;
+}
+
+/* What may not be said of a conditional node. */
+static void refused_conditions(CUgraph graph, CUgraphConditionalHandle handle)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    CUgraphConditionalHandle other;
+    CUgraphNode node;
+
+    params.conditional.handle = handle;
+    params.conditional.size = 3;
+    answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+    params.conditional.size = 2;
+    answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    params.conditional.type = CU_GRAPH_COND_TYPE_SWITCH;
+    params.conditional.size = 0;
+    answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    params.conditional.size = 1;
+    params.conditional.handle = handle + 1000;
+    answers(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    answers(cuGraphConditionalHandleCreate(&other, graph, NULL, 0, 2), CUDA_ERROR_INVALID_VALUE);
+    answers(cuGraphConditionalHandleCreate(&other, NULL, NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    answers(cuGraphConditionalHandleCreate(NULL, graph, NULL, 0, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* A value of each node's own chooses what of its bodies runs: each writes a word. */
+static void conditions(void)
+{
+    static const struct {
+        CUgraphConditionalNodeType type;
+        unsigned size, value, flags;
+        int body; /* which runs; -1: none */
+    } cases[] = {{CU_GRAPH_COND_TYPE_IF, 1, 1, 1, 0},      {CU_GRAPH_COND_TYPE_IF, 1, 0, 1, -1},
+                 {CU_GRAPH_COND_TYPE_IF, 2, 0, 1, 1},      {CU_GRAPH_COND_TYPE_IF, 2, 7, 0, 1},
+                 {CU_GRAPH_COND_TYPE_SWITCH, 3, 2, 1, 2},  {CU_GRAPH_COND_TYPE_SWITCH, 3, 3, 1, -1},
+                 {CU_GRAPH_COND_TYPE_WHILE, 1, 1, 1, 0},   {CU_GRAPH_COND_TYPE_WHILE, 1, 0, 1, -1}};
+    enum { CASES = sizeof cases / sizeof cases[0], BODY_WORDS = 4, WORDS = 3 * BODY_WORDS * CASES };
+    uint32_t words[WORDS], want[WORDS] = {0};
+    CUgraphConditionalHandle handle;
+    CUgraph graph, clone, *bodies, *first = NULL;
+    CUgraphExec exec, again;
+    CUgraphNode last;
+    CUdeviceptr p;
+
+    must(cuMemAlloc_v2(&p, sizeof words));
+    must(cuMemsetD8_v2(p, 0, sizeof words));
+    must(cuCtxSynchronize());
+    must(cuGraphCreate(&graph, 0));
+    for (unsigned i = 0; i < CASES; i++) {
+        answers(cuGraphConditionalHandleCreate(&handle, graph, NULL, cases[i].value, cases[i].flags), CUDA_SUCCESS);
+        last = condition_node(graph, handle, cases[i].type, cases[i].size, &bodies);
+        for (unsigned body = 0; body < cases[i].size; body++)
+            fill_node(bodies[body], NULL, 0, p + 4 * BODY_WORDS * (3 * i + body), 5 + body);
+        for (unsigned k = 0; cases[i].body >= 0 && k < BODY_WORDS; k++)
+            want[BODY_WORDS * (3 * i + (unsigned)cases[i].body) + k] = 5 + (unsigned)cases[i].body;
+        first = first ? first : bodies;
+    }
+    answers(cuStreamBeginCaptureToGraph(a, first[0], NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    must(cuMemsetD32Async(p + 4 * BODY_WORDS, 9, 1, a)); /* where this node has no second body */
+    answers(cuStreamEndCapture(a, &clone), CUDA_SUCCESS);
+    is_ptr(clone, first[0], "a stream captures into a body");
+    want[BODY_WORDS] = 9;
+    refused_conditions(graph, handle);
+    answers(cuGraphDestroy(bodies[0]), CUDA_ERROR_INVALID_VALUE);
+    answers(cuGraphClone(&clone, graph), CUDA_ERROR_NOT_SUPPORTED);
+    answers(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    answers(cuGraphInstantiateWithFlags(&again, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    answers(cuGraphLaunch(exec, a), CUDA_SUCCESS);
+    answers(cuStreamSynchronize(a), CUDA_SUCCESS);
+    must(cuMemcpyDtoH_v2(words, p, sizeof words));
+    for (unsigned i = 0; i < WORDS; i++)
+        if (words[i] != want[i])
+            diag("word %u is %u and should be %u", i, words[i], want[i]);
+    ok(!memcmp(words, want, sizeof words), "the values choose the bodies");
+    must(cuGraphExecDestroy(exec));
+    host_node(bodies[0], NULL, 0, 1);
+    answers(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    answers(cuGraphDestroyNode(last), CUDA_SUCCESS);
+    answers(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    must(cuGraphExecDestroy(exec));
+    must(cuGraphConditionalHandleCreate(&handle, graph, NULL, 0, 0));
+    answers(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
+    must(cuGraphDestroy(graph));
+    must(cuMemFree_v2(p));
+}
+
 int main(void)
 {
     CUmodule module;
@@ -361,5 +460,6 @@ int main(void)
     changes();
     captured_launch();
     user_objects();
+    conditions();
     return done();
 }

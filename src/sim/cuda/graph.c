@@ -55,6 +55,9 @@ static void strip_node(struct CUgraphNode_st *node)
         sim_graph_end(node->child);
     if (node->memory)
         sim_graph_memory_put(node->memory);
+    if (node->choice)
+        sim_choice_end(node->choice);
+    node->choice = NULL;
     node->ctx = NULL;
     node->event = NULL;
     node->child = NULL;
@@ -74,6 +77,7 @@ void sim_graph_end(struct CUgraph_st *graph)
     graph->end = &graph->nodes;
     graph->count = 0;
     sim_user_drop(graph);
+    sim_condition_drop(graph);
     sim_object_retire(graph);
     sim_object_put(graph);
 }
@@ -285,7 +289,7 @@ SIM_API(cuGraphClone)(CUgraph *clone_p, CUgraph handle)
 
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph->has_memory)
+    if (graph->has_memory || graph->has_choice)
         return close_graph(graph, CUDA_ERROR_NOT_SUPPORTED);
     struct CUgraph_st *clone = sim_graph_copy(graph);
     if (clone)

@@ -12,6 +12,7 @@
 #include "sim.h"
 
 struct sim_graph_memory;
+struct sim_choice;
 
 struct CUgraphNode_st {
     struct sim_object object;
@@ -26,6 +27,7 @@ struct CUgraphNode_st {
     struct CUevent_st *event;        /* of a node that records or waits for one; referenced */
     struct CUgraph_st *child;        /* owned */
     struct sim_graph_memory *memory; /* of a node that allocates or frees; referenced */
+    struct sim_choice *choice;       /* of a conditional node; owned */
     unsigned long long id, origin;   /* its own, and that of the node whose clone it is */
     size_t place;                    /* scratch: its place in an order */
 };
@@ -35,6 +37,9 @@ struct CUgraph_st {
     struct CUgraphNode_st *nodes, **end;
     size_t count;
     bool has_memory, owned; /* it allocates or frees; it belongs to a parent's node */
+    bool has_choice;        /* it has a conditional node */
+    struct CUgraph_st *parent;         /* of a conditional node's body: the graph of that node */
+    struct sim_condition *conditions;  /* handles that were made for it */
     unsigned instances;     /* graphs made ready to run from it that are alive */
     struct sim_user_share *users;
 };
@@ -59,6 +64,19 @@ bool sim_graph_mark(const struct CUgraph_st *graph, const CUgraphNode *from, siz
 /* userobj.c: what a graph keeps alive; with the lock held. */
 void sim_user_copy(struct CUgraph_st *to, const struct CUgraph_st *from);
 void sim_user_drop(struct CUgraph_st *graph);
+
+/* graphcond.c: handles of values, and nodes that run by them; with the lock held. */
+void sim_condition_drop(struct CUgraph_st *graph);
+/** Whether a handle of the graph's has no node. */
+bool sim_condition_unused(const struct CUgraph_st *graph);
+/** Makes a conditional node's bodies, empty graphs of which the program is told. */
+CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph, struct sim_choice **choice_p);
+void sim_choice_end(struct sim_choice *choice);
+void sim_choice_params(const struct CUgraphNode_st *node, CUDA_CONDITIONAL_NODE_PARAMS *params);
+/** The body that a launch runs; NULL: none. */
+const struct CUgraph_st *sim_choice_body(const struct sim_choice *choice);
+/** Whether its bodies hold only what bodies may. */
+bool sim_choice_is_allowed(const struct sim_choice *choice);
 
 /* capture.c, captureapi.c */
 
@@ -118,10 +136,11 @@ struct sim_parts {
     struct CUevent_st *event;
     struct CUgraph_st *child;
     struct sim_graph_memory *memory;
+    struct sim_choice *choice;
 };
 
 /** Makes the parts of a node for a graph; fills in what the program is told. The lock is held. */
-CUresult sim_parts_make(CUgraphNodeParams *params, const struct CUgraph_st *graph, struct sim_parts *parts);
+CUresult sim_parts_make(CUgraphNodeParams *params, struct CUgraph_st *graph, struct sim_parts *parts);
 void sim_parts_drop(struct sim_parts *parts);
 /** What a node is, in the terms of its type. The lock is held. */
 void sim_node_params(const struct CUgraphNode_st *node, CUgraphNodeParams *params);

@@ -86,10 +86,10 @@ static CUresult add_node(struct CUgraphExec_st *exec, const struct CUgraphNode_s
 }
 
 /* A child graph between two steps that are only an order; the second waits for all of the child's. */
-static CUresult add_child(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
+static CUresult add_child(struct CUgraphExec_st *exec, const struct CUgraph_st *child)
 {
     size_t first = exec->count - 1;
-    CUresult status = sim_exec_flatten(exec, node->child, &first, 1);
+    CUresult status = sim_exec_flatten(exec, child, &first, 1);
     size_t count = exec->count - first;
     size_t *all = status == CUDA_SUCCESS ? malloc(count * sizeof *all) : NULL;
 
@@ -113,9 +113,10 @@ static CUresult flatten_node(struct CUgraphExec_st *exec, const struct CUgraphNo
     for (size_t i = 0; i < node->after_count; i++)
         own[i] = ends[node->after[i]->place];
     bool root = node->after_count == 0;
+    const struct CUgraph_st *child = node->choice ? sim_choice_body(node->choice) : node->child;
     CUresult status = add_node(exec, node, root ? after : own, root ? count : node->after_count);
     free(own);
-    return status == CUDA_SUCCESS && node->child ? add_child(exec, node) : status;
+    return status == CUDA_SUCCESS && child ? add_child(exec, child) : status;
 }
 
 CUresult sim_exec_flatten(struct CUgraphExec_st *exec, const struct CUgraph_st *graph, const size_t *after,
@@ -184,8 +185,13 @@ static CUresult instantiate(CUgraphExec *exec_p, struct CUgraph_st *graph, cuuin
     if ((flags & ~known) || graph->owned)
         return flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH ? CUDA_ERROR_NOT_SUPPORTED
                                                                  : CUDA_ERROR_INVALID_VALUE;
-    if (graph->has_memory && graph->instances)
+    if ((graph->has_memory || graph->has_choice) && graph->instances)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (sim_condition_unused(graph))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (const struct CUgraphNode_st *node = graph->nodes; node; node = node->next)
+        if (node->choice && !sim_choice_is_allowed(node->choice))
+            return CUDA_ERROR_NOT_SUPPORTED;
     struct CUgraphExec_st *exec = sim_object_new(sizeof *exec, SIM_EXEC, dispose_exec);
     if (!exec)
         return CUDA_ERROR_OUT_OF_MEMORY;

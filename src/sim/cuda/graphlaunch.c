@@ -176,11 +176,12 @@ static CUresult add_child(struct CUgraph_st *graph, const CUgraphNode *after, si
                           struct sim_queue *queue, void *data, struct CUgraphNode_st **node_p)
 {
     const struct CUgraphExec_st *exec = data;
-    struct CUgraph_st *child = exec->graph->has_memory ? NULL : sim_graph_new();
+    bool single = exec->graph->has_memory || exec->graph->has_choice; /* what no child may have */
+    struct CUgraph_st *child = single ? NULL : sim_graph_new();
 
     (void)queue;
     if (!child)
-        return exec->graph->has_memory ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
+        return single ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
     sim_object_publish(child);
     CUresult status = copy_steps(exec, child);
     if (status == CUDA_SUCCESS)

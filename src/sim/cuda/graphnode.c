@@ -18,6 +18,8 @@ void sim_parts_drop(struct sim_parts *parts)
         sim_graph_end(parts->child);
     if (parts->memory)
         sim_graph_memory_put(parts->memory);
+    if (parts->choice)
+        sim_choice_end(parts->choice);
     *parts = (struct sim_parts){0};
 }
 
@@ -40,9 +42,9 @@ static CUresult make_child(const CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct si
     struct CUgraph_st *child = sim_object_get(params->graph, SIM_GRAPH);
     CUresult status = child && !child->owned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
-    if (status == CUDA_SUCCESS && params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
+    if (status == CUDA_SUCCESS && !child->has_choice && params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
         parts->child = child; /* the handle's own reference, which the parent has from now on */
-    } else if (status == CUDA_SUCCESS && child->has_memory) {
+    } else if (status == CUDA_SUCCESS && (child->has_memory || child->has_choice)) {
         status = CUDA_ERROR_NOT_SUPPORTED;
     } else if (status == CUDA_SUCCESS) {
         parts->child = sim_graph_copy(child);
@@ -111,7 +113,7 @@ static CUresult make_alloc(CUDA_MEM_ALLOC_NODE_PARAMS_v2 *in, const struct CUgra
     return status;
 }
 
-CUresult sim_parts_make(CUgraphNodeParams *params, const struct CUgraph_st *graph, struct sim_parts *parts)
+CUresult sim_parts_make(CUgraphNodeParams *params, struct CUgraph_st *graph, struct sim_parts *parts)
 {
     CUresult status;
 
@@ -143,9 +145,13 @@ CUresult sim_parts_make(CUgraphNodeParams *params, const struct CUgraph_st *grap
         return make_free(params->free.dptr, graph, parts);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return make_batch(&params->memOp, parts);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        if (!graph)
+            return CUDA_ERROR_NOT_SUPPORTED;
+        status = context_of(params->conditional.ctx, &parts->ctx);
+        return status == CUDA_SUCCESS ? sim_choice_make(&params->conditional, graph, &parts->choice) : status;
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -214,6 +220,9 @@ void sim_node_params(const struct CUgraphNode_st *node, CUgraphNodeParams *param
         params->memOp =
             (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){node->ctx, batch.count, batch.paramArray, batch.flags};
         break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        sim_choice_params(node, &params->conditional);
+        break;
     default:
         break;
     }
@@ -225,6 +234,8 @@ static void fill_node(struct CUgraphNode_st *node, struct sim_parts *parts)
     node->event = parts->event;
     node->child = parts->child;
     node->memory = parts->memory;
+    node->choice = parts->choice;
+    node->graph->has_choice |= parts->choice != NULL;
     if (parts->memory || (parts->child && parts->child->has_memory))
         node->graph->has_memory = true;
 }
@@ -307,7 +318,7 @@ CUresult sim_node_set(CUgraphNode handle, CUgraphNodeParams *params)
     sim_graph_lock();
     struct CUgraphNode_st *node = sim_node_find(handle);
     CUresult status = node && node->type == params->type ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && (node->memory || node->child))
+    if (status == CUDA_SUCCESS && (node->memory || node->child || node->choice))
         status = CUDA_ERROR_NOT_SUPPORTED;
     if (status == CUDA_SUCCESS)
         status = sim_parts_make(params, node->graph, &parts);

@@ -29,6 +29,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/function.c \
 	src/sim/cuda/graph.c \
 	src/sim/cuda/graph.h \
+	src/sim/cuda/graphcond.c \
 	src/sim/cuda/graphedge.c \
 	src/sim/cuda/graphexec.c \
 	src/sim/cuda/graphexec.h \
