@@ -5,10 +5,11 @@
   install.py --ready NAME        says by its status whether nothing is left to be fetched
   install.py --pin NAME WORD...  writes requirements/NAME.txt: what pip finds for these packages (names, versions), with the hashes
 
-An environment is made once for what is pinned; nothing is fetched afterwards. Called by scripts/clients, tests/clients/small.py and scripts/quickstart; two at the same time
+An environment is made once for what is pinned, and named after it; nothing is fetched afterwards, and nothing is removed: the cache can be, at any time. Called by scripts/clients, tests/clients/small.py and scripts/quickstart; two at the same time
 wait for each other.
 """
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -34,8 +35,8 @@ def wanted(name):
 
 
 def place(name):
-    """The environment."""
-    return os.path.join(CACHE, name)
+    """The environment: of this list and no other, so that trees with different ones do not take it from each other."""
+    return os.path.join(CACHE, "%s-%s" % (name, hashlib.sha256(stamp(name).encode()).hexdigest()[:10]))
 
 
 def python(name):

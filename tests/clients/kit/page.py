@@ -4,7 +4,7 @@ import re
 BEGIN, END = "<!-- table: made by scripts/clients --write -->", "<!-- end of the table -->"
 SUITES, SUITES_END = "<!-- suites: made by scripts/clients --write -->", "<!-- end of the suites -->"
 HEAD = "| client | version | how it reaches the driver | natively | under memshim | whose figures agree | what is missing, and why |\n|---|---|---|---|---|---|---|\n"
-SUITES_HEAD = "| suite | natively | pool | track | vmm | differences |\n|---|---:|---:|---:|---:|---:|\n"
+SUITES_HEAD = "| suite (passed, failed) | natively | pool | track | vmm | differences |\n|---|---:|---:|---:|---:|---:|\n"
 
 
 def row(result):
@@ -51,9 +51,9 @@ def suite_rows(results):
     lines = {}
     for result in results:
         for what in dict.fromkeys(row[0] for row in result.suites):
-            counts = {mode: (passed, differ) for suite, mode, passed, differ in result.suites if suite == what}
-            name = "%s: `%s`" % (result.client.name, what.replace("{site}/", ""))
-            lines[name] = cells(name, *(counts.get(mode, ("", 0))[0] for mode in ("natively", "pool", "track", "vmm")), sum(differ for _, differ in counts.values()))
+            counts = {mode: (passed, failed, differ) for suite, mode, passed, failed, differ in result.suites if suite == what}
+            name = "%s %s: `%s`" % (result.client.name, result.version, what)
+            lines[name] = cells(name, *("%d, %d" % counts[mode][:2] for mode in ("natively", "pool", "track", "vmm")), sum(count[2] for count in counts.values()))
     return lines
 
 
@@ -65,7 +65,9 @@ def write(path, results, clients):
     rows.update((result.client.name, row(result)) for result in results if result.skipped is None)
     rows.update((client.name, cells(client.name, "", client.reaches, "not run", "not run", client.figures, client.missing)) for client in clients if client.kind == "told")
     text = put(text, BEGIN, END, HEAD + "".join(rows[client.name] + "\n" for client in clients if client.name in rows))
-    suites = {**kept(text, SUITES, SUITES_END), **suite_rows(results)}
+    made = suite_rows(results)
+    again = {name.split(" ")[0] for name in made}
+    suites = {**{name: line for name, line in kept(text, SUITES, SUITES_END).items() if name.split(" ")[0] not in again}, **made}
     text = put(text, SUITES, SUITES_END, SUITES_HEAD + "".join(line + "\n" for name, line in suites.items()))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -7,7 +7,7 @@ A section is a client. Its keys:
   package       whose version the page tells
   reaches       how it reaches the driver
   runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...]
-  suite         a suite of the vendor's, a line: MODULE or {site}/PATH, for python -m pytest; `deselect`, a test a line, leaves some out
+  suite         a suite of the vendor's, a line: modules with tests of the unittest kind; `deselect`, a word a line, leaves out tests whose name holds it
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
   module        an extended regular expression: the report names a module of such a path as one that allocated
   processes     how many processes a run has that use the GPU (1)
