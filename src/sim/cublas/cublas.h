@@ -2,13 +2,13 @@
  * What the rooms of the simulated cuBLAS and cuBLASLt offer each other. Both libraries are built once for
  * each version (SIM_CUBLAS).
  *
- * launch.c puts a kernel on a stream, and is in both; handle.c has handles, their state and their workspaces,
- * product.c what is one kernel, result.c what gives a number back, copy.c vectors and matrices between host
- * and device, status.c names and versions, stubs.c what is not simulated; lt.c multiplies and lt_object.c
- * describes.
+ * launch.c puts a kernel on a stream and compute.c says what one computes, in both; handle.c has handles,
+ * their state and their workspaces, product.c what is one kernel, gemm.c products whose arguments are looked
+ * at, result.c what gives a number back, copy.c vectors and matrices between host and device, status.c names
+ * and versions, stubs.c what is not simulated; lt.c multiplies and lt_object.c describes.
  *
- * No product touches memory: a matrix has afterwards what was in it. The kernel that is launched stands where
- * the real one would, so that order, captures and time are as with it.
+ * No product touches memory, unless it is to be computed: a matrix has afterwards what was in it. The kernel
+ * that is launched stands where the real one would, so that order, captures and time are as with it.
  *
  * A row of exports_*.def says how a function is answered: UNSUPPORTED (not simulated: answers NOT_SUPPORTED,
  * and is logged), SIMULATED (by a function of its own), PRODUCT and GEMM (a kernel; the second has a
@@ -22,6 +22,7 @@
 #include <stdbool.h>
 
 #include "gpu/abi/cublas.h"
+#include "sim/cuda/multiply.h"
 #include "sim/embedded/driver.h"
 
 #define SIM_API __attribute__((visibility("default")))
@@ -44,8 +45,9 @@ enum { SIM_MAJOR = 13, SIM_MINOR = 4, SIM_PATCH = 1, SIM_CUDART_VERSION = 13020 
 
 /** The driver is there, and the thread has a context. */
 cublasStatus_t sim_runtime(void);
-/** A kernel that touches nothing, on the stream, in the context that is current. */
-cublasStatus_t sim_launch(CUstream stream);
+/** A kernel on the stream, in the context that is current: one that computes, with its arguments, or if there are none one that touches
+ * nothing. */
+cublasStatus_t sim_launch(CUstream stream, const uint64_t *arguments);
 /** `status` of the driver's in the library's terms. */
 cublasStatus_t sim_cuda(CUresult status);
 
@@ -69,8 +71,32 @@ cublasStatus_t sim_handle(cublasHandle_t handle);
 
 /* product.c */
 
-/** A kernel on the handle's stream. With `workspace`, in a capture that has no workspace of the program's,
+/** A kernel on the handle's stream, with what it computes or NULL. With `workspace`, in a capture that has no workspace of the program's,
  * between an allocation and a free of the stream's. */
-cublasStatus_t sim_product(cublasHandle_t handle, bool workspace);
+cublasStatus_t sim_product(cublasHandle_t handle, bool workspace, const uint64_t *arguments);
+
+/* compute.c: in both libraries. */
+
+struct sim_matrix {
+    const void *memory;
+    int64_t stride, step; /* from column to column, from matrix to matrix, in elements */
+};
+
+/** D = alpha A B + beta C + bias, `count` times; what is turned is transposed first. */
+struct sim_gemm {
+    int type; /* of all matrices and factors; one that is not computed: any other */
+    bool turn_a, turn_b, factors_there;
+    int64_t m, n, k, count;
+    const void *alpha, *beta, *bias;
+    struct sim_matrix a, b, c, d;
+};
+
+/** Whether the product is computed; then `arguments` (SIM_MULTIPLY_ARGUMENTS) are the kernel's. */
+bool sim_compute(const struct sim_gemm *gemm, uint64_t *arguments);
+
+/* lt_object.c */
+
+/** What a description says, a number of up to 64 bits; 0 if nothing was said. */
+uint64_t sim_said(const struct cublasLtObject *object, int attribute);
 
 #endif

@@ -6,10 +6,10 @@ sim_cublas_shared = \
 	src/sim/embedded/driver.h src/sim/embedded/embedded.def src/sim/embedded/driver.c \
 	src/sim/log.h src/sim/log.c src/sim/embedded/entry.h src/sim/embedded/entry.c \
 	src/sim/cublas/cublas.h src/sim/cublas/rows.def src/sim/cublas/driver.def \
-	src/sim/cublas/launch.c src/sim/cublas/status.c src/sim/cublas/stubs.c
+	src/sim/cuda/multiply.h src/sim/cublas/compute.c src/sim/cublas/launch.c src/sim/cublas/status.c src/sim/cublas/stubs.c
 sim_cublas_sources = $(sim_cublas_shared) \
 	src/sim/cublas/exports_12.def src/sim/cublas/exports_13.def \
-	src/sim/cublas/copy.c src/sim/cublas/handle.c src/sim/cublas/product.c src/sim/cublas/result.c
+	src/sim/cublas/copy.c src/sim/cublas/gemm.c src/sim/cublas/handle.c src/sim/cublas/product.c src/sim/cublas/result.c
 sim_cublaslt_sources = $(sim_cublas_shared) \
 	src/sim/cublas/lt_exports_12.def src/sim/cublas/lt_exports_13.def \
 	src/sim/cublas/lt.c src/sim/cublas/lt_object.c

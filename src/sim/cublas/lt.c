@@ -129,6 +129,32 @@ SIM_API cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmul
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Numbers of attributes and their values: cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtEpilogue_t. */
+enum { SCALE_TYPE = 1, POINTER_MODE, TURN_A, TURN_B, TURN_C, EPILOGUE = 7, BIAS };
+enum { TYPE, ORDER, ROWS, COLUMNS, LD, COUNT, STEP };
+enum { EPILOGUE_NONE, EPILOGUE_DEFAULT, EPILOGUE_BIAS = 4 };
+
+static struct sim_matrix matrix_of(const void *memory, cublasLtMatrixLayout_t layout)
+{
+    return (struct sim_matrix){memory, (int64_t)sim_said(layout, LD), (int64_t)sim_said(layout, STEP)};
+}
+
+/* Whether the description says no more than what is computed. */
+static bool is_plain(cublasLtMatmulDesc_t product, const cublasLtMatrixLayout_t *layouts)
+{
+    uint64_t epilogue = sim_said(product, EPILOGUE);
+
+    if (epilogue != EPILOGUE_NONE && epilogue != EPILOGUE_DEFAULT && epilogue != EPILOGUE_BIAS)
+        return false;
+    if (sim_said(product, POINTER_MODE) > CUBLAS_POINTER_MODE_DEVICE || sim_said(product, TURN_C))
+        return false;
+    for (unsigned i = 0; i < 4; i++)
+        if (sim_said(layouts[i], ORDER) || sim_said(layouts[i], TYPE) != sim_said(product, SCALE_TYPE) ||
+            sim_said(layouts[i], COUNT) != sim_said(layouts[3], COUNT))
+            return false;
+    return true;
+}
+
 SIM_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
                                       const void *alpha, const void *A, cublasLtMatrixLayout_t a,
                                       const void *B, cublasLtMatrixLayout_t b, const void *beta,
@@ -136,13 +162,32 @@ SIM_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDes
                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
                                       void *workspace, size_t workspace_bytes, CUstream stream)
 {
-    (void)A, (void)B, (void)C, (void)D, (void)workspace, (void)workspace_bytes;
+    (void)workspace, (void)workspace_bytes;
     if (!handle)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!product || !alpha || !beta || !a || !b || !c || !d || (algo && algo->data[0] != ALGORITHM))
         return CUBLAS_STATUS_INVALID_VALUE;
+    const cublasLtMatrixLayout_t layouts[] = {a, b, c, d};
+    struct sim_gemm gemm = {.type = is_plain(product, layouts) ? (int)sim_said(d, TYPE) : -1,
+                            .turn_a = sim_said(product, TURN_A) != 0,
+                            .turn_b = sim_said(product, TURN_B) != 0,
+                            .factors_there = sim_said(product, POINTER_MODE) == CUBLAS_POINTER_MODE_DEVICE,
+                            .m = (int64_t)sim_said(d, ROWS),
+                            .n = (int64_t)sim_said(d, COLUMNS),
+                            .count = (int64_t)sim_said(d, COUNT),
+                            .alpha = alpha,
+                            .beta = beta,
+                            .a = matrix_of(A, a),
+                            .b = matrix_of(B, b),
+                            .c = matrix_of(C, c),
+                            .d = matrix_of(D, d)};
+    uint64_t arguments[SIM_MULTIPLY_ARGUMENTS];
+
+    gemm.k = (int64_t)sim_said(a, gemm.turn_a ? ROWS : COLUMNS);
+    if (sim_said(product, EPILOGUE) == EPILOGUE_BIAS)
+        gemm.bias = (const void *)(uintptr_t)sim_said(product, BIAS);
     SIM_TRY(sim_runtime());
-    return sim_launch(stream);
+    return sim_launch(stream, sim_compute(&gemm, arguments) ? arguments : NULL);
 }
 
 cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t, cublasLtMatrixTransformDesc_t, const void *,
@@ -160,7 +205,7 @@ SIM_API cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle,
     if (!transform || !c)
         return CUBLAS_STATUS_INVALID_VALUE;
     SIM_TRY(sim_runtime());
-    return sim_launch(stream);
+    return sim_launch(stream, NULL);
 }
 
 static size_t capacity = 8192;

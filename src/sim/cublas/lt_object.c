@@ -64,6 +64,16 @@ static cublasStatus_t get(const struct cublasLtObject *object, int number, void 
     return CUBLAS_STATUS_SUCCESS;
 }
 
+uint64_t sim_said(const struct cublasLtObject *object, int number)
+{
+    const struct attribute *attribute = find(object, number);
+    uint64_t value = 0;
+
+    if (attribute)
+        memcpy(&value, attribute->value, attribute->bytes < sizeof value ? attribute->bytes : sizeof value);
+    return value;
+}
+
 static cublasStatus_t make(struct cublasLtObject **object_p)
 {
     if (!object_p)

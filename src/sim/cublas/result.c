@@ -9,7 +9,7 @@
 
 static cublasStatus_t give(cublasHandle_t handle, void *result, size_t bytes)
 {
-    SIM_TRY(sim_product(handle, false));
+    SIM_TRY(sim_product(handle, false, NULL));
     if (!result)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE)
@@ -36,7 +36,7 @@ static cublasStatus_t well(cublasHandle_t handle, int *info)
     if (!info)
         return CUBLAS_STATUS_INVALID_VALUE;
     *info = 0;
-    return sim_product(handle, false);
+    return sim_product(handle, false, NULL);
 }
 
 #define FUNCTION(name, parameters, body)                                                                     \

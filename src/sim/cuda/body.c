@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "code.h"
+#include "multiply.h"
 
 #define PIECE_WORDS    (1UL << 18)
 #define FIRST_PAUSE_NS 2000
 #define LAST_PAUSE_NS  400000
 
-/* Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own
- * permission; pools and mapped handles have lists of their own. With the memory lock held. */
-static bool reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t bytes, bool write)
+bool sim_body_reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t bytes, bool write)
 {
     const struct sim_block *block = sim_block_at(address);
     int own = ctx->device->ordinal;
@@ -28,7 +27,7 @@ static bool reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t byte
 static bool read_word(const struct CUctx_st *ctx, CUdeviceptr address, uint32_t *seen_p)
 {
     sim_memory_read_lock();
-    bool there = reaches(ctx, address, sizeof *seen_p, false);
+    bool there = sim_body_reaches(ctx, address, sizeof *seen_p, false);
     if (there)
         *seen_p = __atomic_load_n((uint32_t *)(uintptr_t)address, __ATOMIC_ACQUIRE);
     sim_memory_unlock();
@@ -67,7 +66,7 @@ static CUresult fill(const uint64_t *arguments, struct sim_queue *queue)
         CUdeviceptr address = arguments[0] + done * sizeof value;
 
         sim_memory_read_lock();
-        bool there = reaches(queue->ctx, address, count * sizeof value, true);
+        bool there = sim_body_reaches(queue->ctx, address, count * sizeof value, true);
         for (uint64_t i = 0; there && i < count; i++) /* another kernel may be waiting for it */
             __atomic_store_n((uint32_t *)(uintptr_t)address + i, value, __ATOMIC_RELAXED);
         sim_memory_unlock();
@@ -90,7 +89,7 @@ static CUresult sum(const uint64_t *arguments, struct sim_queue *queue)
         CUdeviceptr address = arguments[0] + done * sizeof word;
 
         sim_memory_read_lock();
-        bool there = reaches(queue->ctx, address, count * sizeof word, false);
+        bool there = sim_body_reaches(queue->ctx, address, count * sizeof word, false);
         for (uint64_t i = 0; there && i < count; i++) {
             memcpy(&word, (const char *)(uintptr_t)address + i * sizeof word, sizeof word);
             total += word;
@@ -100,7 +99,7 @@ static CUresult sum(const uint64_t *arguments, struct sim_queue *queue)
             return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     sim_memory_read_lock();
-    bool there = reaches(queue->ctx, arguments[2], sizeof total, true);
+    bool there = sim_body_reaches(queue->ctx, arguments[2], sizeof total, true);
     if (there)
         memcpy((void *)(uintptr_t)arguments[2], &total, sizeof total);
     sim_memory_unlock();
@@ -115,11 +114,14 @@ static CUresult trap(const uint64_t *arguments, struct sim_queue *queue)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+_Static_assert((int)SIM_MULTIPLY_ARGUMENTS <= SIM_BODY_ARGUMENTS, "there is room for all");
+
 static const struct sim_body bodies[] = {
     {"memsim_hold", 3, {8, 4, 8}, hold},
     {"memsim_fill", 3, {8, 4, 8}, fill},
     {"memsim_sum", 3, {8, 8, 8}, sum},
     {"memsim_trap", 0, {0}, trap},
+    {"memsim_multiply", SIM_MULTIPLY_ARGUMENTS, {[0 ... SIM_MULTIPLY_ARGUMENTS - 1] = 8}, sim_body_multiply},
 };
 
 /** What a kernel of this name does, or NULL: nothing. */

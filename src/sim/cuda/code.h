@@ -85,7 +85,7 @@ struct CUlib_st {
 };
 
 /* What one of the few kernels that do something is (body.c). */
-#define SIM_BODY_ARGUMENTS 3
+#define SIM_BODY_ARGUMENTS 20
 
 struct sim_body {
     const char *name;
@@ -95,6 +95,11 @@ struct sim_body {
 };
 
 const struct sim_body *sim_body_find(const char *name);
+/** Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own permission; pools and mapped
+ * handles have lists of their own. With the memory lock held. */
+bool sim_body_reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t bytes, bool write);
+/** The kernel memsim_multiply (multiply.c). */
+CUresult sim_body_multiply(const uint64_t *p, struct sim_queue *queue);
 bool sim_body_arguments(const struct sim_body *body, void **parameters, void **extra, uint64_t *arguments);
 
 void sim_code_lock(void);

@@ -57,6 +57,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/memory.c \
 	src/sim/cuda/memset.c \
 	src/sim/cuda/module.c \
+	src/sim/cuda/multiply.c src/sim/cuda/multiply.h \
 	src/sim/cuda/object.c \
 	src/sim/cuda/op.c \
 	src/sim/cuda/order.c \
