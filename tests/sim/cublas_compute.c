@@ -14,6 +14,11 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t, int, int, int, int, int
                                          const float *, int, long long, const float *, float *, int, long long, int);
 cublasStatus_t cublasGemmEx(cublasHandle_t, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int,
                             const void *, void *, int, int, int, int);
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t, size_t, int, uint64_t, uint64_t, int64_t);
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, int, const void *, size_t);
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t, size_t, int, int);
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t, size_t);
+cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t, size_t, int);
 
 enum { ROOM = 64 * 64, COUNT = 3, LD_MORE = 3 };
 
@@ -175,6 +180,44 @@ static cublasLtMatrixLayout_t layout_of(int rows, int columns, int ld)
     return layout;
 }
 
+/* Descriptions in room of the program's own, as large as the vendor's header has it: what they were told they tell. */
+static void test_own_room(CUstream stream)
+{
+    static uint64_t layouts[3][8], kind[32], preference[8], transform[8], none[8];
+    const cublasLtMatrixLayout_t a = (void *)layouts[0], b = (void *)layouts[1], c = (void *)layouts[2];
+    const cublasLtMatmulDesc_t product = (void *)kind;
+    const int ld[3] = {4, 4, 4}, step[3] = {0}, batch = 1;
+    const float one = 1, zero = 0;
+    int64_t far = INT64_MAX, told = 0;
+    cublasLtHandle_t handle;
+    uint64_t rows = 0;
+    size_t written = 0;
+
+    begin_with(false);
+    answers(cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
+    for (unsigned i = 0; i < 3; i++)
+        answers(cublasLtMatrixLayoutInit_internal((void *)layouts[i], sizeof layouts[i], CUDA_R_32F, 4, 4, 4), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatmulDescInit_internal(product, sizeof kind, 68, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatmulPreferenceInit_internal((void *)preference, sizeof preference), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatrixTransformDescInit_internal((void *)transform, sizeof transform, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatrixLayoutInit_internal(NULL, 64, CUDA_R_32F, 4, 4, 4), CUBLAS_STATUS_INVALID_VALUE);
+    answers(cublasLtMatrixLayoutInit_internal((void *)none, 2, CUDA_R_32F, 4, 4, 4), CUBLAS_STATUS_INVALID_VALUE);
+    answers(cublasLtMatmul(handle, product, &one, FLOATS(device_a), a, FLOATS(device_b), b, &zero, FLOATS(device_c), c, FLOATS(device_c), c,
+                           NULL, NULL, 0, stream),
+            CUBLAS_STATUS_SUCCESS);
+    expect(0, 0, 4, 4, 4, 1, 0, ld, step, 0);
+    ok(same_as(want.c, false), "a product described in the program's own room");
+    answers(cublasLtMatrixLayoutSetAttribute(a, 6, &far, sizeof far), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatrixLayoutSetAttribute(a, 5, &batch, sizeof batch), CUBLAS_STATUS_SUCCESS);
+    answers(cublasLtMatrixLayoutGetAttribute(a, 6, &told, sizeof told, &written), CUBLAS_STATUS_SUCCESS);
+    ok(told == far && written == sizeof told, "a value of any size is kept");
+    answers(cublasLtMatrixLayoutGetAttribute(a, 2, &rows, sizeof rows, NULL), CUBLAS_STATUS_SUCCESS);
+    is_u64(rows, 4, "and leaves the others");
+    answers(cublasLtMatrixLayoutGetAttribute(a, 2, &rows, 4, NULL), CUBLAS_STATUS_INVALID_VALUE);
+    is_u64(none[1] | layouts[2][7], 0, "nothing is written that is not needed");
+    answers(cublasLtDestroy(handle), CUBLAS_STATUS_SUCCESS);
+}
+
 /* cuBLASLt, with a transposed matrix and a bias; what else it can be asked for is not computed. */
 static void test_lt(CUstream stream)
 {
@@ -242,6 +285,7 @@ int main(void)
     test_types(handle);
     test_graph(handle, stream);
     test_lt(stream);
+    test_own_room(stream);
     test_gone(handle);
     return done();
 }
