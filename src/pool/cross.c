@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "pool/flow.h"
+#include "pool/lease.h"
 
 enum { RECORDS = 32 };
 #define LARGE_BYTES (4 * MS_MIB)

@@ -9,6 +9,7 @@
 #include "pool/backing.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 
 struct ms_lock ms_figures_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 

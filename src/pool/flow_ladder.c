@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
+#include "pool/lease.h"
 #include "pool/returns.h"
 
 /* Of what is in use: so much must lie idle before another flow is asked. Of what is asked for: so much longer may be what

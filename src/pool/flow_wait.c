@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "pool/flow.h"
+#include "pool/lease.h"
 
 enum { MARKS = 128, PIECES = 512, RETIRE_FROM = 24, TRIES = 8, PLACES = 64, SHORT_SHARE = 2 };
 

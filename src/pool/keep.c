@@ -15,6 +15,7 @@
 #include "pool/backing.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 
 enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
 /* Where the device has plenty left: a tenth of live memory; MERGED times what is asked for goes back at once;

@@ -16,6 +16,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 #include "pool/returns.h"
 
 #define POLL_LEAST_NS 5000u

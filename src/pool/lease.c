@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "pool/internal.h"
+#include "pool/lease.h"
 
 /* What a bag gathers: as many as it holds, of runs that count as small 8 MiB, of larger ones so many. */
 enum { RUN_LIMIT = 8, SINGLE_LIMIT = 4 };

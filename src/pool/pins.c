@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pool/internal.h"
+#include "pool/lease.h"
 
 struct pin {
     uint64_t address; /* 0: a free place */

@@ -10,6 +10,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 #include "pool/near.h"
 #include "pool/wait.h"
 

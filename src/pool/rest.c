@@ -14,6 +14,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 #include "pool/returns.h"
 
 enum { LIVE_SHARE = 4 };

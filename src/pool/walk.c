@@ -7,6 +7,7 @@
 
 #include "pool/internal.h"
 #include "pool/foreign.h"
+#include "pool/lease.h"
 
 typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
 

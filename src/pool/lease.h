@@ -1,0 +1,67 @@
+/* lease.h - what a thread has at hand: a lease of a heap, with magazines of small and large blocks.
+ *
+ * Floor 2, the pool's rooms alone. Ranks, who may hold what, and struct ms_lease are in internal.h. */
+#ifndef MS_POOL_LEASE_H
+#define MS_POOL_LEASE_H
+
+#include "pool/internal.h"
+
+extern MS_TLS uint32_t ms_last_lease; /* index + 1 */
+struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
+struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m);
+/** The slot if it is a whole segment; otherwise it goes back to where it came from. */
+struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot);
+/** A lease of the heap, locked. */
+static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
+{
+    uint32_t last = ms_last_lease;
+    if (MS_LIKELY(last && ms_bias_try(&heap->leases[last - 1].lock, MS_BIAS_LEASE)))
+        return &heap->leases[last - 1];
+    return ms_lease_lock_another(heap);
+}
+static inline void ms_lease_unlock(struct ms_lease *lease)
+{
+    ms_bias_unlock(&lease->lock, MS_BIAS_LEASE);
+}
+/** Lease locked: a block that is ready, else NULL. */
+static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease,
+                                            const struct ms_request *request)
+{
+    struct ms_magazine *m = &lease->magazines[request->magazine];
+    if (m->bytes != request->granted)
+        return NULL;
+    struct ms_slot *slot = MS_LIKELY(m->ready && m->ready->count) ? m->ready->items[--m->ready->count]
+                                                                  : ms_lease_exchange(heap, m);
+    if (MS_LIKELY(slot && m->ready->count))
+        __builtin_prefetch(m->ready->items[m->ready->count - 1], 1); /* for the next request */
+    return MS_UNLIKELY(request->single && slot) ? ms_lease_whole(heap, slot) : slot;
+}
+/** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
+struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
+                                const struct ms_request *request);
+/** Lease locked: whether so much of the size waits in limbo that a fence comes before other memory. */
+bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
+/** Lease locked: a block that was freed, in the epoch that is open. */
+void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+/** Lease locked: a block that was freed and may be handed out at once (ordered.c). */
+void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo.
+ */
+void ms_lease_flush(struct ms_heap *heap);
+/** ... of blocks of at least so many bytes each. */
+void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
+/** ... by leases other than the calling thread's. Returns whether any held something. */
+bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes);
+/** Bags of the heap's limbo that are retired. Heap's lock held. */
+bool ms_limbo_retire(struct ms_heap *heap);
+void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
+static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
+{
+    return class_index < MS_CLASSES
+               ? class_index
+               : MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
+}
+/** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
+uint64_t ms_lease_settle(struct ms_heap *heap);
+
+#endif
