@@ -36,8 +36,7 @@ def compare(native, other):
 def follow(bench, client, one, mode, native, played):
     """One run under memshim."""
     name = "%s, %s" % (one.name, mode)
-    words = [bench.interpreter, one.program, *one.arguments]
-    outcome = bench.run(mode, words, one.variables)
+    outcome = bench.run(mode, bench.words(client, one), one.variables)
     plain, figures, notes = judge.split(outcome.out)
     native_plain, native_figures, _ = judge.split(native.out)
     played.fact(tail(outcome) if outcome.status else compare(native_plain, plain), "%s: prints what it prints natively" % name, notes)
@@ -56,7 +55,7 @@ def play(bench, client, modes=tuple(run.MODES)):
     """All runs of a client."""
     played = Played()
     for one in client.runs:
-        native = bench.run(None, [bench.interpreter, one.program, *one.arguments], one.variables)
+        native = bench.run(None, bench.words(client, one), one.variables)
         played.fact(tail(native) if native.status else [], "%s: runs natively" % one.name)
         if native.status:
             continue

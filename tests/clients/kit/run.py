@@ -29,6 +29,20 @@ class Bench:
         os.makedirs(self.environment["MEMSHIM_DIR"], exist_ok=True)
         self.preload = self._native_preload()
 
+    def words(self, client, one):
+        """What starts a run's program: its interpreter, or what the compiler made of it."""
+        if not one.program.endswith((".c", ".cc")):
+            return [self.interpreter, one.program, *one.arguments]
+        made = os.path.join(self.temporary, "programs", os.path.basename(one.program))
+        if not os.path.exists(made):
+            os.makedirs(os.path.dirname(made), exist_ok=True)
+            compiler = ["c++", "-std=c++20"] if one.program.endswith(".cc") else ["cc", "-std=gnu11"]
+            given = [word.replace("{site}", self.packages()).replace("{build}", os.path.dirname(self.memshim)) for word in client.build]
+            done = subprocess.run([*compiler, "-w", "-I", os.path.dirname(one.program), one.program, *given, "-ldl", "-pthread", "-o", made], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise RuntimeError("%s: %s" % (one.program, done.stderr[-2000:]))
+        return [made, *one.arguments]
+
     def packages(self):
         """The environment's site-packages."""
         return glob.glob(os.path.join(os.path.dirname(os.path.dirname(self.interpreter)), "lib", "python3*", "site-packages"))[0]
