@@ -1,6 +1,7 @@
 /*
- * mark.h - marks and claims for clients in C and C++, as mark.py makes them for Python: a block of an odd size of its own, which the trace has at its place, and a line that begins
- * with "figure". Header only. The context has to be current; one thread at a time.
+ * mark.h - marks and claims for clients in C and C++, as mark.py makes them for Python: a block of an odd size of
+ * its own, which the trace has at its place, and a line that begins with "figure". Header only. The context has to
+ * be current; one thread at a time.
  */
 #ifndef MEMSHIM_CLIENTS_MARK_H
 #define MEMSHIM_CLIENTS_MARK_H

@@ -1,5 +1,6 @@
 /*
- * rmm_statistics.cc - RMM's resources out of its headers: the statistics of its adaptor over plain, managed and stream-ordered memory, and the size of its pool, against what is live.
+ * rmm_statistics.cc - RMM's resources out of its headers: the statistics of its adaptor over plain, managed and
+ * stream-ordered memory, and the size of its pool, against what is live.
  */
 #include <cuda.h> /* first: what RMM asks of its pools depends on it */
 
@@ -20,7 +21,8 @@
 
 #include "mark.h"
 
-/* librmm.so would ask a runtime of its own, the vendor's static one, which does not run on the simulated driver: the program answers for it. */
+/* librmm.so would ask a runtime of its own, the vendor's static one, which does not run on the simulated driver: the
+ * program answers for it. */
 namespace rmm
 {
 
