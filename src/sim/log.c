@@ -1,5 +1,6 @@
 /*
- * See log.h. Opens the file for each line, with O_APPEND, so that processes and libraries may share it. Locks nothing, allocates nothing.
+ * See log.h. Opens the file for each line, with O_APPEND, so that processes and libraries may share it. Locks
+ * nothing, allocates nothing.
  */
 #include "sim/log.h"
 

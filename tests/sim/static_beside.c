@@ -1,6 +1,7 @@
 /*
- * A library with the shared runtime, beside a program that has the static one (static_user.c): memory of this one's, an error of this
- * one's, and which runtime its names mean. The tests' own; allocates what it is asked for, locks nothing.
+ * A library with the shared runtime, beside a program that has the static one (static_user.c): memory of this
+ * one's, an error of this one's, and which runtime its names mean. The tests' own; allocates what it is asked
+ * for, locks nothing.
  */
 #include "gpu/abi/cuda_runtime.h"
 #include "gpu/abi/cuda_runtime_fn.h"

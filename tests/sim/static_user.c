@@ -1,7 +1,8 @@
 /*
- * A program with the runtime linked in, by gcc or, as CUDA C++, by nvcc; and a library beside it (static_beside.c) with a runtime of its
- * own. Prints what it does: what it finds out, and a line "site FUNCTION LINE CALLS BYTES" for each place that allocates, so that a report
- * can be held against it; `forget` leaks. Run by static.bats.
+ * A program with the runtime linked in, by gcc or, as CUDA C++, by nvcc; and a library beside it
+ * (static_beside.c) with a runtime of its own. Prints what it does: what it finds out, and a line "site
+ * FUNCTION LINE CALLS BYTES" for each place that allocates, so that a report can be held against it; `forget`
+ * leaks. Run by static.bats.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define PER_COMPILER
 #endif
 
-#define APART static __attribute__((noinline))
+#define APART              static __attribute__((noinline))
 #define SITE(calls, bytes) printf("site %s %d %d %zu\n", __func__, __LINE__ - 1, calls, (size_t)(bytes))
 
 PER_COMPILER void *beside_make(size_t bytes);

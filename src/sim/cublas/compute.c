@@ -1,6 +1,6 @@
 /*
- * Products that are computed (MEMSIM_COMPUTE=1): which are, and what the kernel that does it is told. Those of float and double matrices
- * by columns are, up to a size; of all others nothing is touched.
+ * Products that are computed (MEMSIM_COMPUTE=1): which are, and what the kernel that does it is told. Those
+ * of float and double matrices by columns are, up to a size; of all others nothing is touched.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 
 #include "sim/cublas/cublas.h"
 
-/* Multiplications in one product: about a tenth of a second of one processor's time. docs/simulator.md names it. */
+/* Multiplications in one product: about a tenth of a second of one processor's time. docs/simulator.md names
+ * it. */
 #define MOST_STEPS ((double)(1 << 26))
 
 static bool wanted(void)
@@ -61,10 +62,12 @@ bool sim_compute(const struct sim_gemm *gemm, uint64_t *p)
 
     if (!wanted() || (gemm->type != CUDA_R_32F && gemm->type != CUDA_R_64F) || !gemm->alpha || !gemm->beta)
         return false;
-    if (m < 0 || n < 0 || k < 0 || gemm->count < 0 || (double)m * (double)n * (double)k * (double)gemm->count > MOST_STEPS)
+    if (m < 0 || n < 0 || k < 0 || gemm->count < 0 ||
+        (double)m * (double)n * (double)k * (double)gemm->count > MOST_STEPS)
         return false;
-    if (!fits(gemm->turn_a ? k : m, gemm->turn_a ? m : k, &gemm->a) || !fits(gemm->turn_b ? n : k, gemm->turn_b ? k : n, &gemm->b) ||
-        !fits(m, n, &gemm->c) || !fits(m, n, &gemm->d))
+    if (!fits(gemm->turn_a ? k : m, gemm->turn_a ? m : k, &gemm->a) ||
+        !fits(gemm->turn_b ? n : k, gemm->turn_b ? k : n, &gemm->b) || !fits(m, n, &gemm->c) ||
+        !fits(m, n, &gemm->d))
         return false;
     const uint64_t all[SIM_MULTIPLY_ARGUMENTS] = {
         [SIM_MULTIPLY_FLAGS] = flags(gemm),

@@ -1,6 +1,6 @@
 /*
- * Products whose arguments are looked at, since they may be computed (compute.c): of float and double matrices, one or several one behind
- * the other, and of matrices whose type is an argument.
+ * Products whose arguments are looked at, since they may be computed (compute.c): of float and double
+ * matrices, one or several one behind the other, and of matrices whose type is an argument.
  */
 #include "sim/cublas/cublas.h"
 
@@ -31,7 +31,11 @@ static int one_type(int a, int b, int c)
     {                                                                                                        \
         .type = (of), .turn_a = turn_a != 0, .turn_b = turn_b != 0, .m = m, .n = n, .k = k,                  \
         .count = (number_of), .alpha = alpha, .beta = beta, .a = {A, lda, step_a}, .b = {B, ldb, step_b},    \
-        .c = {C, ldc, step_c}, .d = {C, ldc, step_c}                                                         \
+        .c = {C, ldc, step_c}, .d = {                                                                        \
+            C,                                                                                               \
+            ldc,                                                                                             \
+            step_c                                                                                           \
+        }                                                                                                    \
     }
 #define SHAPE(number) cublasHandle_t handle, int turn_a, int turn_b, number m, number n, number k
 
@@ -47,11 +51,11 @@ static int one_type(int a, int b, int c)
               number count),                                                                                 \
              run(handle, GEMM(of, step_a, step_b, step_c, count)))
 #define TYPED(name, number)                                                                                  \
-    FUNCTION(name,                                                                                           \
-             (SHAPE(number), const void *alpha, const void *A, int type_a, number lda, const void *B,        \
-              int type_b, number ldb, const void *beta, void *C, int type_c, number ldc, int compute,        \
-              int algorithm),                                                                                \
-             ((void)compute, (void)algorithm, run(handle, GEMM(one_type(type_a, type_b, type_c), 0, 0, 0, 1))))
+    FUNCTION(                                                                                                \
+        name,                                                                                                \
+        (SHAPE(number), const void *alpha, const void *A, int type_a, number lda, const void *B, int type_b, \
+         number ldb, const void *beta, void *C, int type_c, number ldc, int compute, int algorithm),         \
+        ((void)compute, (void)algorithm, run(handle, GEMM(one_type(type_a, type_b, type_c), 0, 0, 0, 1))))
 #define TYPED_STRIDED(name, number)                                                                          \
     FUNCTION(name,                                                                                           \
              (SHAPE(number), const void *alpha, const void *A, int type_a, number lda, long long step_a,     \

@@ -1,6 +1,6 @@
 /*
- * The driver, a context, and the two kernels that stand for all of the library's: one that touches nothing and
- * one that computes. Loaded at their first use, for good: the driver has them in each context in which they
+ * The driver, a context, and the two kernels that stand for all of the library's: one that touches nothing
+ * and one that computes. Loaded at their first use, for good: the driver has them in each context in which they
  * are launched.
  */
 #include <pthread.h>
@@ -63,6 +63,7 @@ cublasStatus_t sim_launch(CUstream stream, const uint64_t *arguments)
     for (unsigned i = 0; arguments && i < SIM_MULTIPLY_ARGUMENTS; i++)
         parameters[i] = (void *)(uintptr_t)&arguments[i];
     if (status == CUDA_SUCCESS)
-        status = SIM_DRV(cuLaunchKernel, (CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments ? parameters : NULL, NULL);
+        status = SIM_DRV(cuLaunchKernel, (CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, stream,
+                         arguments ? parameters : NULL, NULL);
     return status == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

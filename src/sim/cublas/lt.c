@@ -129,7 +129,8 @@ SIM_API cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmul
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Numbers of attributes and their values: cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtEpilogue_t. */
+/* Numbers of attributes and their values: cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t,
+ * cublasLtEpilogue_t. */
 enum { SCALE_TYPE = 1, POINTER_MODE, TURN_A, TURN_B, TURN_C, EPILOGUE = 7, BIAS };
 enum { TYPE, ORDER, ROWS, COLUMNS, LD, COUNT, STEP };
 enum { EPILOGUE_NONE, EPILOGUE_DEFAULT, EPILOGUE_BIAS = 4 };

@@ -1,7 +1,8 @@
 /*
- * What a program describes a product by: its kind, operands' layouts, preferences, transforms. Each is a list of
- * attributes in the room that it has: made and ended here, or the program's own (..._Init), which is as large as the
- * vendor's header says. What an attribute means is of no interest; one that nobody has set is zero.
+ * What a program describes a product by: its kind, operands' layouts, preferences, transforms. Each is a list
+ * of attributes in the room that it has: made and ended here, or the program's own (..._Init), which is as
+ * large as the vendor's header says. What an attribute means is of no interest; one that nobody has set is
+ * zero.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 enum { ROOM = 1024, VALUE_BYTES = 32, ROOM_MOST = 65535 };
 
-/* One behind the other: a number, how long the value is, how much of it is kept, and that; zeros at its end are not. */
+/* One behind the other: a number, how long the value is, how much of it is kept, and that; zeros at its end
+ * are not. */
 struct attribute {
     unsigned char number, bytes, kept, value[];
 };
@@ -126,7 +128,8 @@ static cublasStatus_t describe_product(struct cublasLtObject *object, int comput
     return set(object, SCALE_TYPE, &scale, sizeof scale);
 }
 
-static cublasStatus_t describe_layout(struct cublasLtObject *object, int type, uint64_t rows, uint64_t columns, int64_t ld)
+static cublasStatus_t describe_layout(struct cublasLtObject *object, int type, uint64_t rows,
+                                      uint64_t columns, int64_t ld)
 {
     int order = 0, count = 1; /* columns one behind the other; one matrix */
 
@@ -146,13 +149,15 @@ static cublasStatus_t describe_layout(struct cublasLtObject *object, int type, u
         body;                                                                                                \
     }
 
-MADE(cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t * object_p, int compute, int scale), SIM_TRY(make(object_p));
+MADE(cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t * object_p, int compute, int scale),
+     SIM_TRY(make(object_p));
      return describe_product(*object_p, compute, scale))
 MADE(cublasLtMatmulDescInit_internal, (cublasLtMatmulDesc_t object, size_t bytes, int compute, int scale),
      SIM_TRY(begin(object, bytes));
      return describe_product(object, compute, scale))
 MADE(cublasLtMatrixLayoutCreate,
-     (cublasLtMatrixLayout_t * object_p, int type, uint64_t rows, uint64_t columns, int64_t ld), SIM_TRY(make(object_p));
+     (cublasLtMatrixLayout_t * object_p, int type, uint64_t rows, uint64_t columns, int64_t ld),
+     SIM_TRY(make(object_p));
      return describe_layout(*object_p, type, rows, columns, ld))
 MADE(cublasLtMatrixLayoutInit_internal,
      (cublasLtMatrixLayout_t object, size_t bytes, int type, uint64_t rows, uint64_t columns, int64_t ld),
@@ -161,10 +166,11 @@ MADE(cublasLtMatrixLayoutInit_internal,
 MADE(cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t * object_p), return make(object_p))
 MADE(cublasLtMatmulPreferenceInit_internal, (cublasLtMatmulPreference_t object, size_t bytes),
      return begin(object, bytes))
-MADE(cublasLtMatrixTransformDescCreate, (cublasLtMatrixTransformDesc_t * object_p, int scale), SIM_TRY(make(object_p));
+MADE(cublasLtMatrixTransformDescCreate, (cublasLtMatrixTransformDesc_t * object_p, int scale),
+     SIM_TRY(make(object_p));
      return set(*object_p, 0, &scale, sizeof scale))
-MADE(cublasLtMatrixTransformDescInit_internal, (cublasLtMatrixTransformDesc_t object, size_t bytes, int scale),
-     SIM_TRY(begin(object, bytes));
+MADE(cublasLtMatrixTransformDescInit_internal,
+     (cublasLtMatrixTransformDesc_t object, size_t bytes, int scale), SIM_TRY(begin(object, bytes));
      return set(object, 0, &scale, sizeof scale))
 
 #define REST(name)                                                                                           \

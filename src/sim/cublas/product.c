@@ -22,7 +22,8 @@ cublasStatus_t sim_product(cublasHandle_t handle, bool workspace, const uint64_t
     SIM_TRY(sim_handle(handle));
     if (workspace && !handle->workspace)
         SIM_TRY(sim_cuda(SIM_DRV(cuStreamIsCapturing, handle->stream, &capture)));
-    return capture == CU_STREAM_CAPTURE_STATUS_ACTIVE ? in_capture(handle, arguments) : sim_launch(handle->stream, arguments);
+    return capture == CU_STREAM_CAPTURE_STATUS_ACTIVE ? in_capture(handle, arguments)
+                                                      : sim_launch(handle->stream, arguments);
 }
 
 #define ONE(name, body)                                                                                      \

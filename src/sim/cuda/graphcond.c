@@ -1,7 +1,8 @@
 /*
- * Conditional nodes: handles that stand for a value of a graph's, and nodes that run one of their bodies by it, none, or one again and
- * again. No kernel here can set a value, so that it is known when the graph is made ready: the handle's default if it is given at each
- * launch, and 0 else (assumed). The body of a loop whose value is not 0 runs once, as if what is in it had ended the loop.
+ * Conditional nodes: handles that stand for a value of a graph's, and nodes that run one of their bodies by
+ * it, none, or one again and again. No kernel here can set a value, so that it is known when the graph is
+ * made ready: the handle's default if it is given at each launch, and 0 else (assumed). The body of a loop
+ * whose value is not 0 runs once, as if what is in it had ended the loop.
  *
  * Handles belong to their graph. All of it under the graphs' lock.
  */
@@ -76,7 +77,8 @@ void sim_choice_end(struct sim_choice *choice)
     free(choice);
 }
 
-CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph, struct sim_choice **choice_p)
+CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph,
+                         struct sim_choice **choice_p)
 {
     struct sim_condition *condition = find(graph, params->handle);
     struct sim_choice *choice;
@@ -110,7 +112,8 @@ void sim_choice_params(const struct CUgraphNode_st *node, CUDA_CONDITIONAL_NODE_
 {
     struct sim_choice *choice = node->choice;
 
-    *params = (CUDA_CONDITIONAL_NODE_PARAMS){choice->handle, choice->type, choice->count, choice->bodies, node->ctx};
+    *params = (CUDA_CONDITIONAL_NODE_PARAMS){choice->handle, choice->type, choice->count, choice->bodies,
+                                             node->ctx};
 }
 
 const struct CUgraph_st *sim_choice_body(const struct sim_choice *choice)
@@ -154,7 +157,8 @@ bool sim_choice_is_allowed(const struct sim_choice *choice)
     return true;
 }
 
-static CUresult add_condition(CUgraphConditionalHandle *handle_p, struct CUgraph_st *graph, struct CUctx_st *ctx, unsigned value)
+static CUresult add_condition(CUgraphConditionalHandle *handle_p, struct CUgraph_st *graph,
+                              struct CUctx_st *ctx, unsigned value)
 {
     struct sim_condition *condition = calloc(1, sizeof *condition);
 
@@ -170,7 +174,8 @@ static CUresult add_condition(CUgraphConditionalHandle *handle_p, struct CUgraph
 }
 
 SIM_API(cuGraphConditionalHandleCreate)
-(CUgraphConditionalHandle *handle_p, CUgraph graph_handle, CUcontext ctx_handle, unsigned value, unsigned flags)
+(CUgraphConditionalHandle *handle_p, CUgraph graph_handle, CUcontext ctx_handle, unsigned value,
+ unsigned flags)
 {
     SIM_ENTER(cuGraphConditionalHandleCreate);
     struct CUctx_st *ctx = NULL;

@@ -1,8 +1,8 @@
 /*
- * The product of matrices that the simulated cuBLAS asks for where it computes (MEMSIM_COMPUTE): a kernel of the few that do something
- * (body.c), by the name memsim_multiply, with what it multiplies as its arguments. Matrices are stored by columns. Each number of the
- * result is summed up in double precision. What it touches has to be there, column by column of the result. No lock is held between
- * columns; nothing is allocated.
+ * The product of matrices that the simulated cuBLAS asks for where it computes (MEMSIM_COMPUTE): a kernel of
+ * the few that do something (body.c), by the name memsim_multiply, with what it multiplies as its arguments.
+ * Matrices are stored by columns. Each number of the result is summed up in double precision. What it touches
+ * has to be there, column by column of the result. No lock is held between columns; nothing is allocated.
  */
 #include <string.h>
 
@@ -116,8 +116,7 @@ CUresult sim_body_multiply(const uint64_t *p, struct sim_queue *queue)
     size_t bytes = P(FLAGS) & SIM_MULTIPLY_DOUBLE ? sizeof(double) : sizeof(float);
     struct operands at;
 
-    if (!factor(queue->ctx, p, P(ALPHA), &at.alpha) ||
-        !factor(queue->ctx, p, P(BETA), &at.beta))
+    if (!factor(queue->ctx, p, P(ALPHA), &at.alpha) || !factor(queue->ctx, p, P(BETA), &at.beta))
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     if ((P(A) | P(B) | P(C) | P(D) | P(BIAS)) % bytes)
         return CUDA_ERROR_MISALIGNED_ADDRESS;

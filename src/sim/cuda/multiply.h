@@ -1,11 +1,13 @@
 /*
- * The arguments of the kernel memsim_multiply, between multiply.c, which runs it, and the simulated cuBLAS, which launches it:
- * D = alpha A B + beta C + bias, for each of a number of matrices one behind the other. Facts alone: nothing here is called.
+ * The arguments of the kernel memsim_multiply, between multiply.c, which runs it, and the simulated cuBLAS,
+ * which launches it: D = alpha A B + beta C + bias, for each of a number of matrices one behind the other.
+ * Facts alone: nothing here is called.
  */
 #ifndef MEMSIM_CUDA_MULTIPLY_H
 #define MEMSIM_CUDA_MULTIPLY_H
 
-/** Each is 64 bits wide: addresses, numbers of rows and columns, distances in elements, factors as doubles or as addresses of them. */
+/** Each is 64 bits wide: addresses, numbers of rows and columns, distances in elements, factors as doubles or
+ * as addresses of them. */
 enum {
     SIM_MULTIPLY_FLAGS,
     SIM_MULTIPLY_M, /* of the result: rows */

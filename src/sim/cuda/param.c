@@ -1,6 +1,7 @@
 /*
- * Parameters of kernels: where each lies among the arguments and how long it is, read from PTX and from cubins, and told to programs. A
- * list belongs to an image's name and is copied by a function of that name. Kernels of images that are not read have none that is known.
+ * Parameters of kernels: where each lies among the arguments and how long it is, read from PTX and from
+ * cubins, and told to programs. A list belongs to an image's name and is copied by a function of that name.
+ * Kernels of images that are not read have none that is known.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ void sim_params_free(struct sim_params *params)
     *params = (struct sim_params){0};
 }
 
-/* --- PTX: ".param .align 8 .b8 name[24]", between parentheses and with commas between (PTX ISA, ".param" and "Kernel Function
- * Parameters") --- */
+/* --- PTX: ".param .align 8 .b8 name[24]", between parentheses and with commas between (PTX ISA, ".param" and
+ * "Kernel Function Parameters") --- */
 
 static const char *skip_blanks(const char *text)
 {
@@ -52,7 +53,8 @@ static const char *skip_blanks(const char *text)
     }
 }
 
-/* One declaration up to its comma or the end; what a pointer points to has an alignment too, which says nothing of the parameter. */
+/* One declaration up to its comma or the end; what a pointer points to has an alignment too, which says
+ * nothing of the parameter. */
 static const char *read_one(const char *text, size_t *bytes_p, size_t *align_p)
 {
     size_t element = 0, count = 1, align = 0, length;
@@ -105,7 +107,8 @@ CUresult sim_params_ptx(const char *text, struct sim_params *params)
     return CUDA_SUCCESS;
 }
 
-/* --- cubin: the section .nv.info.NAME holds records of a format, a kind, and a value or the size of what follows --- */
+/* --- cubin: the section .nv.info.NAME holds records of a format, a kind, and a value or the size of what
+ * follows --- */
 
 enum { FORMAT_SIZED = 4, KIND_PARAMETER = 0x17, PARAMETER_BYTES = 12, PARAMETERS_MAX = 32764 };
 
@@ -132,7 +135,8 @@ CUresult sim_params_section(const char *data, size_t bytes, struct sim_params *p
         if ((unsigned char)data[at + 1] != KIND_PARAMETER || size != PARAMETER_BYTES)
             continue;
         memcpy(&record, data + at + 4, sizeof record);
-        if (record.ordinal < PARAMETERS_MAX && !put(params, record.ordinal, record.offset, record.flags >> 18))
+        if (record.ordinal < PARAMETERS_MAX &&
+            !put(params, record.ordinal, record.offset, record.flags >> 18))
             return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;

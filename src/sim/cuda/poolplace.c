@@ -1,7 +1,8 @@
 /*
- * The pools of a place: which pool memory of a kind is taken from at a device, at the host, or, if it is managed, nowhere in particular;
- * the default one, or what a program has put in its stead. Pinned memory of a device is the device's own affair (sim_pool_default). The
- * others are made when they are first asked for and stay; all of it under the lock here, which is outside the memory lock.
+ * The pools of a place: which pool memory of a kind is taken from at a device, at the host, or, if it is
+ * managed, nowhere in particular; the default one, or what a program has put in its stead. Pinned memory of a
+ * device is the device's own affair (sim_pool_default). The others are made when they are first asked for and
+ * stay; all of it under the lock here, which is outside the memory lock.
  */
 #include "pool.h"
 
@@ -15,8 +16,8 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Driver API, cuMemGetDefaultMemPool: a device, the host or a node of it, and for managed memory no place at all. Managed pools need a
- * device that reaches managed memory beside the host. */
+/* Driver API, cuMemGetDefaultMemPool: a device, the host or a node of it, and for managed memory no place at
+ * all. Managed pools need a device that reaches managed memory beside the host. */
 static CUresult place_of(const CUmemLocation *location, CUmemAllocationType type, unsigned *place_p)
 {
     bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
@@ -45,8 +46,9 @@ static CUresult place_of(const CUmemLocation *location, CUmemAllocationType type
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return managed && !sim_card_attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? CUDA_ERROR_NOT_SUPPORTED
-                                                                                         : CUDA_SUCCESS;
+    return managed && !sim_card_attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : CUDA_SUCCESS;
 }
 
 static bool is_of_device(CUmemAllocationType type, unsigned place)
@@ -55,7 +57,8 @@ static bool is_of_device(CUmemAllocationType type, unsigned place)
 }
 
 /* With the lock held. */
-static struct CUmemPoolHandle_st *first_of(const CUmemLocation *location, CUmemAllocationType type, unsigned place)
+static struct CUmemPoolHandle_st *first_of(const CUmemLocation *location, CUmemAllocationType type,
+                                           unsigned place)
 {
     CUmemPoolProps props = {.allocType = type, .location = *location};
     struct CUmemPoolHandle_st **first_p = &chosen[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place].first;
@@ -72,7 +75,8 @@ static struct CUmemPoolHandle_st *first_of(const CUmemLocation *location, CUmemA
     return *first_p;
 }
 
-static CUresult get(CUmemoryPool *pool_p, const CUmemLocation *location, CUmemAllocationType type, bool current)
+static CUresult get(CUmemoryPool *pool_p, const CUmemLocation *location, CUmemAllocationType type,
+                    bool current)
 {
     unsigned place;
     CUresult status = place_of(location, type, &place);
@@ -80,7 +84,8 @@ static CUresult get(CUmemoryPool *pool_p, const CUmemLocation *location, CUmemAl
     if (status != CUDA_SUCCESS || !pool_p)
         return status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : status;
     if (is_of_device(type, place))
-        return current ? sim_pool_get_current(pool_p, location->id) : sim_pool_get_default(pool_p, location->id);
+        return current ? sim_pool_get_current(pool_p, location->id)
+                       : sim_pool_get_default(pool_p, location->id);
     pthread_mutex_lock(&lock);
     *pool_p = current ? chosen[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place].current : NULL;
     if (!*pool_p)

@@ -1,6 +1,7 @@
 /*
- * Copies of a number of bytes from or to arrays, in the order of their rows and beyond the end of one (runtime API, "Memory Management
- * [DEPRECATED]"): piece by piece by the driver's copies of rows. Nothing is moved if the array has no room for all of it.
+ * Copies of a number of bytes from or to arrays, in the order of their rows and beyond the end of one
+ * (runtime API, "Memory Management [DEPRECATED]"): piece by piece by the driver's copies of rows. Nothing is
+ * moved if the array has no room for all of it.
  */
 #include "sim/cudart/runtime.h"
 
@@ -104,8 +105,8 @@ static cudaError_t to_array(int half, cudaArray_t array, size_t x, size_t y, con
     return copy(half, to, from, count, stream_p);
 }
 
-static cudaError_t from_array(int half, void *memory, cudaArray_const_t array, size_t x, size_t y, size_t count,
-                              enum cudaMemcpyKind kind, cudaStream_t *stream_p)
+static cudaError_t from_array(int half, void *memory, cudaArray_const_t array, size_t x, size_t y,
+                              size_t count, enum cudaMemcpyKind kind, cudaStream_t *stream_p)
 {
     struct end to = {.memory = memory}, from = {0};
 
@@ -115,8 +116,9 @@ static cudaError_t from_array(int half, void *memory, cudaArray_const_t array, s
     return copy(half, to, from, count, stream_p);
 }
 
-static cudaError_t between_arrays(int half, cudaArray_t to_what, size_t to_x, size_t to_y, cudaArray_const_t from_what,
-                                  size_t from_x, size_t from_y, size_t count, enum cudaMemcpyKind kind)
+static cudaError_t between_arrays(int half, cudaArray_t to_what, size_t to_x, size_t to_y,
+                                  cudaArray_const_t from_what, size_t from_x, size_t from_y, size_t count,
+                                  enum cudaMemcpyKind kind)
 {
     struct end to = {0}, from = {0};
 
@@ -128,20 +130,20 @@ static cudaError_t between_arrays(int half, cudaArray_t to_what, size_t to_x, si
 }
 
 SIM_TWINS(cudaMemcpyToArray, _ptds, to_array,
-          (cudaArray_t to, size_t x, size_t y, const void *from, size_t count, enum cudaMemcpyKind kind), to, x, y, from,
-          count, kind, NULL)
+          (cudaArray_t to, size_t x, size_t y, const void *from, size_t count, enum cudaMemcpyKind kind), to,
+          x, y, from, count, kind, NULL)
 SIM_TWINS(cudaMemcpyToArrayAsync, _ptsz, to_array,
           (cudaArray_t to, size_t x, size_t y, const void *from, size_t count, enum cudaMemcpyKind kind,
            cudaStream_t stream),
           to, x, y, from, count, kind, &stream)
 SIM_TWINS(cudaMemcpyFromArray, _ptds, from_array,
-          (void *to, cudaArray_const_t from, size_t x, size_t y, size_t count, enum cudaMemcpyKind kind), to, from, x, y,
-          count, kind, NULL)
+          (void *to, cudaArray_const_t from, size_t x, size_t y, size_t count, enum cudaMemcpyKind kind), to,
+          from, x, y, count, kind, NULL)
 SIM_TWINS(cudaMemcpyFromArrayAsync, _ptsz, from_array,
           (void *to, cudaArray_const_t from, size_t x, size_t y, size_t count, enum cudaMemcpyKind kind,
            cudaStream_t stream),
           to, from, x, y, count, kind, &stream)
 SIM_TWINS(cudaMemcpyArrayToArray, _ptds, between_arrays,
-          (cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x, size_t from_y, size_t count,
-           enum cudaMemcpyKind kind),
+          (cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x, size_t from_y,
+           size_t count, enum cudaMemcpyKind kind),
           to, to_x, to_y, from, from_x, from_y, count, kind)

@@ -8,8 +8,8 @@
 
 static __typeof__(&cuGetProcAddress_v2) lookup;
 
-/* Costs and faults belong to the driver's functions, under which every call of a library ends: say so to whoever asks
- * for one of its own, instead of doing nothing. */
+/* Costs and faults belong to the driver's functions, under which every call of a library ends: say so to
+ * whoever asks for one of its own, instead of doing nothing. */
 static void check_environment(const char *variable, const char *prefix)
 {
     const char *value = secure_getenv(variable);
@@ -17,7 +17,8 @@ static void check_environment(const char *variable, const char *prefix)
 
     while (rest && (item = strsep(&rest, ",")) != NULL) {
         if (strncmp(item, prefix, strlen(prefix)) == 0)
-            fprintf(stderr, "memsim: %s=%s: expected the name of a driver function, like cuMemAlloc_v2; ignored\n",
+            fprintf(stderr,
+                    "memsim: %s=%s: expected the name of a driver function, like cuMemAlloc_v2; ignored\n",
                     variable, item);
     }
     free(copy);
