@@ -92,11 +92,14 @@ def install(name, seconds=3600):
         raise Missing("there is no requirements/%s.txt" % name)
     if is_ready(name):
         return python(name)
-    os.makedirs(CACHE, exist_ok=True)
-    with open(os.path.join(CACHE, name + ".lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not is_ready(name):
-            make(name, seconds)
+    try:
+        os.makedirs(CACHE, exist_ok=True)
+        with open(os.path.join(CACHE, name + ".lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not is_ready(name):
+                make(name, seconds)
+    except OSError as error:
+        raise Missing("the packages cannot be kept in %s: %s" % (CACHE, error.strerror)) from None
     return python(name)
 
 
