@@ -1,8 +1,10 @@
 /* ipc_transport.c - whether what this process exports must be the vendor's own: MEMSHIM_IPC; see ipc.h.
  *
  * MPI, UCX, libfabric and NVSHMEM exchange handles with processes that need not run under memshim, and register whole allocations.
- * They are known by the names of loaded objects. dlopen is hooked where it is entered, not where it returns: so after one the list is
- * looked at a few times, ever later. One thread at a time looks; the others go on with what is known. */
+ * They are known by the names of loaded objects. That NVSHMEM's host library is loaded says nothing, as every
+ * PyTorch loads it: where it is used, it opens a bootstrap first. dlopen is hooked where it is entered, not where
+ * it returns: so after one the list is looked at a few times, ever later. One thread at a time looks; the others
+ * go on with what is known. */
 #include "hooks/ipc.h"
 
 #include <link.h>
@@ -17,7 +19,8 @@
 #include "ledger/journal.h"
 
 static const char *const names[] = {"libmpi.so", "libmpi_", "libmpi-", "libmpich", "libucp.so", "libucs.so",
-                                    "libuct.so", "libucp-", "libucs-", "libuct-",  "libnvshmem"};
+                                    "libuct.so", "libucp-", "libucs-", "libuct-", "libnvshmem.so",
+                                    "nvshmem_bootstrap_", "nvshmem_transport_"};
 static const uint64_t later_ns[] = {1000000, 10000000, 100000000, 1000000000};
 
 enum { REQUESTS_PER_LOOK = 32 };

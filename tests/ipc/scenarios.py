@@ -6,6 +6,7 @@ for one of the next tier, and for one that is an allocation of the vendor's. Wha
 was freed), and what only memshim has (tokens, ledgers, MEMSHIM_IPC), is stated fact by fact. Run by the harness.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -260,6 +261,10 @@ def transports():
     fact(early.startswith(TOKEN), "what was packed before has a token")
     said = [d for d in report["diagnostics"] if "libmpi.so.40" in str(d)]
     fact(said, "the report says so", report["diagnostics"])
+    host, bootstrap = (shutil.copy(lib, os.path.join(TMP, name)) for name in ("libnvshmem_host.so.3", "nvshmem_bootstrap_uid.so.3"))
+    a = Agent(LD_PRELOAD_MORE=host)
+    fact(export(a, 9, size, 5).startswith(TOKEN), "NVSHMEM that is only loaded, as by every PyTorch, keeps nothing from being packed")
+    native_for("once it opened its bootstrap it does", a, [("load", bootstrap), ("alloc", 50, size)])
     a = Agent(MEMSHIM_IPC="emulate", LD_PRELOAD_MORE=lib)
     fact(export(a, 1, size, 1).startswith(TOKEN), "MEMSHIM_IPC=emulate packs beside MPI as well")
     a.end()
@@ -319,7 +324,7 @@ def rounds():
     fact(reserved < 200 << 20, "and what is reserved stays within what one block of each size needs", [parts])
 
 
-plan(len(SAME) * len(SIZES) + 31)
+plan(len(SAME) * len(SIZES) + 33)
 for name, scenario in SAME.items():
     for tier, length in SIZES.items():
         same("%s: %s" % (name, tier), scenario, length)
