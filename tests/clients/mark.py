@@ -89,6 +89,11 @@ def leaks(name, value):
     _say("leaks", name, value, None, "-")
 
 
+def site(word, value):
+    """Claims that of what is left unfreed this many bytes were allocated below a function with this word in its name."""
+    _say("site", word, value, None, "-")
+
+
 def plant(size):
     """Leaves a block of this size unfreed, for the report to find; leaks() says so."""
     _ready()

@@ -99,6 +99,8 @@ def check_figures(place, found, figures):
         report = found.get(figure.pid)
         if figure.kind == "leaks":
             told = leaked(report) if report else None
+        elif figure.kind == "site":
+            told = leaked_at(report, figure.name) if report else None
         else:
             path = os.path.join(place, "%d.trace" % figure.pid)
             if figure.pid not in traces:
@@ -135,6 +137,25 @@ def allocators(report):
         found |= {report["modules"][report["frames"][frame]["module"]]["path"] for _, frame in rows if "module" in report["frames"][frame]}
         stacks = {parent for parent, _ in rows}
     return found
+
+
+def leaked_at(report, word):
+    """Bytes that were left unfreed by sites with this word in the name of a function."""
+    functions = {}
+
+    def names(stack):
+        found = functions.get(stack)
+        if found is None:
+            parent, frame = report["stacks"][stack]
+            found = functions[stack] = (names(parent) if parent else False) or word in report["frames"][frame].get("function", "")
+        return found
+
+    return sum(leak["bytes"] for leak in report["leaks"] if names(report["sites"][leak["site"]]["stack"]))
+
+
+def measure(notes):
+    """What a program measured, which is no claim: from its notes `measure KEY=VALUE...`; {} without one."""
+    return dict(word.split("=", 1) for note in notes if note.startswith("measure ") for word in note.split()[1:])
 
 
 def check_reports(memshim, place, found, client, figures):

@@ -3,6 +3,8 @@ import re
 
 BEGIN, END = "<!-- table: made by scripts/clients --write -->", "<!-- end of the table -->"
 SUITES, SUITES_END = "<!-- suites: made by scripts/clients --write -->", "<!-- end of the suites -->"
+MEASURED, MEASURED_END = "<!-- measured: made by scripts/clients --write -->", "<!-- end of what was measured -->"
+MEASURED_HEAD = "| run | measured | natively | pool | track | vmm |\n|---|---|---:|---:|---:|---:|\n"
 HEAD = "| client | version | how it reaches the driver | natively | under memshim | whose figures agree | what is missing, and why |\n|---|---|---|---|---|---|---|\n"
 SUITES_HEAD = "| suite (passed, failed) | natively | pool | track | vmm | differences |\n|---|---:|---:|---:|---:|---:|\n"
 
@@ -57,6 +59,26 @@ def suite_rows(results):
     return lines
 
 
+def measured_rows(results):
+    """name -> lines, of the runs that measured something: a line for each key."""
+    rows = {}
+    for result in results:
+        for run in dict.fromkeys(name for name, _, _ in result.measured):
+            by_mode = {mode: values for name, mode, values in result.measured if name == run}
+            keys = dict.fromkeys(key for values in by_mode.values() for key in values)
+            rows[run] = "".join(cells("`%s`" % run, key.replace("_", " "), *(by_mode.get(mode, {}).get(key, "") for mode in ("natively", "pool", "track", "vmm"))) + "\n" for key in keys)
+    return rows
+
+
+def kept_measured(text):
+    """name -> lines, as they stand."""
+    rows = {}
+    for line in between(text, MEASURED, MEASURED_END).splitlines()[2:]:
+        name = line.split("|")[1].strip(" `")
+        rows[name] = rows.get(name, "") + line + "\n"
+    return rows
+
+
 def write(path, results, clients):
     """Writes the page's tables."""
     with open(path, encoding="utf-8") as file:
@@ -69,5 +91,6 @@ def write(path, results, clients):
     again = {name.split(" ")[0] for name in made}
     suites = {**{name: line for name, line in kept(text, SUITES, SUITES_END).items() if name.split(" ")[0] not in again}, **made}
     text = put(text, SUITES, SUITES_END, SUITES_HEAD + "".join(line + "\n" for name, line in suites.items()))
+    text = put(text, MEASURED, MEASURED_END, MEASURED_HEAD + "".join({**kept_measured(text), **measured_rows(results)}.values()))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -13,10 +13,17 @@ class Played:
 
     def __init__(self):
         self.facts, self.figures = [], 0
+        self.measured = []  # (run, mode, what it measured)
 
     def fact(self, wrong, name, notes=()):
         """One more."""
         self.facts.append(Fact(not wrong, name, list(wrong) or list(notes)))
+
+    def measure(self, one, mode, notes):
+        """Keeps what a run measured, if it did."""
+        measured = judge.measure(notes)
+        if measured:
+            self.measured.append((one.name, mode, measured))
 
     def green(self):
         """Whether all hold."""
@@ -41,6 +48,7 @@ def follow(bench, client, one, mode, native, played):
     native_plain, native_figures, _ = judge.split(native.out)
     played.fact(tail(outcome) if outcome.status else compare(native_plain, plain), "%s: prints what it prints natively" % name, notes)
     found = judge.reports(outcome.place)
+    played.measure(one, mode, notes)
     wrong = judge.check_reports(bench.memshim, outcome.place, found, client, figures)
     played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
     if native_figures or figures:
@@ -59,6 +67,7 @@ def play(bench, client, modes=tuple(run.MODES)):
         played.fact(tail(native) if native.status else [], "%s: runs natively" % one.name)
         if native.status:
             continue
+        played.measure(one, "natively", judge.split(native.out)[2])
         for mode in modes:
             follow(bench, client, one, mode, native, played)
     return played

@@ -11,7 +11,7 @@ class Result:
     """What came of a client: facts, or why it was not run."""
 
     def __init__(self, client):
-        self.client, self.facts, self.figures, self.suites = client, [], 0, []
+        self.client, self.facts, self.figures, self.suites, self.measured = client, [], 0, [], []
         self.skipped = None
         self.version = ""
 
@@ -45,7 +45,7 @@ def one(client, build, temporary, suites, seconds):
         bench = run.Bench(build, interpreter, install.CACHE, place)
         result.version = version(bench.packages(), client.package)
         played = play.play(bench, client)
-        result.facts, result.figures = played.facts, played.figures
+        result.facts, result.figures, result.measured = played.facts, played.figures, played.measured
         if suites and client.suite:
             result.suites, facts = suite.play(bench, client)
             result.facts += facts
