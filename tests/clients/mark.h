@@ -1,7 +1,7 @@
 /*
- * mark.h - marks and claims for clients in C and C++, as mark.py makes them for Python: a block of an odd size of
- * its own, which the trace has at its place, and a line that begins with "figure". Header only. The context has to
- * be current; one thread at a time.
+ * mark.h - marks and claims for clients in C and C++, as mark.py makes them for Python: a block of an odd
+ * size of its own, which the trace has at its place, and a line that begins with "figure". Header only. The
+ * context has to be current; one thread at a time.
  */
 #ifndef MEMSHIM_CLIENTS_MARK_H
 #define MEMSHIM_CLIENTS_MARK_H
@@ -32,7 +32,8 @@ static inline int mark_here(void)
     return count++;
 }
 
-/* Claims a value of this kind ("live", "peak", "total", "count"), since the mark `since`; -1 is the process's beginning. */
+/* Claims a value of this kind ("live", "peak", "total", "count"), since the mark `since`; -1 is the process's
+ * beginning. */
 static inline int mark_claim(const char *kind, const char *name, long long value, int since)
 {
     int number = mark_here();

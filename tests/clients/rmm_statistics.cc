@@ -1,6 +1,6 @@
 /*
- * rmm_statistics.cc - RMM's resources out of its headers: the statistics of its adaptor over plain, managed and
- * stream-ordered memory, and the size of its pool, against what is live.
+ * rmm_statistics.cc - RMM's resources out of its headers: the statistics of its adaptor over plain, managed
+ * and stream-ordered memory, and the size of its pool, against what is live.
  */
 #include <cuda.h> /* first: what RMM asks of its pools depends on it */
 
@@ -21,8 +21,8 @@
 
 #include "mark.h"
 
-/* librmm.so would ask a runtime of its own, the vendor's static one, which does not run on the simulated driver: the
- * program answers for it. */
+/* librmm.so would ask a runtime of its own, the vendor's static one, which does not run on the simulated
+ * driver: the program answers for it. */
 namespace rmm
 {
 
@@ -62,7 +62,8 @@ namespace
 
 constexpr std::size_t MIB = std::size_t{1} << 20;
 
-/* Random blocks from an adaptor of statistics over this resource; its counters are what is live, at most and altogether. */
+/* Random blocks from an adaptor of statistics over this resource; its counters are what is live, at most and
+ * altogether. */
 template <class Resource> void count(const char *name, Resource &resource, rmm::cuda_stream_view stream)
 {
     rmm::mr::statistics_resource_adaptor<Resource> counted{&resource};
@@ -86,7 +87,8 @@ template <class Resource> void count(const char *name, Resource &resource, rmm::
     mark_claim("total", name, counted.get_bytes_counter().total, begin);
     mark_claim("count", name, counted.get_allocations_counter().total, begin);
     std::printf("%s %lld %lld %lld\n", name, (long long)counted.get_bytes_counter().value,
-                (long long)counted.get_bytes_counter().peak, (long long)counted.get_allocations_counter().total);
+                (long long)counted.get_bytes_counter().peak,
+                (long long)counted.get_allocations_counter().total);
     for (auto &[address, bytes] : blocks)
         counted.deallocate(stream, address, bytes, 256);
     mark_claim("live", "afterwards", counted.get_bytes_counter().value, begin);

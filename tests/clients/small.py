@@ -27,7 +27,7 @@ def main():
         skip_all("the packages are for x86-64")
     clients = table.choose(os.environ.get("TEST_CLIENTS", "").split(), kinds=("small",))
     tap = session.Tap()
-    session.whole(clients, os.environ["top_builddir"], os.environ["TEST_TMP"], tap, seconds=240)
+    session.whole(clients, os.environ["top_builddir"], os.environ["TEST_TMP"], tap, seconds=150)
     tap.plan()
 
 
