@@ -134,14 +134,12 @@ static void print_markdown(void)
     printf("# Variables\n\n"
            "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against "
            "it. -->\n\n"
-           "Sizes take K, M, G, T, alone or with B or iB (all powers of 1024), a fraction such as `1.5G`, or `%%` of the "
-           "device's memory. A file\n(MEMSHIM_CONFIG) has names in any case. An unknown `MEMSHIM_*` or "
-           "a bad value gets one\n"
-           "line on standard error that names it and what is allowed, and the default is used; `memshim run` "
-           "refuses to start\n"
-           "instead (exit 2). `memshim env` prints the values in force and where each comes from. A variable "
-           "marked *checked*\n"
-           "is parsed and checked today and acts once the part of memshim that it steers exists.\n\n"
+           "Sizes take K, M, G, T, alone or with B or iB (all powers of 1024), a fraction such as `1.5G`,\n"
+           "or `%%` of the device's memory. A file (MEMSHIM_CONFIG) has names in any case. An unknown\n"
+           "`MEMSHIM_*` or a bad value gets one line on standard error that names it and what is allowed, and\n"
+           "the default is used; `memshim run` refuses to start instead (exit 2). `memshim env` prints the\n"
+           "values in force and where each comes from. A variable marked *checked* is parsed and checked today\n"
+           "and acts once the part of memshim that it steers exists.\n\n"
            "| name | default | allowed | acts | meaning |\n|---|---|---|---|---|\n");
     for (id = 0; id < MS_OPT_COUNT; id++) {
         const struct ms_option_info *info = ms_option_info((enum ms_option_id)id);
