@@ -1,5 +1,5 @@
-/* answer.c - see answer.h. Runs in the program's threads, inside a section around each question to the pool; the vendor is called with
- * the guard closed. No lock of its own, no allocation. */
+/* answer.c - see answer.h. Runs in the program's threads, inside a section around each question to the pool;
+ * the vendor is called with the guard closed. No lock of its own, no allocation. */
 #include "hooks/answer.h"
 
 #include <stdatomic.h>
@@ -23,7 +23,8 @@ struct own {
     uint64_t address, bytes;
     uint64_t buffer_id; /* for the program */
     uint64_t id;        /* for memops.c */
-    uint64_t context;   /* the block's, where the vendor's answer is not: memory that is mapped by handle has none */
+    /* the block's, where the vendor's answer is not: memory that is mapped by handle has none */
+    uint64_t context;
 };
 
 static bool may_answer(void)
@@ -46,11 +47,13 @@ static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
     ours = ms_pool_find(address, &block);
     *found_p = ours && address - block.address < block.requested;
     if (*found_p)
-        *own_p = (struct own){block.address, block.requested, OWN_BUFFER_ID | block.id, block.id, block.vmm ? block.context : 0};
+        *own_p = (struct own){block.address, block.requested, OWN_BUFFER_ID | block.id, block.id,
+                              block.vmm ? block.context : 0};
     return ours || ms_pool_owns(address);
 }
 
-/* Whether the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a live block lies there. */
+/* Whether the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a
+ * live block lies there. */
 static bool look(uint64_t address, struct own *own_p, bool *found_p)
 {
     struct ms_ipc_view view;
@@ -144,7 +147,8 @@ static void put_own(const struct own *own, int attribute, void *data)
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         *(size_t *)data = own->bytes;
         break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: /* the vendor's is that of the whole segment, and of those who were here before */
+    /* the vendor's is that of the whole segment, and of those who were here before */
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         *(unsigned char *)data = ms_memops_get(own->id);
         break;
     default:
@@ -193,9 +197,11 @@ bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_arg
 
     if (!begin_question(&question, args->key))
         return false;
-    if (args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) /* the block is about to be given to a network card */
+    /* the block is about to be given to a network card */
+    if (args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
         ms_pool_ordered_settle(args->key);
-    *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags, question.asked);
+    *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags,
+                                                          question.asked);
     if (*status_p == 0 && question.found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
         ms_memops_set(question.own.id, *(const unsigned int *)args->out != 0);
     return end_question(&question);

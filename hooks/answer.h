@@ -1,8 +1,9 @@
 /* answer.h - questions about addresses and about memory, where the vendor's answer is not the program's.
  *
- * Floor 3. A block of the pool lies in an allocation of the vendor's that is larger: so the vendor is asked what it knows (where the memory
- * is, who may reach it), and what is the block's own (where it begins and ends, which allocation it is) is put in its place. An
- * address of ours that no block of the program's lies at is as unknown as natively. True: answered, with a status for the program. */
+ * Floor 3. A block of the pool lies in an allocation of the vendor's that is larger: so the vendor is asked
+ * what it knows (where the memory is, who may reach it), and what is the block's own (where it begins and
+ * ends, which allocation it is) is put in its place. An address of ours that no block of the program's lies
+ * at is as unknown as natively. True: answered, with a status for the program. */
 #ifndef MS_HOOKS_ANSWER_H
 #define MS_HOOKS_ANSWER_H
 
@@ -18,7 +19,8 @@ bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *a
 bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuPointerSetAttribute: out = value, flags = attribute, key = address. */
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p);
-/** cuMemGetAccess: for memory that is mapped by handle, and the pool's is none to the program (serve_mapped.c). */
+/** cuMemGetAccess: for memory that is mapped by handle, and the pool's is none to the program
+ * (serve_mapped.c). */
 bool ms_answer_ACCESS(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemGetInfo_v2: out = free, pitch = total. */
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p);
@@ -28,7 +30,8 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
 /** aclrtGetMemInfo: flags = kind of memory, out = free, pitch = total. */
 bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *args, int *status_p);
 
-/** An address that the vendor knows nothing of, and at which nobody can map memory: its answer is that for an unknown pointer. */
+/** An address that the vendor knows nothing of, and at which nobody can map memory: its answer is that for an
+ * unknown pointer. */
 #define MS_NOWHERE 0x1000u
 
 /* memops.c: the blocks whose copies the program wants to be synchronous. */

@@ -1,11 +1,13 @@
-/* bind.c - which of several libraries of one interface a call belongs to: the one that the loader would have bound its caller to.
+/* bind.c - which of several libraries of one interface a call belongs to: the one that the loader would have
+ * bound its caller to.
  *
- * Two copies of a runtime, opened by path, have the same names, versions and SONAME, and the call says no more than who made it. Asked
- * are, in this order: what the loader has put into the caller's object for those of the vendor's functions that we have no wrapper
- * of, which is its own answer; the global scope (what was there at the start, then what was opened with RTLD_GLOBAL, each in its
- * order and with what it needs); what the caller's object needs; what those need who brought it; the order of loading. All of it is
- * the same in each run. Under the resolve lock, but for what is called lockless; no allocation but the arena's, once. Objects are
- * looked at inside ms_each_object's callbacks, where they cannot be unloaded. */
+ * Two copies of a runtime, opened by path, have the same names, versions and SONAME, and the call says no
+ * more than who made it. Asked are, in this order: what the loader has put into the caller's object for those
+ * of the vendor's functions that we have no wrapper of, which is its own answer; the global scope (what was
+ * there at the start, then what was opened with RTLD_GLOBAL, each in its order and with what it needs); what
+ * the caller's object needs; what those need who brought it; the order of loading. All of it is the same in
+ * each run. Under the resolve lock, but for what is called lockless; no allocation but the arena's, once.
+ * Objects are looked at inside ms_each_object's callbacks, where they cannot be unloaded. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -127,8 +129,10 @@ static int look_into_object(struct dl_phdr_info *info, size_t size, void *arg)
     return search->caller != 0 || (search->refers && search->bound);
 }
 
-/* A pointer to the function may be called by an object that does not refer to it: then it is somebody's who does. */
-static const struct ms_library *bound_library(const struct candidates *candidates, const char *symbol, uintptr_t caller)
+/* A pointer to the function may be called by an object that does not refer to it: then it is somebody's who
+ * does. */
+static const struct ms_library *bound_library(const struct candidates *candidates, const char *symbol,
+                                              uintptr_t caller)
 {
     struct bound_search search = {.candidates = candidates, .symbol = symbol, .caller = caller};
 
@@ -160,7 +164,8 @@ struct scope_search {
     int caller_index, global_roots[GLOBALS_MAX];
 };
 
-static const struct ms_library *candidate_of(const struct candidates *candidates, const struct dl_phdr_info *info)
+static const struct ms_library *candidate_of(const struct candidates *candidates,
+                                             const struct dl_phdr_info *info)
 {
     uint64_t name_hash = ms_hash_text(info->dlpi_name);
 
@@ -171,7 +176,8 @@ static const struct ms_library *candidate_of(const struct candidates *candidates
     return NULL;
 }
 
-static void match_globals(struct scope_search *search, const struct dl_phdr_info *info, const struct object *object)
+static void match_globals(struct scope_search *search, const struct dl_phdr_info *info,
+                          const struct object *object)
 {
     struct stat status = {0};
     bool asked = false;
@@ -222,14 +228,16 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* A name stands for the first object of that SONAME: a second one is opened by path alone, and nobody's dependency. */
+/* A name stands for the first object of that SONAME: a second one is opened by path alone, and nobody's
+ * dependency. */
 static void link_objects(struct scope_search *search)
 {
     for (unsigned i = 0; i < search->count; i++) {
         struct object *object = &search->objects[i];
         for (unsigned n = 0; n < NEEDED_MAX; n++) {
             unsigned k = 0;
-            while (object->needed_names[n] && k < search->count && search->objects[k].soname != object->needed_names[n] &&
+            while (object->needed_names[n] && k < search->count &&
+                   search->objects[k].soname != object->needed_names[n] &&
                    search->objects[k].path != object->needed_names[n])
                 k++;
             object->needed[n] = object->needed_names[n] && k < search->count ? (uint16_t)k : NOBODY;
@@ -301,7 +309,8 @@ static const struct ms_library *in_scope_of_caller(struct scope_search *search)
     return found;
 }
 
-static const struct ms_library *library_in_scope(const struct candidates *candidates, uintptr_t caller, bool dependencies_only)
+static const struct ms_library *library_in_scope(const struct candidates *candidates, uintptr_t caller,
+                                                 bool dependencies_only)
 {
     static struct object *objects;
     static uint16_t *queue;
@@ -311,8 +320,11 @@ static const struct ms_library *library_in_scope(const struct candidates *candid
                      !(queue = ms_arena_alloc(OBJECTS_MAX * sizeof(*queue)))))
         objects = NULL;
     if (objects) {
-        struct scope_search search = {
-            .candidates = candidates, .caller = caller, .objects = objects, .queue = queue, .caller_index = -1};
+        struct scope_search search = {.candidates = candidates,
+                                      .caller = caller,
+                                      .objects = objects,
+                                      .queue = queue,
+                                      .caller_index = -1};
         for (unsigned i = 0; i < GLOBALS_MAX; i++)
             search.global_roots[i] = -1;
         ms_each_object(collect_object, &search);
@@ -323,8 +335,9 @@ static const struct ms_library *library_in_scope(const struct candidates *candid
     return found || dependencies_only ? found : candidates->list[0];
 }
 
-/* A library that stands between us and the vendor's: one that was loaded at the program's start after us, defines the symbol for everyone
- * (unversioned), and is no vendor library. The loader would have bound to it, and it asks for RTLD_NEXT itself. */
+/* A library that stands between us and the vendor's: one that was loaded at the program's start after us,
+ * defines the symbol for everyone (unversioned), and is no vendor library. The loader would have bound to it,
+ * and it asks for RTLD_NEXT itself. */
 struct chain_search {
     const char *symbol;
     enum ms_api api;
@@ -370,14 +383,16 @@ static void find_candidates(struct candidates *candidates, enum ms_row row, enum
 
     candidates->count = 0;
     for (unsigned i = 0; i < count; i++)
-        any_of_node = any_of_node || (ms_library_function_locked(all[i], row) && (all[i]->nodes & 1u << node));
+        any_of_node =
+            any_of_node || (ms_library_function_locked(all[i], row) && (all[i]->nodes & 1u << node));
     for (unsigned i = 0; i < count; i++) {
         if (ms_library_function_locked(all[i], row) && (!any_of_node || (all[i]->nodes & 1u << node)))
             candidates->list[candidates->count++] = all[i];
     }
 }
 
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only)
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node,
+                                        bool dependencies_only)
 {
     struct candidates candidates;
     const struct ms_library *library = NULL;

@@ -1,7 +1,7 @@
 /* buffer_holds.c - which buffers are registered, by whom; see buffers.h.
  *
- * Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_EXPORT) that is never held across a
- * call of the vendor's or of the pool's. No allocation. */
+ * Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_EXPORT)
+ * that is never held across a call of the vendor's or of the pool's. No allocation. */
 #include "hooks/buffers.h"
 
 #include <string.h>
@@ -11,8 +11,9 @@
 
 #define HOLDS 1024
 
-/* Handle 0: not known, or not before the end of the group in which `thread` registered it. The library writes it to `out` then, which is
- * looked at at that moment alone. What stays unknown is held as long as the holder lives. */
+/* Handle 0: not known, or not before the end of the group in which `thread` registered it. The library writes
+ * it to `out` then, which is looked at at that moment alone. What stays unknown is held as long as the holder
+ * lives. */
 static struct hold {
     uint64_t holder, handle, address;
     const void *out;

@@ -2,8 +2,9 @@
  *
  * Runs in the program's threads, inside the frame of the call. No lock of its own, no allocation.
  *
- * The library is called with the guard open, so that what it looks up is wrapped as ever, and with the thread marked as
- * being inside a call of the driver's: what it makes there is backing of the buffer, and recorded by nobody. */
+ * The library is called with the guard open, so that what it looks up is wrapped as ever, and with the thread
+ * marked as being inside a call of the driver's: what it makes there is backing of the buffer, and recorded
+ * by nobody. */
 #include "hooks/buffers.h"
 
 #include <stdatomic.h>
@@ -23,7 +24,8 @@
 typedef int (*alloc_func_t)(void **, size_t);
 typedef int (*free_func_t)(void *);
 
-/* One copy of the library is served: the first that is called. Its two functions; a name more for one function is the same copy. */
+/* One copy of the library is served: the first that is called. Its two functions; a name more for one
+ * function is the same copy. */
 static _Atomic(void *) real_alloc, real_free;
 static _Atomic bool is_plain; /* its buffers are the driver's ordinary allocations: served as those are */
 static _Atomic uint32_t loose_references;
@@ -109,13 +111,15 @@ static uint64_t granted_bytes(const struct ms_gpu *gpu, int device, uint64_t byt
 {
     static _Atomic uint64_t granules[MS_DEVICES_MAX];
     uint64_t granule = atomic_load_explicit(&granules[device], memory_order_relaxed);
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)}};
+    CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)}};
     size_t asked = 0;
 
     if (!granule) {
-        if (!gpu->granularity || gpu->granularity(&asked, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || !asked)
+        if (!gpu->granularity ||
+            gpu->granularity(&asked, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || !asked)
             return 0;
         granule = asked;
         atomic_store_explicit(&granules[device], granule, memory_order_relaxed);
@@ -123,8 +127,8 @@ static uint64_t granted_bytes(const struct ms_gpu *gpu, int device, uint64_t byt
     return bytes > UINT64_MAX / 2 ? 0 : (bytes + granule - 1) / granule * granule;
 }
 
-/* Before the first call of a process there may be no driver, and in this thread no context: the library makes both when it is asked to
- * free nothing, as it would have with the program's own call. */
+/* Before the first call of a process there may be no driver, and in this thread no context: the library makes
+ * both when it is asked to free nothing, as it would have with the program's own call. */
 static const struct ms_gpu *driver(uint64_t *context_p, int *device_p)
 {
     const struct ms_gpu *gpu = ms_library_driver();
@@ -141,28 +145,39 @@ static const struct ms_gpu *driver(uint64_t *context_p, int *device_p)
     return *context_p && *device_p >= 0 ? gpu : NULL;
 }
 
-static void record(struct ms_call *call, const struct ms_foreign_request *request, const struct ms_foreign_block *given)
+static void record(struct ms_call *call, const struct ms_foreign_request *request,
+                   const struct ms_foreign_block *given)
 {
-    const struct ms_block block = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = given->granted,
-                                   .requested = given->requested, .context = request->context, .thread = ms_thread_id(),
-                                   .kind = MS_KIND_HANDLE, .device = (int16_t)given->device, .outlives_context = true,
-                                   .api = call->row, .stack = ms_call_stack(call, given->granted)};
+    const struct ms_block block = {.key = given->address,
+                                   .space = MS_SPACE_ADDRESS,
+                                   .bytes = given->granted,
+                                   .requested = given->requested,
+                                   .context = request->context,
+                                   .thread = ms_thread_id(),
+                                   .kind = MS_KIND_HANDLE,
+                                   .device = (int16_t)given->device,
+                                   .outlives_context = true,
+                                   .api = call->row,
+                                   .stack = ms_call_stack(call, given->granted)};
 
     ms_foreign_set_ticket(given, ms_ledger_serve(&block));
     call->served = true;
     call->bytes += given->granted;
 }
 
-/* Ordinary memory, which the program may free with the driver's own functions: this one is followed, the next ones are not asked for
- * here. */
-static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_request *request, const struct ms_foreign_block *given)
+/* Ordinary memory, which the program may free with the driver's own functions: this one is followed, the next
+ * ones are not asked for here. */
+static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_request *request,
+                            const struct ms_foreign_block *given)
 {
     const struct ms_gpu *gpu = request->gpu;
     struct ms_foreign_block gone;
     unsigned legacy = 0;
 
-    if (!gpu->pointer_attribute || gpu->pointer_attribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
-                                                          given->address) != CUDA_SUCCESS || !legacy)
+    if (!gpu->pointer_attribute ||
+        gpu->pointer_attribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, given->address) !=
+            CUDA_SUCCESS ||
+        !legacy)
         return false;
     atomic_store(&is_plain, true);
     ms_foreign_forget(given->address, &gone);
@@ -177,7 +192,8 @@ static int refused(struct ms_call *call, const struct ms_foreign_request *reques
     struct ms_oom_view view = ms_serve_oom_view(request->gpu, request->device, request->granted);
 
     if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
-        ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested), &view);
+        ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested),
+                      &view);
     return status == MS_FOREIGN_LIMIT ? FAILED : status;
 }
 
@@ -325,8 +341,8 @@ bool ms_buffer_unmapped(uint64_t address, uint64_t bytes)
 {
     struct ms_foreign_block block;
 
-    if (!ms_foreign_find(address, &block) || !block.live || block.address != address || bytes < block.granted ||
-        !ms_foreign_forget(address, &block))
+    if (!ms_foreign_find(address, &block) || !block.live || block.address != address ||
+        bytes < block.granted || !ms_foreign_forget(address, &block))
         return false;
     ms_ledger_unserve(block.ticket, block.address, NULL);
     atomic_fetch_add(&loose_references, 1);

@@ -1,9 +1,10 @@
 /* buffers.h - buffers of a library that ends in another interface: NCCL's, which end in the driver.
  *
- * Floor 3. A request is answered with a buffer that was freed and is of the same device and granted size, or by the
- * library itself, whose calls of the driver are then no blocks of their own. What is freed waits in src/pool/foreign.c. A
- * buffer that is registered or has a window is not recycled. Whatever does not fit (another copy of the library, memory
- * that is no handle's) is left to the vendor, and followed through the driver's functions. */
+ * Floor 3. A request is answered with a buffer that was freed and is of the same device and granted size, or
+ * by the library itself, whose calls of the driver are then no blocks of their own. What is freed waits in
+ * src/pool/foreign.c. A buffer that is registered or has a window is not recycled. Whatever does not fit
+ * (another copy of the library, memory that is no handle's) is left to the vendor, and followed through the
+ * driver's functions. */
 #ifndef MS_HOOKS_BUFFERS_H
 #define MS_HOOKS_BUFFERS_H
 
@@ -18,7 +19,8 @@ void ms_buffer_end(struct ms_call *call, int status);
 
 /** Its handle was asked for. True if the address lies in one of ours. */
 bool ms_buffer_retained(uint64_t address);
-/** It was unmapped: it is over. True if it was one of ours; the reference of its maker goes with the next release. */
+/** It was unmapped: it is over. True if it was one of ours; the reference of its maker goes with the next
+ * release. */
 bool ms_buffer_unmapped(uint64_t address, uint64_t bytes);
 /** Whether a release of a handle that nobody knows is that one. */
 bool ms_buffer_released(void);
@@ -32,7 +34,8 @@ uint64_t ms_hold_handle(const struct ms_args *args);
 /** Registered; `args.flags` stood where the handle is put, before. */
 void ms_hold_begun(const struct ms_call *call);
 void ms_hold_ended(const struct ms_call *call);
-/** A group of the thread begins, or ends with `status`: then the handles are there of what was registered in it. */
+/** A group of the thread begins, or ends with `status`: then the handles are there of what was registered in
+ * it. */
 void ms_hold_group(bool begins, int status);
 /** A communicator is over, and what it registered. */
 void ms_holder_ended(uint64_t holder);

@@ -1,8 +1,8 @@
 /* captures.c - the streams at which captures began and have not ended; see watch.h.
  *
- * A capture spreads over other streams, which capture too and end nothing; and what the driver says of a stream may be an error.
- * So it is counted by what the program called. Owns a list in chunks of the arena, whose rows are used again; one lock
- * (MS_RANK_OBJECT), under which nobody is called. */
+ * A capture spreads over other streams, which capture too and end nothing; and what the driver says of a
+ * stream may be an error. So it is counted by what the program called. Owns a list in chunks of the arena,
+ * whose rows are used again; one lock (MS_RANK_OBJECT), under which nobody is called. */
 #include "hooks/watch.h"
 
 #include <string.h>
@@ -82,7 +82,8 @@ void ms_capture_set(uint64_t stream, uint64_t context, bool open)
     if (*link && !open)
         drop_locked(link);
     else if (!*link && open && (origin = take_locked()) != NULL) {
-        *origin = (struct origin){.next = origins, .stream = stream, .context = context, .thread = ms_thread_id()};
+        *origin =
+            (struct origin){.next = origins, .stream = stream, .context = context, .thread = ms_thread_id()};
         origins = origin;
     }
     ms_unlock(&lock);

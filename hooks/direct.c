@@ -1,10 +1,12 @@
 /* direct.c - see direct.h.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no call of the vendor's but "which context is current?" and, where
- * blocks are large, a fence's event. Every answer is a success: where there is an error to tell, the runtime tells it and remembers it.
+ * Runs in the program's threads, inside a section. No lock of its own, no call of the vendor's but "which
+ * context is current?" and, where blocks are large, a fence's event. Every answer is a success: where there
+ * is an error to tell, the runtime tells it and remembers it.
  *
- * What is handed on about a block is read back as soon as it was written: it begins with a cache line, since what lies across two takes
- * so much longer that it shows (a tenth of a call, and only for some depths of the stack). */
+ * What is handed on about a block is read back as soon as it was written: it begins with a cache line, since
+ * what lies across two takes so much longer that it shows (a tenth of a call, and only for some depths of the
+ * stack). */
 #include "hooks/direct.h"
 
 #include "gpu/gpu.h"

@@ -1,8 +1,9 @@
 /* direct.h - calls of the CUDA runtime's that the pool answers in the runtime's own hook.
  *
- * Floor 3. cudaMalloc ends in cuMemAlloc_v2 of the context that is current, and cudaFree in cuMemFree_v2. Where that is all there is to
- * it, and the pool has what is asked for at hand, neither the runtime nor the driver's hook is needed: what is not ordinary goes the
- * whole way. A thread learns of a runtime that this is so when a call of its went the whole way and was answered from the pool. */
+ * Floor 3. cudaMalloc ends in cuMemAlloc_v2 of the context that is current, and cudaFree in cuMemFree_v2.
+ * Where that is all there is to it, and the pool has what is asked for at hand, neither the runtime nor the
+ * driver's hook is needed: what is not ordinary goes the whole way. A thread learns of a runtime that this is
+ * so when a call of its went the whole way and was answered from the pool. */
 #ifndef MS_HOOKS_DIRECT_H
 #define MS_HOOKS_DIRECT_H
 
@@ -12,14 +13,15 @@
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 
-/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be asked itself. It holds until
- * something is loaded or unloaded. */
+/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be
+ * asked itself. It holds until something is loaded or unloaded. */
 struct ms_direct {
     const void *real;
     const struct ms_gpu *gpu;
     uint64_t changes; /* ms_objects_changes() */
 };
-/** The calls that are answered so, and what is known of each, since each is another function of the runtime's. */
+/** The calls that are answered so, and what is known of each, since each is another function of the
+ * runtime's. */
 enum ms_directly { MS_DIRECTLY_NOT, MS_DIRECTLY, MS_DIRECTLY_CURRENT, MS_DIRECTLY_POOL, MS_DIRECTLY_END };
 extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
@@ -28,8 +30,8 @@ extern _Atomic uint64_t ms_direct_frees;
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
 /** The same in the order of a stream (direct_stream.c). */
-bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
-                           uint64_t pool, uint64_t handle);
+bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
+                           uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle);
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 /** A call to `target` was answered by the hook of a driver. */
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
@@ -38,7 +40,8 @@ bool ms_direct_is_ordinary(void);
 
 static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
 {
-    return ms_direct_mine[which].real == target->real && ms_direct_mine[which].changes == ms_objects_changes();
+    return ms_direct_mine[which].real == target->real &&
+           ms_direct_mine[which].changes == ms_objects_changes();
 }
 
 /* Nothing of memshim's is going on in this thread, and the record is this process's. */
@@ -47,29 +50,33 @@ static inline bool ms_direct_may(void)
     return MS_LIKELY(ms_thread.depth == 0 && !ms_thread.outermost) && ms_init_owner();
 }
 
-/** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values, so that the arguments need
- * never lie in memory: to clear that takes a twentieth of a call. */
-static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                       const struct ms_args *args, int *status_p)
+/** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values,
+ * so that the arguments need never lie in memory: to clear that takes a twentieth of a call. */
+static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
+                                       const void *caller, const struct ms_args *args, int *status_p)
 {
     uint64_t *out = (uint64_t *)(uintptr_t)args->out;
 
     *status_p = 0;
-    if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu || !ms_direct_may())
+    if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu ||
+        !ms_direct_may())
         return false;
-    return args->direct == MS_DIRECTLY
-               ? ms_direct_alloc(row, frame, caller, out, args->bytes)
-               : ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key, args->stream);
+    return args->direct == MS_DIRECTLY ? ms_direct_alloc(row, frame, caller, out, args->bytes)
+                                       : ms_direct_alloc_async(row, args->direct, frame, caller, out,
+                                                               args->bytes, args->key, args->stream);
 }
 
-static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                 const struct ms_args *args, int *status_p)
+static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
+                                 const void *caller, const struct ms_args *args, int *status_p)
 {
     (void)target, (void)frame, (void)caller;
     *status_p = 0;
-    if (!args->direct || atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 || !ms_direct_may())
+    if (!args->direct ||
+        atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 ||
+        !ms_direct_may())
         return false;
-    return args->direct == MS_DIRECTLY ? ms_direct_free(row, args->key) : ms_direct_free_async(row, args->key, args->stream);
+    return args->direct == MS_DIRECTLY ? ms_direct_free(row, args->key)
+                                       : ms_direct_free_async(row, args->key, args->stream);
 }
 
 #endif

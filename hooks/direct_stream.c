@@ -1,8 +1,9 @@
-/* direct_stream.c - cudaMallocAsync, cudaMallocFromPoolAsync and cudaFreeAsync, answered in the runtime's own hook.
+/* direct_stream.c - cudaMallocAsync, cudaMallocFromPoolAsync and cudaFreeAsync, answered in the runtime's own
+ * hook.
  *
- * See direct.h. Runs in the program's threads, inside a section. No lock of its own. A created stream's handle is the
- * same for the runtime and the driver; of the default ones the driver says which context is current. What belongs
- * into a graph goes the whole way. */
+ * See direct.h. Runs in the program's threads, inside a section. No lock of its own. A created stream's
+ * handle is the same for the runtime and the driver; of the default ones the driver says which context is
+ * current. What belongs into a graph goes the whole way. */
 #include "hooks/direct.h"
 
 #include "gpu/gpu.h"
@@ -13,11 +14,13 @@ static MS_INLINE struct ms_stream *stream_of(const struct ms_gpu *gpu, uint64_t 
 {
     struct ms_stream *stream = ms_stream_of(gpu, handle);
 
-    return stream && !ms_stream_captures(stream) && ms_serve_context_is_served(ms_stream_context(stream)) ? stream : NULL;
+    return stream && !ms_stream_captures(stream) && ms_serve_context_is_served(ms_stream_context(stream))
+               ? stream
+               : NULL;
 }
 
-bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
-                           uint64_t pool, uint64_t handle)
+bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
+                           uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle)
 {
     const struct ms_gpu *gpu = ms_direct_mine[which].gpu;
     const struct request request = {row, gpu, frame, caller, bytes, bytes, handle};

@@ -1,6 +1,7 @@
 /* dispatch.c - before and after a hooked call, by class.
  *
- * Runs in the program's threads with the guard closed; takes no lock of its own and calls the vendor only through gpu.h. */
+ * Runs in the program's threads with the guard closed; takes no lock of its own and calls the vendor only
+ * through gpu.h. */
 #include "hooks/dispatch.h"
 
 #include <stdatomic.h>
@@ -58,7 +59,8 @@ static ms_stack_id stack_of_failure(const struct ms_call *call)
 {
     const struct ms_call *outer = outermost(call);
 
-    return ms_stack_sampling() && !outer->stack ? ms_stack_capture(outer->frame, outer->caller) : outer->stack;
+    return ms_stack_sampling() && !outer->stack ? ms_stack_capture(outer->frame, outer->caller)
+                                                : outer->stack;
 }
 
 void ms_call_describe_device(const struct ms_gpu *gpu, int device)
@@ -85,16 +87,25 @@ static uint64_t requested_bytes(const struct ms_call *call, const struct ms_call
     return call->args.bytes ? call->args.bytes : bytes;
 }
 
-static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device, uint64_t context)
+static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device,
+                   uint64_t context)
 {
     struct ms_call *outer = ms_thread.outermost;
     const struct ms_call *named = outermost(call);
     enum ms_kind kind = call->args.kind;
-    struct ms_block block = {
-        .key = key, .space = (uint8_t)space, .bytes = bytes, .requested = requested_bytes(call, named, bytes),
-        .stream = call->args.stream, .thread = ms_thread_id(), .kind = (uint8_t)kind, .device = (int16_t)device,
-        .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
-        .context = context, .api = named->row, .stack = named->stack};
+    struct ms_block block = {.key = key,
+                             .space = (uint8_t)space,
+                             .bytes = bytes,
+                             .requested = requested_bytes(call, named, bytes),
+                             .stream = call->args.stream,
+                             .thread = ms_thread_id(),
+                             .kind = (uint8_t)kind,
+                             .device = (int16_t)device,
+                             .outlives_context =
+                                 kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
+                             .context = context,
+                             .api = named->row,
+                             .stack = named->stack};
 
     ms_call_describe_device(call->gpu, device);
     ms_ledger_alloc(&block);
@@ -110,8 +121,8 @@ void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uin
     record(call, space, key, bytes, device, context);
 }
 
-/* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool or from
- * elsewhere may lie on another, and only the driver knows. */
+/* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool
+ * or from elsewhere may lie on another, and only the driver knows. */
 static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context_p)
 {
     int device = ms_gpu_current(call->gpu, context_p);
@@ -367,16 +378,17 @@ static const struct {
     [MS_CLASS_BUFFER_FREE] = {NULL, after_buffer_free, false},
 };
 
-/* Frames that record, as opposed to those that name and those that look up. A function called from inside one is the
- * vendor's own business, whichever interface's it is; lookups are answered wherever they come from. */
+/* Frames that record, as opposed to those that name and those that look up. A function called from inside one
+ * is the vendor's own business, whichever interface's it is; lookups are answered wherever they come from. */
 static bool is_recording_class(uint16_t row)
 {
     uint8_t class = ms_rows[row]->class;
-    return ms_families[ms_rows[row]->api].vendor != NULL && class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT;
+    return ms_families[ms_rows[row]->api].vendor != NULL && class != MS_CLASS_LOOKUP &&
+           class != MS_CLASS_ENTRY_POINT;
 }
 
-/* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of the outermost
- * frame, whose function has not returned. */
+/* Each block decides for itself, by its size, which only the driver frame knows; the stack is still that of
+ * the outermost frame, whose function has not returned. */
 ms_stack_id ms_call_stack_sampled(struct ms_call *outer, uint64_t bytes)
 {
     if (classes[ms_rows[outer->row]->class].takes_stack)
@@ -394,8 +406,8 @@ void ms_call_begin(struct ms_call *call)
         call->passes = true;
         return;
     }
-    /* Of a thread that may be cancelled anywhere, cancellation stays off over the vendor's function, for it would leave blocks that
-     * nobody counted; the outermost frame sees to it for those nested in it. */
+    /* Of a thread that may be cancelled anywhere, cancellation stays off over the vendor's function, for it
+     * would leave blocks that nobody counted; the outermost frame sees to it for those nested in it. */
     if (nested)
         ms_section_enter_nested(&call->section);
     else

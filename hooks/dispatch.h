@@ -1,7 +1,8 @@
-/* dispatch.h - one hooked call: what the wrapper knows of it, and what happens before and after the vendor's function.
+/* dispatch.h - one hooked call: what the wrapper knows of it, and what happens before and after the vendor's
+ * function.
  *
- * A call frame lives on the stack of the wrapper. The outermost frame of a thread names the interface that the program called and
- * holds the call stack; frames nested in it record under that name. */
+ * A call frame lives on the stack of the wrapper. The outermost frame of a thread names the interface that
+ * the program called and holds the call stack; frames nested in it record under that name. */
 #ifndef MS_HOOKS_DISPATCH_H
 #define MS_HOOKS_DISPATCH_H
 
@@ -27,12 +28,14 @@ struct ms_args {
     void **pfn;
     int version;
     uint64_t flags;
-    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
-    void *turned;         /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
+    /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
+    uint8_t direct;
+    /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
+    void *turned;
 };
 
-/* What a frame is marked with between begin and end goes with what else it must still hold, so that one that was left on the stack, and
- * overwritten since but for its mark, is not taken for open. */
+/* What a frame is marked with between begin and end goes with what else it must still hold, so that one that
+ * was left on the stack, and overwritten since but for its mark, is not taken for open. */
 static inline uint64_t ms_call_mark(const void *frame, const void *caller)
 {
     return 0x6d73ca116d73ca11u ^ (uintptr_t)frame ^ (uint64_t)(uintptr_t)caller << 1;
@@ -55,7 +58,8 @@ struct ms_call {
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
     void *object;         /* handles.c, imports.c: likewise */
-    void *ipc;            /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
+    /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
+    void *ipc;
     bool answered;        /* the vendor is not called, */
     int status;           /* ... the program gets this */
     struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
@@ -78,8 +82,9 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
     call->left = NULL;
 }
 
-/* Whether the wrapper that made `call` still stands on the stack: its return address lies there. Who calls from the place that it was
- * unwound to has overwritten it. Elsewhere return addresses may be signed. AddressSanitizer takes the slot for nobody's. */
+/* Whether the wrapper that made `call` still stands on the stack: its return address lies there. Who calls
+ * from the place that it was unwound to has overwritten it. Elsewhere return addresses may be signed.
+ * AddressSanitizer takes the slot for nobody's. */
 __attribute__((no_sanitize("address"))) static inline bool ms_call_stands(const struct ms_call *call)
 {
 #ifdef __x86_64__
@@ -90,19 +95,21 @@ __attribute__((no_sanitize("address"))) static inline bool ms_call_stands(const 
 #endif
 }
 
-/** The outermost call of this thread that is going on below the stack frame `frame`, or NULL. What a thread leaves behind that is
- * cancelled or unwound out of the vendor's function is none: it lies where the stack has ended, or was overwritten since. */
+/** The outermost call of this thread that is going on below the stack frame `frame`, or NULL. What a thread
+ * leaves behind that is cancelled or unwound out of the vendor's function is none: it lies where the stack
+ * has ended, or was overwritten since. */
 static inline struct ms_call *ms_call_around(const void *frame)
 {
     struct ms_call *outer = ms_thread.outermost;
 
-    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame || outer->open != ms_call_mark(outer->frame, outer->caller) ||
-        !ms_call_stands(outer))
+    if (MS_LIKELY(!outer) || (uintptr_t)outer <= (uintptr_t)frame ||
+        outer->open != ms_call_mark(outer->frame, outer->caller) || !ms_call_stands(outer))
         return NULL;
     return outer;
 }
 
-/** Before the vendor's function: closes the guard for its own work, takes the stack, takes freed blocks out. */
+/** Before the vendor's function: closes the guard for its own work, takes the stack, takes freed blocks
+ * out. */
 void ms_call_begin(struct ms_call *call);
 
 /** After it: records, puts back, wraps looked-up pointers. `status` is the vendor's, 0 for success. */
@@ -111,7 +118,8 @@ void ms_call_end(struct ms_call *call, int status);
 /** Build the block that `call` made at `key` and tell the ledger, under the outermost frame's name. */
 void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device);
 
-/** The call stack of an outermost frame for a block of `bytes`: taken already, or now where stacks are sampled. */
+/** The call stack of an outermost frame for a block of `bytes`: taken already, or now where stacks are
+ * sampled. */
 ms_stack_id ms_call_stack_sampled(struct ms_call *outer, uint64_t bytes);
 static inline ms_stack_id ms_call_stack(struct ms_call *outer, uint64_t bytes)
 {
@@ -129,8 +137,8 @@ void ms_handle_map_begin(struct ms_call *call);
 void ms_handle_map_end(struct ms_call *call, int status);
 void ms_handle_unmap_begin(struct ms_call *call);
 void ms_handle_unmap_end(struct ms_call *call, int status);
-/** Which memory is mapped at `address`, or was there last: its number in the record, and where its mapping begins. False if that is not
- * known. `*mapped_p`: it is mapped there now. */
+/** Which memory is mapped at `address`, or was there last: its number in the record, and where its mapping
+ * begins. False if that is not known. `*mapped_p`: it is mapped there now. */
 bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool *mapped_p);
 /** The vendor, or who answers for it, refused to release call->args.key. */
 void ms_handle_release_refused(const struct ms_call *call);
@@ -138,8 +146,8 @@ void ms_handles_reset(void);
 
 /* imports.c: other processes' memory, which may be opened more than once. */
 void ms_import_opened(struct ms_call *call);
-/** What is being freed, closed or unmapped at call->args.key: whether it is an import. Its record is taken off; `end` puts it back if the
- * vendor refused. Where nothing is open it costs a look at a counter. */
+/** What is being freed, closed or unmapped at call->args.key: whether it is an import. Its record is taken
+ * off; `end` puts it back if the vendor refused. Where nothing is open it costs a look at a counter. */
 bool ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
 void ms_imports_context_ended(uint64_t context);

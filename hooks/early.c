@@ -1,7 +1,8 @@
 /* early.c - the way of dlsym: whose name is it, and is it ours to answer?
  *
- * Runs before anything else in the process does: a sanitizer in the host asks dlsym before its own memory is there. So this file,
- * loader.c and elf.c are built without instrumentation and call no function that somebody may replace; no lock, no allocation. */
+ * Runs before anything else in the process does: a sanitizer in the host asks dlsym before its own memory is
+ * there. So this file, loader.c and elf.c are built without instrumentation and call no function that
+ * somebody may replace; no lock, no allocation. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 
@@ -49,7 +50,8 @@ static void build_names(void)
     atomic_store_explicit(&names_built, true, memory_order_release);
 }
 
-/* The two letters that names of some interface begin with: what others ask for, and that is nearly all, is told by them. */
+/* The two letters that names of some interface begin with: what others ask for, and that is nearly all, is
+ * told by them. */
 static bool is_worth_a_search(const char *name)
 {
     switch (name[0]) {
@@ -76,7 +78,8 @@ static int row_of_name(const char *name)
         return -1;
     if (!atomic_load_explicit(&names_built, memory_order_acquire))
         build_names();
-    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&names[i], memory_order_relaxed)); i = (i + 1) % NAME_SLOTS) {
+    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&names[i], memory_order_relaxed));
+         i = (i + 1) % NAME_SLOTS) {
         if (ms_elf_same_name(ms_rows[held - 1]->symbol, name))
             return held - 1;
     }
@@ -89,14 +92,16 @@ static int submit_of_name(const char *name)
 
     if (name[0] != 'c' || name[1] != 'u')
         return -1;
-    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&submits[i], memory_order_relaxed)); i = (i + 1) % NAME_SLOTS) {
+    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&submits[i], memory_order_relaxed));
+         i = (i + 1) % NAME_SLOTS) {
         if (ms_elf_same_name(ms_submit_rows[held - 1].symbol, name))
             return held - 1;
     }
     return -1;
 }
 
-/* What submits work has wrappers under MEMSHIM_FREE=ordered alone: else the C library answers as if we were not there. */
+/* What submits work has wrappers under MEMSHIM_FREE=ordered alone: else the C library answers as if we were
+ * not there. */
 static struct ms_verdict submits_work(void *handle, const char *name, const char *version)
 {
     int row = submit_of_name(name);
@@ -140,7 +145,8 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
     if (!name || ms_thread.depth > 0)
         return leave;
     if ((row = row_of_name(name)) < 0)
-        return may_capture(name, &api) ? way_to_capture(handle, name, version, api) : submits_work(handle, name, version);
+        return may_capture(name, &api) ? way_to_capture(handle, name, version, api)
+                                       : submits_work(handle, name, version);
     if (handle == RTLD_NEXT) {
         ms_init_note_next(row);
         return leave;

@@ -1,9 +1,11 @@
-/* ends.c - the ways in which a process ends besides returning from main: _exit, _Exit, quick_exit, abort and every exec.
+/* ends.c - the ways in which a process ends besides returning from main: _exit, _Exit, quick_exit, abort and
+ * every exec.
  *
- * They run in signal handlers, in children of vfork that share the parent's memory, and in processes whose heap is damaged: so they
- * store an end reason in the record and go on to the C library's function. No lock, no allocation, no report: `memshim run` and
- * `memshim recover` write that from the ledger. What never comes by here (a signal that ends the process, abort called inside the C
- * library, a bare system call) leaves a ledger without a reason, which says as much. */
+ * They run in signal handlers, in children of vfork that share the parent's memory, and in processes whose
+ * heap is damaged: so they store an end reason in the record and go on to the C library's function. No lock,
+ * no allocation, no report: `memshim run` and `memshim recover` write that from the ledger. What never comes
+ * by here (a signal that ends the process, abort called inside the C library, a bare system call) leaves a
+ * ledger without a reason, which says as much. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

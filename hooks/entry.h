@@ -1,8 +1,8 @@
 /* entry.h - what the entry points in entry_*.S call.
  *
- * An entry point saves the argument registers, calls one of these, and then either returns the answer or restores the
- * registers and jumps to the C library's function: that one must see the true caller's return address, by which it tells whose
- * RTLD_NEXT, RTLD_DEFAULT, run path and namespace are meant. */
+ * An entry point saves the argument registers, calls one of these, and then either returns the answer or
+ * restores the registers and jumps to the C library's function: that one must see the true caller's return
+ * address, by which it tells whose RTLD_NEXT, RTLD_DEFAULT, run path and namespace are meant. */
 #ifndef MS_HOOKS_ENTRY_H
 #define MS_HOOKS_ENTRY_H
 

@@ -1,8 +1,9 @@
 /* graph_memory.c - see graph_memory.h.
  *
- * Runs in the program's threads. Owns a hash table of addresses, in chunks of the arena (bounded: programs make nodes again and
- * again, mostly at the same addresses), under one lock (MS_RANK_OBJECT), under which nobody is called; and what is recorded for
- * each device, which one thread at a time changes: another that comes meanwhile leaves it to the next. */
+ * Runs in the program's threads. Owns a hash table of addresses, in chunks of the arena (bounded: programs
+ * make nodes again and again, mostly at the same addresses), under one lock (MS_RANK_OBJECT), under which
+ * nobody is called; and what is recorded for each device, which one thread at a time changes: another that
+ * comes meanwhile leaves it to the next. */
 #include "hooks/graph_memory.h"
 
 #include <stdatomic.h>
@@ -97,7 +98,8 @@ void ms_graph_memory_node(const struct ms_gpu *gpu, uint64_t address, int device
 {
     remember(address);
     if (!gpu->device_graph_memory || device < 0 || device >= MS_DEVICES_MAX)
-        ms_ledger_blind_spot("memory of graph allocation nodes: the driver takes it when the graph is launched");
+        ms_ledger_blind_spot(
+            "memory of graph allocation nodes: the driver takes it when the graph is launched");
     else
         atomic_store_explicit(&asked[device], gpu, memory_order_relaxed);
     atomic_store_explicit(&ms_graph_memory_any, true, memory_order_release);
@@ -113,9 +115,15 @@ static uint64_t key_of(int device, unsigned piece)
 
 static void grow(struct kept *mine, int device, uint64_t bytes)
 {
-    struct ms_block block = {.key = key_of(device, mine->count), .space = MS_SPACE_HANDLE, .bytes = bytes, .requested = bytes,
-                             .thread = ms_thread_id(), .kind = MS_KIND_GRAPH, .device = (int16_t)device,
-                             .outlives_context = true, .api = MS_ROW_cuGraphAddMemAllocNode};
+    struct ms_block block = {.key = key_of(device, mine->count),
+                             .space = MS_SPACE_HANDLE,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .thread = ms_thread_id(),
+                             .kind = MS_KIND_GRAPH,
+                             .device = (int16_t)device,
+                             .outlives_context = true,
+                             .api = MS_ROW_cuGraphAddMemAllocNode};
 
     ms_call_describe_device(mine->gpu, device);
     ms_ledger_alloc(&block);
@@ -148,7 +156,8 @@ static bool ask(const struct ms_gpu *gpu, int device, uint64_t *bytes_p)
     bool known;
 
     ms_visit_begin(&visit, gpu, 0);
-    known = gpu->device_graph_memory(ms_device_index(device), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) == CUDA_SUCCESS;
+    known = gpu->device_graph_memory(ms_device_index(device), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+                                     &bytes) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     *bytes_p = bytes;
     return known;
@@ -158,7 +167,8 @@ void ms_graph_memory_look(void)
 {
     uint64_t bytes;
 
-    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_acquire)) || atomic_flag_test_and_set(&looking))
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_acquire)) ||
+        atomic_flag_test_and_set(&looking))
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
@@ -174,8 +184,8 @@ void ms_graph_memory_moment(int status)
 {
     struct ms_section section;
 
-    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 || ms_thread.depth > 0 ||
-        !ms_init_active())
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
+        ms_thread.depth > 0 || !ms_init_active())
         return;
     ms_section_enter(&section);
     if (ms_init_owner())

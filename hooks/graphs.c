@@ -1,6 +1,7 @@
 /* graphs.c - the graphs that exist; see watch.h.
  *
- * Owns a hash table of handles, in chunks of the arena that are used again; one lock (MS_RANK_OBJECT), under which nobody is called. */
+ * Owns a hash table of handles, in chunks of the arena that are used again; one lock (MS_RANK_OBJECT), under
+ * which nobody is called. */
 #include "hooks/watch.h"
 
 #include <string.h>

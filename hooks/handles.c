@@ -1,11 +1,11 @@
 /* handles.c - memory that is counted by reference.
  *
- * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is gone. An object here counts
- * both; the ledger knows the block under the object's number. One lock (MS_RANK_OBJECT) covers the tables; memory is the arena's and is
- * used again.
+ * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is
+ * gone. An object here counts both; the ledger knows the block under the object's number. One lock
+ * (MS_RANK_OBJECT) covers the tables; memory is the arena's and is used again.
  *
- * Handle values come back as soon as the driver has freed one: so a release is taken off *before* the vendor hears of it and
- * put back if it refuses, as frees are. */
+ * Handle values come back as soon as the driver has freed one: so a release is taken off *before* the vendor
+ * hears of it and put back if it refuses, as frees are. */
 #include "hooks/dispatch.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@
 #define BUCKETS 1024
 #define CHUNK 128
 
-/* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while references > 0. */
+/* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while
+ * references > 0. */
 struct object {
     struct object *next;
     uint64_t handle; /* the vendor's */
@@ -116,7 +117,8 @@ static bool bury_locked(struct object *object, uint64_t *number_p)
     return true;
 }
 
-/* The handle that a call returned: one more reference to what it already names, or a new object. True if new. */
+/* The handle that a call returned: one more reference to what it already names, or a new object. True if
+ * new. */
 static bool reference(uint64_t handle, struct object **object_p)
 {
     struct object *object;
@@ -174,7 +176,8 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
 
     ms_lock(&lock);
     struct object *object = find_locked(named(call, call->args.key));
-    bool idle = object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
+    bool idle =
+        object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
     if (idle) {
         *key_p = object->whole;
         object->references = 0;
@@ -224,7 +227,8 @@ void ms_handle_retained(struct ms_call *call)
         object->references++;
         object->pinned = true;
     } else if (mapping) {
-        /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver gives now. */
+        /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver
+         * gives now. */
         struct object **link = &objects[bucket_of(mapping->object->handle)];
         object = mapping->object;
         while (*link != object)
@@ -303,7 +307,9 @@ static uint64_t former_locked(uint64_t handle)
 void ms_handle_release_refused(const struct ms_call *call)
 {
     ms_lock(&lock);
-    uint64_t number = call->args.key && !find_locked(named(call, call->args.key)) ? former_locked(named(call, call->args.key)) : 0;
+    uint64_t number = call->args.key && !find_locked(named(call, call->args.key))
+                          ? former_locked(named(call, call->args.key))
+                          : 0;
     ms_unlock(&lock);
     if (number)
         ms_misfree_of_handle(call, number);
@@ -365,8 +371,8 @@ void ms_handle_map_end(struct ms_call *call, int status)
         drop_pin(call->object, false);
 }
 
-/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the same place by another
- * thread, once the vendor has unmapped these, is not mistaken for one of them. */
+/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the
+ * same place by another thread, once the vendor has unmapped these, is not mistaken for one of them. */
 void ms_handle_unmap_begin(struct ms_call *call)
 {
     uint64_t begin = call->args.given, bytes = call->args.bytes;

@@ -1,17 +1,21 @@
 /* hook.h - what a hook is, and the rules for code that runs inside somebody else's process.
  *
  * Rules, for every line under hooks/ and below it:
- *   1. Never abort, exit, raise, or write to standard output. What cannot be handled is passed to the vendor and noted for the report.
- *   2. The first call may come from anywhere: before our constructor, inside another library's constructor that a third thread
- *      waits for, inside pthread_once of the vendor's runtime, from a signal handler. So: no dlopen, no malloc, no stdio.
+ *   1. Never abort, exit, raise, or write to standard output. What cannot be handled is passed to the vendor
+ * and noted for the report.
+ *   2. The first call may come from anywhere: before our constructor, inside another library's constructor
+ * that a third thread waits for, inside pthread_once of the vendor's runtime, from a signal handler. So: no
+ * dlopen, no malloc, no stdio.
  *   3. No lock of ours is held across a vendor call.
- *   4. errno, the runtime's last error and signal dispositions stay as they are. Cancellation is deferred inside a hook.
+ *   4. errno, the runtime's last error and signal dispositions stay as they are. Cancellation is deferred
+ * inside a hook.
  *   5. Outputs of a failed call are the vendor's business: they are neither read nor written.
  *   6. A hook entered while the thread already runs our code passes straight through (base/guard.h).
  *
- * A hook is a row of a .def file. The rows expand into an enumerator here, and in the .c file of the same name into one body per
- * function, one exported symbol, and MS_SLOTS wrappers. A wrapper belongs to a slot, and a slot holds one real function: so two
- * runtimes in one process, and variants that only a lookup can reach, each keep their own. */
+ * A hook is a row of a .def file. The rows expand into an enumerator here, and in the .c file of the same
+ * name into one body per function, one exported symbol, and MS_SLOTS wrappers. A wrapper belongs to a slot,
+ * and a slot holds one real function: so two runtimes in one process, and variants that only a lookup can
+ * reach, each keep their own. */
 #ifndef MS_HOOKS_HOOK_H
 #define MS_HOOKS_HOOK_H
 
@@ -60,7 +64,8 @@ enum ms_class {
     MS_CLASS_PRIMARY_RETAIN,
     MS_CLASS_PRIMARY_END,
     MS_CLASS_PRIMARY_RESET,
-    MS_CLASS_GREEN_CREATE,   /* a green context begins: streams of its own, the memory of its device's primary context */
+    /* a green context begins: streams of its own, the memory of its device's primary context */
+    MS_CLASS_GREEN_CREATE,
     MS_CLASS_LOOKUP,         /* cuGetProcAddress */
     MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
     MS_CLASS_NAME,           /* names the nested driver calls */
@@ -115,9 +120,10 @@ enum ms_api {
     MS_API_COUNT
 };
 
-/* The version nodes of the CUDA runtime, each the SONAME of its library. A function of the runtime is exported once at each, and
- * once for references without a version: so a call reaches the runtime that it was linked with, whatever its return address says
- * (a tail call shows its caller's caller). libmemshim.map lists the same nodes. */
+/* The version nodes of the CUDA runtime, each the SONAME of its library. A function of the runtime is
+ * exported once at each, and once for references without a version: so a call reaches the runtime that it was
+ * linked with, whatever its return address says (a tail call shows its caller's caller). libmemshim.map lists
+ * the same nodes. */
 #define MS_RUNTIME_NODES(X, ...)                                                                            \
     X(10_0, "libcudart.so.10.0", __VA_ARGS__) X(10_1, "libcudart.so.10.1", __VA_ARGS__)                     \
     X(10_2, "libcudart.so.10.2", __VA_ARGS__) X(11_0, "libcudart.so.11.0", __VA_ARGS__)                     \
@@ -152,8 +158,8 @@ struct ms_gpu_vendor;
 struct ms_family {
     const char *tag;        /* "cuda_driver" */
     const char *anchors[2]; /* an object that defines both is a library of the interface */
-    /* Whose devices and memory its functions are about: blocks are recorded and served there. NULL: where its functions end in
-     * another's, and only name what that records. */
+    /* Whose devices and memory its functions are about: blocks are recorded and served there. NULL: where its
+     * functions end in another's, and only name what that records. */
     const struct ms_gpu_vendor *vendor;
     int no_memory[2];       /* the statuses that say so */
 };
@@ -161,12 +167,14 @@ extern const struct ms_family ms_families[MS_API_COUNT];
 
 static inline bool ms_is_no_memory(unsigned api, int status)
 {
-    return status != 0 && (status == ms_families[api].no_memory[0] || status == ms_families[api].no_memory[1]);
+    return status != 0 &&
+           (status == ms_families[api].no_memory[0] || status == ms_families[api].no_memory[1]);
 }
 
 struct ms_gpu;
 
-/** Where a wrapper sends its call: the real function, and the driver library it belongs to (NULL for the runtime's). */
+/** Where a wrapper sends its call: the real function, and the driver library it belongs to (NULL for the
+ * runtime's). */
 struct ms_target {
     void *real;
     const struct ms_gpu *gpu;

@@ -1,11 +1,13 @@
 /* imports.c - other processes' memory, opened here: how often it is open.
  *
- * Memory that is opened twice is one block until it was closed twice, by whichever function: what came out of a pool of another process's
- * is freed as memory of one's own is. It is known by its address, or by the name that it is closed by (enum ms_space). As with frees, a
- * close is taken off before the vendor hears of it, and put back if it refuses: the address may come back at once.
+ * Memory that is opened twice is one block until it was closed twice, by whichever function: what came out of
+ * a pool of another process's is freed as memory of one's own is. It is known by its address, or by the name
+ * that it is closed by (enum ms_space). As with frees, a close is taken off before the vendor hears of it,
+ * and put back if it refuses: the address may come back at once.
  *
- * Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_OBJECT) that is held across the record
- * and never across a call of the vendor's; its memory is the arena's and is used again. */
+ * Runs in the program's threads, inside the frame of the call. Owns a table under a lock (MS_RANK_OBJECT)
+ * that is held across the record and never across a call of the vendor's; its memory is the arena's and is
+ * used again. */
 #include "hooks/dispatch.h"
 
 #include <stdatomic.h>
@@ -88,7 +90,8 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
         import->opens++;
     } else if ((import = take_locked())) {
         struct import **bucket = bucket_of(key);
-        *import = (struct import){.next = *bucket, .key = key, .context = context, .opens = 1, .space = (uint8_t)space};
+        *import = (struct import){
+            .next = *bucket, .key = key, .context = context, .opens = 1, .space = (uint8_t)space};
         *bucket = import;
         atomic_fetch_add_explicit(&import_count, 1, memory_order_relaxed);
         is_new = true;
@@ -97,7 +100,8 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
     return is_new;
 }
 
-/* What is closed by its address is known by it; what is closed by a name, by that (`given`, in a space of its own). */
+/* What is closed by its address is known by it; what is closed by a name, by that (`given`, in a space of its
+ * own). */
 void ms_import_opened(struct ms_call *call)
 {
     uint64_t pointer, context, bytes = call->args.bytes;
@@ -126,7 +130,8 @@ bool ms_import_close_begin(struct ms_call *call)
     return import != NULL;
 }
 
-/* The vendor refused the close: it is as open as before, under the name of what was opened there meanwhile, if anything was. */
+/* The vendor refused the close: it is as open as before, under the name of what was opened there meanwhile,
+ * if anything was. */
 static void count_again_locked(struct import *import, const struct ms_call *call)
 {
     struct import *now = find_locked(import->space, import->key);

@@ -1,7 +1,7 @@
 /* init.c - start on the first hooked call, fork, and the loader's entry points.
  *
- * Starting takes one lock, allocates with mmap only (a regular expression is compiled where the user asks for one), and may happen
- * inside anybody's constructor. */
+ * Starting takes one lock, allocates with mmap only (a regular expression is compiled where the user asks for
+ * one), and may happen inside anybody's constructor. */
 #include "hooks/init.h"
 
 #include <errno.h>
@@ -119,11 +119,13 @@ static struct ms_api_info api_infos[MS_ROW_COUNT];
 static void start_ledger(void)
 {
     for (unsigned row = 0; row < MS_ROW_COUNT; row++)
-        api_infos[row] = (struct ms_api_info){.name = ms_rows[row]->symbol, .family = ms_families[ms_rows[row]->api].tag};
+        api_infos[row] =
+            (struct ms_api_info){.name = ms_rows[row]->symbol, .family = ms_families[ms_rows[row]->api].tag};
     ms_ledger_init(api_infos, MS_ROW_COUNT);
 }
 
-/* Registered at the first GPU call: what is registered before main runs after the destructor that writes the report. */
+/* Registered at the first GPU call: what is registered before main runs after the destructor that writes the
+ * report. */
 static void note_exit(int status, void *arg)
 {
     (void)arg;
@@ -150,7 +152,8 @@ static void start_locked(void)
     start_ledger();
     on_exit(note_exit, NULL);
     ms_serve_start(false);
-    atomic_store_explicit(&ms_init_owner_word, owner, memory_order_release); /* first: who finds it 0 while active starts over */
+    /* first: who finds it 0 while active starts over */
+    atomic_store_explicit(&ms_init_owner_word, owner, memory_order_release);
     atomic_store_explicit(&ms_init_state, MS_INIT_ACTIVE, memory_order_release);
 }
 
@@ -241,7 +244,8 @@ static void note_blind(const char *what, const char *which)
 
 bool ms_init_saw_gpu(void)
 {
-    return ms_ledger_touched() || (atomic_load_explicit(&out_of_sight, memory_order_relaxed) && ms_loader_has_vendor());
+    return ms_ledger_touched() ||
+           (atomic_load_explicit(&out_of_sight, memory_order_relaxed) && ms_loader_has_vendor());
 }
 
 int ms_enter_dlopen(const char *file, int flags)
@@ -288,7 +292,8 @@ void ms_init_finish(void)
 {
     ms_serve_finish();
     if (atomic_load(&next_asked) != 0)
-        ms_ledger_blind_spot("driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");
+        ms_ledger_blind_spot(
+            "driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");
 }
 
 __attribute__((constructor)) static void prepare(void)

@@ -1,7 +1,7 @@
 /* init.h - whether memshim acts in this process.
  *
- * Nothing happens before the first hooked call: a process that never touches a GPU reads no variable, maps nothing and opens
- * nothing. */
+ * Nothing happens before the first hooked call: a process that never touches a GPU reads no variable, maps
+ * nothing and opens nothing. */
 #ifndef MS_HOOKS_INIT_H
 #define MS_HOOKS_INIT_H
 
@@ -20,19 +20,23 @@ bool ms_init_active_slowly(void);
 /** True if this process, and not a parent that was forked, owns the record: memshim is active then. */
 static inline bool ms_init_owner(void)
 {
-    return atomic_load_explicit(atomic_load_explicit(&ms_init_owner_word, memory_order_acquire), memory_order_relaxed) != 0;
+    return atomic_load_explicit(atomic_load_explicit(&ms_init_owner_word, memory_order_acquire),
+                                memory_order_relaxed) != 0;
 }
 
-/** True if calls are recorded in this process. The first call starts memshim; in a fork child it starts over, empty. */
+/** True if calls are recorded in this process. The first call starts memshim; in a fork child it starts over,
+ * empty. */
 static inline bool ms_init_active(void)
 {
     return MS_LIKELY(ms_init_owner()) || ms_init_active_slowly();
 }
 
-/** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions that hides calls. */
+/** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions
+ * that hides calls. */
 void ms_init_note_next(int row);
 
-/** Whether there is anything to report: a recorded call, or a vendor's library loaded where something was out of sight. */
+/** Whether there is anything to report: a recorded call, or a vendor's library loaded where something was out
+ * of sight. */
 bool ms_init_saw_gpu(void);
 
 /** Before the report is written: note what is known only at the end. */

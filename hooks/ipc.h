@@ -1,9 +1,10 @@
 /* ipc.h - memory of one process in another, where the pool packs.
  *
- * Floor 3. The vendor's handle of a packed block would open the whole allocation that it lies in, neighbours and all. So the
- * exporter hands out a token (ledger/token.h) of the same 64 bytes, which no vendor's open accepts, and an importer under memshim finds
- * out through the exporter's ledger what it stands for: the vendor's handle of the allocation, opened by the vendor as ever, and a place
- * in it. A block that is an allocation of the vendor's has the vendor's own handle.
+ * Floor 3. The vendor's handle of a packed block would open the whole allocation that it lies in, neighbours
+ * and all. So the exporter hands out a token (ledger/token.h) of the same 64 bytes, which no vendor's open
+ * accepts, and an importer under memshim finds out through the exporter's ledger what it stands for: the
+ * vendor's handle of the allocation, opened by the vendor as ever, and a place in it. A block that is an
+ * allocation of the vendor's has the vendor's own handle.
  *
  * What a program frees is exported no more, whoever has it open; natively too nobody may touch it then.
  *
@@ -30,8 +31,9 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
 /** A block that was pinned has been freed by the program: between the two halves of the pool's free. */
 void ms_ipc_block_freed(const struct ms_pool_block *block);
 
-/* ipc_import.c: around the vendor's open and close. The first may change the wrapper's parameter (args.turned) or answer in the vendor's
- * place (call->answered); the second takes the vendor's status and returns the program's. */
+/* ipc_import.c: around the vendor's open and close. The first may change the wrapper's parameter
+ * (args.turned) or answer in the vendor's place (call->answered); the second takes the vendor's status and
+ * returns the program's. */
 
 void ms_ipc_open_begin(struct ms_call *call);
 void ms_ipc_close_begin(struct ms_call *call);
@@ -42,17 +44,19 @@ struct ms_ipc_view {
     uint64_t address, bytes;
     uint64_t id; /* for BUFFER_ID: neither the vendor's nor the pool's */
 };
-/** Whether the address lies in another process's allocation that packed blocks were opened in; *found_p: in one of those blocks. */
+/** Whether the address lies in another process's allocation that packed blocks were opened in; *found_p: in
+ * one of those blocks. */
 bool ms_ipc_find(uint64_t address, struct ms_ipc_view *view_p, bool *found_p);
 
 /* ipc_transport.c */
 
-/* Requests until the next look for a transport, since it reads the clock; 0: nothing is to be looked for. Of two threads that count at
- * once one may not be counted. */
+/* Requests until the next look for a transport, since it reads the clock; 0: nothing is to be looked for. Of
+ * two threads that count at once one may not be counted. */
 extern _Atomic unsigned ms_ipc_look_in;
 extern _Atomic uint64_t ms_ipc_next_look_ns; /* 0: at once */
 void ms_ipc_look(void);
-/** Before a request to the pool: whether anything that is exported from now on must be an allocation of the vendor's. */
+/** Before a request to the pool: whether anything that is exported from now on must be an allocation of the
+ * vendor's. */
 static inline void ms_ipc_before_alloc(void)
 {
     unsigned left = atomic_load_explicit(&ms_ipc_look_in, memory_order_relaxed);

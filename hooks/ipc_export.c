@@ -1,6 +1,7 @@
 /* ipc_export.c - handles of the pool's blocks; see ipc.h.
  *
- * Runs in the program's threads, inside a section. One lock around the table of what is exported; the vendor is called without it. */
+ * Runs in the program's threads, inside a section. One lock around the table of what is exported; the vendor
+ * is called without it. */
 #include "hooks/ipc.h"
 
 #include <string.h>
@@ -59,7 +60,8 @@ static struct exported *take_locked(void)
     return taken;
 }
 
-/* True if the block is in the table now with this row. False if it was there already (its row is in *row_p), or without memory. */
+/* True if the block is in the table now with this row. False if it was there already (its row is in *row_p),
+ * or without memory. */
 static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
 {
     struct exported *entry, **link;
@@ -99,7 +101,9 @@ static int export_whole(export_func_t vendor, const struct ms_args *args, const 
 static int cannot_export(const char *why)
 {
     ms_diagnostic(MS_LOG_WARN, "ipc",
-                  "a block that shares its allocation with others cannot be exported: %s; MEMSHIM_IPC=native packs none", why);
+                  "a block that shares its allocation with others cannot be exported: %s; MEMSHIM_IPC=native "
+                  "packs none",
+                  why);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -109,16 +113,21 @@ static void say_late(void)
 
     if (transport)
         ms_diagnostic(MS_LOG_WARN, "ipc",
-                      "blocks that were packed before %s was loaded are exported by tokens, which only processes under memshim open; "
+                      "blocks that were packed before %s was loaded are exported by tokens, which only "
+                      "processes under memshim open; "
                       "MEMSHIM_IPC=native from the start packs none",
                       transport);
 }
 
 /* Pinned by the caller; *kept_p: the pin is the table's now. */
-static int publish(export_func_t vendor, const struct ms_pool_block *block, unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
+static int publish(export_func_t vendor, const struct ms_pool_block *block,
+                   unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
 {
-    struct ms_export what = {.address = block->address, .offset = block->address - block->segment_address,
-                             .bytes = block->requested, .segment_bytes = block->segment_bytes, .context = block->context,
+    struct ms_export what = {.address = block->address,
+                             .offset = block->address - block->segment_address,
+                             .bytes = block->requested,
+                             .segment_bytes = block->segment_bytes,
+                             .context = block->context,
                              .device = block->device};
     CUresult status = vendor((CUipcMemHandle *)(void *)what.handle, block->segment_address);
     const char *why;
@@ -163,19 +172,23 @@ static int export_packed(export_func_t vendor, const struct ms_args *args, const
     return status;
 }
 
-/* The driver exports no memory that is mapped by handle (CUDA runtime API, cudaIpcGetMemHandle: "created with cudaMalloc"). */
+/* The driver exports no memory that is mapped by handle (CUDA runtime API, cudaIpcGetMemHandle: "created with
+ * cudaMalloc"). */
 static int export_mapped(export_func_t vendor, const struct ms_args *args)
 {
     static atomic_bool said;
 
     if (!atomic_exchange(&said, true))
-        ms_diagnostic(MS_LOG_WARN, "ipc", "memory that is mapped by handle cannot be exported: cudaIpcGetMemHandle is refused under "
-                                          "MEMSHIM_BACKING=vmm, unless MEMSHIM_IPC=native");
+        ms_diagnostic(
+            MS_LOG_WARN, "ipc",
+            "memory that is mapped by handle cannot be exported: cudaIpcGetMemHandle is refused under "
+            "MEMSHIM_BACKING=vmm, unless MEMSHIM_IPC=native");
     return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
 }
 
-/* Of any address inside a block CUDA's handle is the block's (its IPC transports send the offset along). HIP's handles are of the address
- * (clr, hipIpcGetMemHandle), and a token is of a block: then there is none but for the block's first byte. */
+/* Of any address inside a block CUDA's handle is the block's (its IPC transports send the offset along).
+ * HIP's handles are of the address (clr, hipIpcGetMemHandle), and a token is of a block: then there is none
+ * but for the block's first byte. */
 static int export_block(const struct ms_target *target, const struct ms_args *args)
 {
     export_func_t vendor = (export_func_t)target->real;
@@ -198,9 +211,11 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
 {
     struct ms_section section;
 
-    if (!ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) || !ms_pool_owns(args->key))
+    if (!ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
+        !ms_pool_owns(args->key))
         return false;
-    if (ms_thread.depth > 0) { /* a handler that interrupted memshim's own code: the vendor would hand out the neighbours too */
+    if (ms_thread.depth > 0) {
+        /* a handler that interrupted memshim's own code: the vendor would hand out the neighbours too */
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
         return true;
     }

@@ -1,8 +1,9 @@
 /* ipc_import.c - what other processes' tokens stand for, opened here; see ipc.h.
  *
- * Runs in the program's threads, inside the frame of cuIpcOpenMemHandle or cuIpcCloseMemHandle. Every open of the program is one open of
- * the vendor's, of the allocation that the block lies in, and every close one close: so flags, peers and counting are the vendor's own. A
- * driver that refuses to open an allocation again in one context (ALREADY_MAPPED, before CUDA 11) is asked once for all its blocks. */
+ * Runs in the program's threads, inside the frame of cuIpcOpenMemHandle or cuIpcCloseMemHandle. Every open of
+ * the program is one open of the vendor's, of the allocation that the block lies in, and every close one
+ * close: so flags, peers and counting are the vendor's own. A driver that refuses to open an allocation again
+ * in one context (ALREADY_MAPPED, before CUDA 11) is asked once for all its blocks. */
 #include "hooks/ipc.h"
 
 #include <string.h>
@@ -229,8 +230,8 @@ static int opened(const struct ms_gpu *gpu, struct ms_call *call, struct import 
     return CUDA_SUCCESS;
 }
 
-/* The driver opens an allocation once in a context. For the same block that is the program's answer, as natively; for another one it is
- * no reason to refuse. */
+/* The driver opens an allocation once in a context. For the same block that is the program's answer, as
+ * natively; for another one it is no reason to refuse. */
 static int opened_already(struct ms_call *call, struct import *import)
 {
     uint64_t *out = (uint64_t *)(uintptr_t)call->args.out;
@@ -325,7 +326,8 @@ void ms_ipc_close_begin(struct ms_call *call)
     record = import ? take_import_locked() : NULL;
     if (record)
         uncount_locked(import, link, record);
-    /* A block that is not open, in an allocation that is: the vendor would close that, under the blocks that are. */
+    /* A block that is not open, in an allocation that is: the vendor would close that, under the blocks that
+     * are. */
     bool stray = !import && is_mapped_locked(call->args.key);
     ms_unlock(&lock);
     call->ipc = record;
@@ -340,7 +342,8 @@ void ms_ipc_close_begin(struct ms_call *call)
     *(uint64_t *)call->args.turned = record->base;
 }
 
-/* Unmapping waits for what is under way, and the exporter may rely on it. Here nothing is unmapped: the allocation has other blocks. */
+/* Unmapping waits for what is under way, and the exporter may rely on it. Here nothing is unmapped: the
+ * allocation has other blocks. */
 static void wait_as_the_vendor(const struct ms_gpu *gpu)
 {
     uint64_t context;

@@ -1,10 +1,10 @@
 /* ipc_transport.c - whether what this process exports must be the vendor's own: MEMSHIM_IPC; see ipc.h.
  *
- * MPI, UCX, libfabric and NVSHMEM exchange handles with processes that need not run under memshim, and register whole allocations.
- * They are known by the names of loaded objects. That NVSHMEM's host library is loaded says nothing, as every
- * PyTorch loads it: where it is used, it opens a bootstrap first. dlopen is hooked where it is entered, not where
- * it returns: so after one the list is looked at a few times, ever later. One thread at a time looks; the others
- * go on with what is known. */
+ * MPI, UCX, libfabric and NVSHMEM exchange handles with processes that need not run under memshim, and
+ * register whole allocations. They are known by the names of loaded objects. That NVSHMEM's host library is
+ * loaded says nothing, as every PyTorch loads it: where it is used, it opens a bootstrap first. dlopen is
+ * hooked where it is entered, not where it returns: so after one the list is looked at a few times, ever
+ * later. One thread at a time looks; the others go on with what is known. */
 #include "hooks/ipc.h"
 
 #include <link.h>
@@ -59,7 +59,8 @@ static void look_at_objects(void)
     if (ms_each_object(is_transport, found_name)) {
         atomic_store_explicit(&found, true, memory_order_release);
         settle(true);
-        ms_diagnostic(MS_LOG_INFO, "ipc", "%s is loaded: from here on nothing is packed that could be exported", found_name);
+        ms_diagnostic(MS_LOG_INFO, "ipc",
+                      "%s is loaded: from here on nothing is packed that could be exported", found_name);
     } else if (look >= MS_ARRAY_LEN(later_ns)) {
         settle(false);
     } else {
@@ -73,13 +74,16 @@ void ms_ipc_look(void)
     int64_t chosen = ms_option_int(MS_OPT_IPC);
 
     atomic_store_explicit(&ms_ipc_look_in, REQUESTS_PER_LOOK, memory_order_relaxed);
-    if (ms_clock_ns() < atomic_load_explicit(&ms_ipc_next_look_ns, memory_order_relaxed) || atomic_exchange(&looking, true))
+    if (ms_clock_ns() < atomic_load_explicit(&ms_ipc_next_look_ns, memory_order_relaxed) ||
+        atomic_exchange(&looking, true))
         return;
     if (chosen != MS_IPC_AUTO) {
         settle(chosen == MS_IPC_NATIVE);
     } else if (!*ms_journal_path()) {
         settle(true);
-        ms_diagnostic(MS_LOG_INFO, "ipc", "without a ledger file no token could be opened: nothing is packed that could be exported");
+        ms_diagnostic(
+            MS_LOG_INFO, "ipc",
+            "without a ledger file no token could be opened: nothing is packed that could be exported");
     } else {
         look_at_objects();
     }

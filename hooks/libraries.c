@@ -1,7 +1,8 @@
 /* libraries.c - which of the loaded objects are the vendors' libraries.
  *
- * Owns the table of libraries with their functions, and the map from a real function's address to its row. Objects are looked at
- * inside ms_each_object's callbacks only, where they cannot be unloaded. No allocation but the arena's. */
+ * Owns the table of libraries with their functions, and the map from a real function's address to its row.
+ * Objects are looked at inside ms_each_object's callbacks only, where they cannot be unloaded. No allocation
+ * but the arena's. */
 #include "hooks/resolve.h"
 
 #include <link.h>
@@ -22,8 +23,8 @@ static unsigned library_count;
 static unsigned scanned; /* objects of the latest scan */
 static unsigned long long seen_adds, seen_subs;
 
-/* From addresses alone, and never gone through from end to end: where an entry stands is different in each run. Open addressing; an
- * address may stand for several rows (names that share one function). */
+/* From addresses alone, and never gone through from end to end: where an entry stands is different in each
+ * run. Open addressing; an address may stand for several rows (names that share one function). */
 static struct entry {
     uintptr_t address;
     uint16_t row;
@@ -39,7 +40,8 @@ bool ms_is_ours(uintptr_t address)
     const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((uintptr_t)&own_header + own_header.e_phoff);
 
     for (unsigned i = 0; i < own_header.e_phnum; i++) {
-        if (segment[i].p_type == PT_LOAD && address - (uintptr_t)&own_header - segment[i].p_vaddr < segment[i].p_memsz)
+        if (segment[i].p_type == PT_LOAD &&
+            address - (uintptr_t)&own_header - segment[i].p_vaddr < segment[i].p_memsz)
             return true;
     }
     return false;
@@ -121,9 +123,11 @@ static uintptr_t find_in_elf(void *arg, const char *symbol)
     return ms_elf_symbol(arg, symbol);
 }
 
-/* The row of a library, known or new; NULL when all are taken. A library that is gone leaves its row to another when there is no
- * fresh one: whoever still calls through it calls unmapped memory, with us or without. */
-static struct ms_library *library_row(const struct dl_phdr_info *info, uint64_t name_hash, enum ms_api api, bool *is_new_p)
+/* The row of a library, known or new; NULL when all are taken. A library that is gone leaves its row to
+ * another when there is no fresh one: whoever still calls through it calls unmapped memory, with us or
+ * without. */
+static struct ms_library *library_row(const struct dl_phdr_info *info, uint64_t name_hash, enum ms_api api,
+                                      bool *is_new_p)
 {
     struct ms_library *gone = NULL;
 
@@ -151,7 +155,8 @@ static void note_library(const struct dl_phdr_info *info, struct ms_elf *elf, en
         return;
     }
     if (is_new) {
-        *library = (struct ms_library){.bias = info->dlpi_addr, .name_hash = name_hash, .nodes = nodes_of(elf), .api = (uint8_t)api};
+        *library = (struct ms_library){
+            .bias = info->dlpi_addr, .name_hash = name_hash, .nodes = nodes_of(elf), .api = (uint8_t)api};
         note_extent(library, info);
         if (ms_families[api].vendor)
             ms_gpu_bind(&library->gpu, ms_families[api].vendor, find_in_elf, elf);
@@ -317,8 +322,8 @@ static int match_library(struct dl_phdr_info *info, size_t size, void *arg)
     struct ms_elf elf;
     (void)size;
 
-    if (info->dlpi_addr != search->library->bias || ms_hash_text(info->dlpi_name) != search->library->name_hash ||
-        !ms_elf_open(info, &elf))
+    if (info->dlpi_addr != search->library->bias ||
+        ms_hash_text(info->dlpi_name) != search->library->name_hash || !ms_elf_open(info, &elf))
         return 0;
     search->found = ms_elf_symbol(&elf, search->symbol);
     return 1;
@@ -336,7 +341,8 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
 {
     bool found = false;
 
-    for (unsigned i = (unsigned)(address * 0x9e3779b97f4a7c15u >> 40) % MAP_SLOTS; map[i].address; i = (i + 1) % MAP_SLOTS) {
+    for (unsigned i = (unsigned)(address * 0x9e3779b97f4a7c15u >> 40) % MAP_SLOTS; map[i].address;
+         i = (i + 1) % MAP_SLOTS) {
         if (map[i].address != address || (found && map[i].row != preferred))
             continue;
         found = true;
@@ -357,7 +363,8 @@ bool ms_library_is_plain_runtime(const void *real)
     ms_libraries_refresh_locked();
     library = ms_library_at_locked((uintptr_t)real, MS_API_CUDA_RUNTIME);
     plain = library && library->nodes >> MS_NODE_12 != 0 && !ms_bind_chained(MS_ROW_cudaMalloc) &&
-            !ms_bind_chained(MS_ROW_cudaFree) && !ms_listener_is_there(ms_library_count_locked(MS_API_CUPTI) > 0);
+            !ms_bind_chained(MS_ROW_cudaFree) &&
+            !ms_listener_is_there(ms_library_count_locked(MS_API_CUPTI) > 0);
     ms_unlock(&ms_resolve_lock);
     return plain;
 }

@@ -1,7 +1,8 @@
-/* list_rows.c - prints the rows of the .def files: for docs/hooks.md, and for tests that hold the rows against headers and exports.
+/* list_rows.c - prints the rows of the .def files: for docs/hooks.md, and for tests that hold the rows
+ * against headers and exports.
  *
- * A program of the build, not of the library. `list_rows` prints "interface symbol class outcome lookup version per-thread"
- * a line; `list_rows --markdown` prints docs/hooks.md. */
+ * A program of the build, not of the library. `list_rows` prints "interface symbol class outcome lookup
+ * version per-thread" a line; `list_rows --markdown` prints docs/hooks.md. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@ struct row {
 };
 
 #define LOOKUP(name, version, per_thread) name, version, per_thread
-#define MS_HOOK(result, symbol, params, args, class, outcome, look, reason, ...) {FAMILY, #symbol, #class, #outcome, LOOKUP look, reason},
-#define MS_HOOK0(result, symbol, class, outcome, look, reason, ...) {FAMILY, #symbol, #class, #outcome, LOOKUP look, reason},
+#define MS_HOOK(result, symbol, params, args, class, outcome, look, reason, ...)                             \
+    {FAMILY, #symbol, #class, #outcome, LOOKUP look, reason},
+#define MS_HOOK0(result, symbol, class, outcome, look, reason, ...)                                          \
+    {FAMILY, #symbol, #class, #outcome, LOOKUP look, reason},
 #define MS_PASS(symbol, class, reason) {FAMILY, #symbol, #class, "PASSED", 0, 0, 0, reason},
 
 static const struct row rows[] = {
@@ -76,18 +79,22 @@ static void print_totals(void)
             continue;
         unsigned served = count(families[f].api, "SERVED"), followed = count(families[f].api, "FOLLOWED"),
                  passed = count(families[f].api, "PASSED");
-        printf("| %s | %u | %u | %u | %u |\n", families[f].title, served, followed, passed, served + followed + passed);
+        printf("| %s | %u | %u | %u | %u |\n", families[f].title, served, followed, passed,
+               served + followed + passed);
     }
 }
 
 static void print_markdown(void)
 {
-    puts("# What is intercepted\n\n"
-         "<!-- Made by hooks/list_rows --markdown from hooks/*.def; `scripts/gen-docs` writes it anew. -->\n\n"
-         "Every function of the vendors' interfaces that allocates, frees, maps, unmaps, imports, exports,\n"
-         "registers or reports memory, or ends the life of what does. *Served*: answered from memshim's pool.\n"
-         "*Followed*: answered by the vendor and recorded. *Passed*: no wrapper exists, the call goes straight\n"
-         "to the vendor.\n");
+    puts(
+        "# What is intercepted\n\n"
+        "<!-- Made by hooks/list_rows --markdown from hooks/*.def; `scripts/gen-docs` writes it anew. -->\n\n"
+        "Every function of the vendors' interfaces that allocates, frees, maps, unmaps, imports, exports,\n"
+        "registers or reports memory, or ends the life of what does. *Served*: answered from memshim's "
+        "pool.\n"
+        "*Followed*: answered by the vendor and recorded. *Passed*: no wrapper exists, the call goes "
+        "straight\n"
+        "to the vendor.\n");
     print_totals();
     for (size_t f = 0; f < FAMILIES; f++) {
         if (!has_rows(families[f].api))

@@ -1,8 +1,8 @@
 /* loader.c - the loader's functions and its lists of objects, found without calling anybody.
  *
- * A sanitizer in the host asks dlsym before any function that it replaces can be called, dl_iterate_phdr among them. So the
- * lists are read as a debugger reads them, from the main program's headers on. Called from the constructor, from entry points
- * and at exit; no lock, no allocation. */
+ * A sanitizer in the host asks dlsym before any function that it replaces can be called, dl_iterate_phdr
+ * among them. So the lists are read as a debugger reads them, from the main program's headers on. Called from
+ * the constructor, from entry points and at exit; no lock, no allocation. */
 #include "hooks/resolve.h"
 
 #include <sys/auxv.h>
@@ -49,7 +49,8 @@ static const struct r_debug *loader_state(void)
     return NULL;
 }
 
-/* The next definitions after ours in the order of loading: another preload's if there is one, else the C library's. */
+/* The next definitions after ours in the order of loading: another preload's if there is one, else the C
+ * library's. */
 void ms_resolve_loader(void)
 {
     uintptr_t found[NAMES] = {0};
@@ -69,7 +70,8 @@ void ms_resolve_loader(void)
     }
     for (unsigned i = 0; i < MS_REAL_ENDS; i++)
         __atomic_store_n(&ms_real_ends[i], (void *)found[LOADER_NAMES + i], __ATOMIC_RELAXED);
-    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1], __ATOMIC_RELAXED);
+    __atomic_store_n(&ms_real_dlvsym, (void *(*)(void *, const char *, const char *))found[1],
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlopen, (void *(*)(const char *, int))found[2], __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlmopen, (void *(*)(long, const char *, int))found[3], __ATOMIC_RELAXED);
     __atomic_store_n(&ms_real_dlclose, (int (*)(void *))found[4], __ATOMIC_RELAXED);

@@ -1,7 +1,9 @@
-/* memops.c - the blocks of the pool whose copies the program wants to be synchronous (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS).
+/* memops.c - the blocks of the pool whose copies the program wants to be synchronous
+ * (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS).
  *
- * Owns a hash table of block numbers, which are never given twice, in chunks of the arena; one lock (MS_RANK_OBJECT). Programs set the
- * attribute for what they register with a network card: rows are not taken out, and there is an end to their number. */
+ * Owns a hash table of block numbers, which are never given twice, in chunks of the arena; one lock
+ * (MS_RANK_OBJECT). Programs set the attribute for what they register with a network card: rows are not taken
+ * out, and there is an end to their number. */
 #include "hooks/answer.h"
 
 #include <stdatomic.h>

@@ -17,7 +17,8 @@ static const struct ms_call *named(const struct ms_call *call)
     return ms_thread.outermost ? ms_thread.outermost : call;
 }
 
-/* What a library's free does inside is its own; when it has failed, it is asked about what the program gave it. */
+/* What a library's free does inside is its own; when it has failed, it is asked about what the program gave
+ * it. */
 static bool is_inside_buffer(const struct ms_call *call)
 {
     return named(call) != call && ms_rows[named(call)->row]->class == MS_CLASS_BUFFER_FREE;
@@ -86,7 +87,8 @@ static bool is_live(uint64_t address)
     return ms_pool_find(address, &block) && block.address == address;
 }
 
-MS_NOINLINE void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller, uint64_t address)
+MS_NOINLINE void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame,
+                                   const void *caller, uint64_t address)
 {
     struct ms_misfree misfree;
 

@@ -6,15 +6,18 @@
 
 #include "hooks/dispatch.h"
 
-/** The free that `call`, between begin and end, asked for was refused, and its `key` in `space` is no live block's.
- * Looks in the record (ledger.h), takes the program's stack, and counts. Inside a section; no lock held; calls nobody. */
+/** The free that `call`, between begin and end, asked for was refused, and its `key` in `space` is no live
+ * block's. Looks in the record (ledger.h), takes the program's stack, and counts. Inside a section; no lock
+ * held; calls nobody. */
 void ms_misfree_of_call(const struct ms_call *call, enum ms_space space, uint64_t key);
 /** The same of a handle that nobody has a reference to any more; `key` is its number in the record. */
 void ms_misfree_of_handle(const struct ms_call *call, uint64_t key);
-/** The same of what a library frees that makes its memory by handle (NCCL): call->args.key is where it is mapped. */
+/** The same of what a library frees that makes its memory by handle (NCCL): call->args.key is where it is
+ * mapped. */
 void ms_misfree_of_buffer(const struct ms_call *call);
-/** The same for what has no frame of its own: `outer` is the runtime's around it, or NULL; then the wrapper of `row` was
- * called from `caller`. */
-void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller, uint64_t address);
+/** The same for what has no frame of its own: `outer` is the runtime's around it, or NULL; then the wrapper
+ * of `row` was called from `caller`. */
+void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller,
+                       uint64_t address);
 
 #endif

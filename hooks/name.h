@@ -1,8 +1,9 @@
 /* name.h - the light frame of a row that only names what is nested in it (classes NAME and NAME_ALLOC).
  *
- * Floor 3, for the wrappers. Nothing is recorded by such a frame itself, so of dispatch.c's work there is left: it becomes the thread's
- * outermost call, takes the call stack, and counts the call when it returns. Everything out of the ordinary (a frame around it, one that
- * was left behind, a call of memshim's own, a fork child) goes the general way. errno is touched by nothing in here. */
+ * Floor 3, for the wrappers. Nothing is recorded by such a frame itself, so of dispatch.c's work there is
+ * left: it becomes the thread's outermost call, takes the call stack, and counts the call when it returns.
+ * Everything out of the ordinary (a frame around it, one that was left behind, a call of memshim's own, a
+ * fork child) goes the general way. errno is touched by nothing in here. */
 #ifndef MS_HOOKS_NAME_H
 #define MS_HOOKS_NAME_H
 

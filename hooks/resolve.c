@@ -1,7 +1,7 @@
 /* resolve.c - what dlsym, cuGetProcAddress and the exported symbols answer with, where a name is ours.
  *
- * The real lookup is always asked first and its answer decides: a wrapper takes the place of exactly the function that the program
- * would have got. Called from early.c, from wrappers and from dispatch.c. */
+ * The real lookup is always asked first and its answer decides: a wrapper takes the place of exactly the
+ * function that the program would have got. Called from early.c, from wrappers and from dispatch.c. */
 #include "hooks/resolve.h"
 
 #include <dlfcn.h>
@@ -17,8 +17,8 @@
 #include "hooks/submit.h"
 #include "hooks/unseen.h"
 
-/* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not known
- * (0) decides only where the name has a single row. */
+/* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not
+ * known (0) decides only where the name has a single row. */
 static int row_of_lookup(const char *name, int version, uint64_t flags)
 {
     bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
@@ -46,7 +46,8 @@ static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *
     if (!wrapper && ms_rows[row]->class == MS_CLASS_LISTEN)
         ms_listener_unseen();
     if (!wrapper)
-        ms_ledger_blind_spot("more variants of one function are loaded than there are wrappers; the later ones are not seen");
+        ms_ledger_blind_spot(
+            "more variants of one function are loaded than there are wrappers; the later ones are not seen");
     return wrapper ? wrapper : pointer;
 }
 
@@ -71,7 +72,8 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
     } else if (name && MS_UNLIKELY(ms_unseen_is(name, &api))) {
         answer = ms_unseen_way_locked(pointer, name);
     } else if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)) && name) {
-        answer = ms_submit_pointer_locked(pointer, name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
+        answer = ms_submit_pointer_locked(pointer, name, version,
+                                          (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
     }
     ms_unlock(&ms_resolve_lock);
     if (answer != pointer)
@@ -98,8 +100,9 @@ static void *wrap_symbol(int named, void *pointer)
     return answer;
 }
 
-/* The real lookup. Both RTLD_DEFAULT and the main program's handle find our export before the vendor's function; what they would
- * have found without us comes after us in the global scope, or, for RTLD_DEFAULT, among the caller's own dependencies. */
+/* The real lookup. Both RTLD_DEFAULT and the main program's handle find our export before the vendor's
+ * function; what they would have found without us comes after us in the global scope, or, for RTLD_DEFAULT,
+ * among the caller's own dependencies. */
 static void *look_up(void *handle, const char *name, const char *version, const void *caller, int row)
 {
     void *found = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
@@ -119,7 +122,8 @@ static void *look_up(void *handle, const char *name, const char *version, const 
     return own.real;
 }
 
-void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row)
+void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller,
+                        enum ms_row row)
 {
     bool active = ms_init_active();
     struct ms_section section;
@@ -171,8 +175,8 @@ void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *versi
     return answer;
 }
 
-/* Exported symbols: which real function a call site belongs to, remembered by return address. A reader that sees an entry
- * change under its hands takes the slow way. */
+/* Exported symbols: which real function a call site belongs to, remembered by return address. A reader that
+ * sees an entry change under its hands takes the slow way. */
 #define SITES 4096
 
 static struct site {
@@ -189,7 +193,8 @@ static inline bool site_read(struct site *site, uint64_t key, struct ms_target *
     uint32_t before = atomic_load_explicit(&site->sequence, memory_order_acquire);
 
     if ((before & 1) || atomic_load_explicit(&site->key, memory_order_relaxed) != key ||
-        atomic_load_explicit(&site->generation, memory_order_relaxed) != atomic_load_explicit(&generation, memory_order_relaxed))
+        atomic_load_explicit(&site->generation, memory_order_relaxed) !=
+            atomic_load_explicit(&generation, memory_order_relaxed))
         return false;
     target_p->real = atomic_load_explicit(&site->real, memory_order_relaxed);
     target_p->gpu = atomic_load_explicit(&site->gpu, memory_order_relaxed);
@@ -211,8 +216,8 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
 }
 
-static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *caller, enum ms_node node, uint64_t key,
-                                                   struct site *site)
+static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *caller, enum ms_node node,
+                                                   uint64_t key, struct site *site)
 {
     struct ms_target target;
     struct ms_section section;

@@ -1,8 +1,8 @@
 /* resolve.h - from a name, a pointer or a caller to the real function, and from there to our wrapper.
  *
- * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in, slots.c which wrapper
- * stands for which real function, resolve.c answers dlsym and cuGetProcAddress. One lock (MS_RANK_RESOLVE) covers the tables; it is
- * never held across a vendor call. */
+ * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in,
+ * slots.c which wrapper stands for which real function, resolve.c answers dlsym and cuGetProcAddress. One
+ * lock (MS_RANK_RESOLVE) covers the tables; it is never held across a vendor call. */
 #ifndef MS_HOOKS_RESOLVE_H
 #define MS_HOOKS_RESOLVE_H
 
@@ -16,7 +16,8 @@
 #include "gpu/gpu.h"
 #include "ledger/ledger.h"
 
-/** A loaded object that defines an interface's anchor symbols: only such an object's functions are ever wrapped. */
+/** A loaded object that defines an interface's anchor symbols: only such an object's functions are ever
+ * wrapped. */
 struct ms_library {
     uintptr_t bias;
     uintptr_t start, end; /* its segments lie between */
@@ -48,17 +49,18 @@ unsigned ms_library_count_locked(enum ms_api api);
 unsigned ms_libraries_of_locked(enum ms_api api, const struct ms_library **in_order);
 /** A library's function behind a row of its interface; 0 if it has none. */
 uintptr_t ms_library_function_locked(const struct ms_library *library, enum ms_row row);
-/** The row whose real function in its library is exactly `address`; `preferred` wins where several names share one. */
+/** The row whose real function in its library is exactly `address`; `preferred` wins where several names
+ * share one. */
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p);
 
-/** The first CUDA driver that is loaded, or NULL; and the function of another row in the vendor's library that `address` lies in. Both take
- * the lock. */
+/** The first CUDA driver that is loaded, or NULL; and the function of another row in the vendor's library
+ * that `address` lies in. Both take the lock. */
 const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
-/** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came before, and nobody listens in
- * between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once there, where nobody wraps it and nobody listens
- * (listeners.h). Takes the lock. */
+/** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came
+ * before, and nobody listens in between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once
+ * there, where nobody wraps it and nobody listens (listeners.h). Takes the lock. */
 bool ms_library_is_plain_runtime(const void *real);
 
 /** Whether `address` lies in this shim. */
@@ -68,36 +70,42 @@ bool ms_is_self(const struct dl_phdr_info *info);
 bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api);
 uint64_t ms_hash_text(const char *text);
 
-/** Whether calls at this version node may mean an object: it has the node, or the SONAME. Always so for MS_NODE_NONE. */
+/** Whether calls at this version node may mean an object: it has the node, or the SONAME. Always so for
+ * MS_NODE_NONE. */
 bool ms_is_of_node(const struct ms_elf *elf, enum ms_node node);
 
 /* bind.c: the loader's choice, without asking it. */
 
 /** In the constructor: what is loaded now was there at the program's start. */
 void ms_libraries_note_startup(void);
-/** `file` is about to be opened with RTLD_GLOBAL. Takes the lock; nothing happens below memshim's own code. */
+/** `file` is about to be opened with RTLD_GLOBAL. Takes the lock; nothing happens below memshim's own
+ * code. */
 void ms_bind_note_global(const char *file);
-/** The real function behind `row`, as the object holding `caller` would have bound it without us: another interposer that was there at
- * the program's start, then the vendor's library that the loader chose, or would have. With `dependencies_only` the one in the caller's
- * own scope alone. `.real` is NULL when there is none. Lock held. */
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node, bool dependencies_only);
-/** The same without any lock and without what is remembered, for a thread that may hold them: what the loader has put into the caller's
- * object, or else the first library in the order of loading. */
+/** The real function behind `row`, as the object holding `caller` would have bound it without us: another
+ * interposer that was there at the program's start, then the vendor's library that the loader chose, or would
+ * have. With `dependencies_only` the one in the caller's own scope alone. `.real` is NULL when there is none.
+ * Lock held. */
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node,
+                                        bool dependencies_only);
+/** The same without any lock and without what is remembered, for a thread that may hold them: what the loader
+ * has put into the caller's object, or else the first library in the order of loading. */
 struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_node node);
 /** The function of that name in an interposer between us and the vendor's libraries, 0 if there is none. */
 uintptr_t ms_bind_chained(enum ms_row row);
 
 /* loader.c: reads the loader's lists without its lock. */
 
-/** The function behind `row` in the first library of its interface that may be meant by calls at `node`; 0 if there is none.
- * For a signal handler, in which dl_iterate_phdr may wait for the thread that it interrupted. */
+/** The function behind `row` in the first library of its interface that may be meant by calls at `node`; 0 if
+ * there is none. For a signal handler, in which dl_iterate_phdr may wait for the thread that it
+ * interrupted. */
 uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node);
 /** Whether a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 
 /* slots.c */
 
-/** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by others. Lock held. */
+/** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by
+ * others. Lock held. */
 void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target);
 extern struct ms_wrapped {
     struct ms_target target;
@@ -111,15 +119,20 @@ static inline const struct ms_target *ms_slot_target(enum ms_row row, unsigned s
 
 /* resolve.c */
 
-/** What dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than RTLD_NEXT. */
-void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller, enum ms_row row);
+/** What dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than
+ * RTLD_NEXT. */
+void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller,
+                        enum ms_row row);
 /** The same for a function that submits work (submit.h), where those have wrappers. */
 void *ms_resolve_submit_symbol(void *handle, const char *name, const char *version, unsigned row);
-/** The same for a function of `api` that may begin a capture and has no row (unseen.h); NULL: the caller's own lookup may know better. */
+/** The same for a function of `api` that may begin a capture and has no row (unseen.h); NULL: the caller's
+ * own lookup may know better. */
 void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api);
-/** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached by call site. */
+/** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached
+ * by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
-/** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if it is none of ours. */
+/** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if
+ * it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
 /** An object was unloaded: what was remembered of call sites is void. */
 void ms_resolve_unloaded(void);

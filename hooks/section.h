@@ -1,10 +1,11 @@
 /* section.h - a stretch of memshim's own code in the program's thread.
  *
- * Inside it the thread cannot be cancelled (one that died there would leave a lock held), errno is kept for the program, and the
- * guard is closed, so that a signal handler's calls pass straight to the vendor. Sections nest.
+ * Inside it the thread cannot be cancelled (one that died there would leave a lock held), errno is kept for
+ * the program, and the guard is closed, so that a signal handler's calls pass straight to the vendor.
+ * Sections nest.
  *
- * A brief section makes cancellation deferred and no more, which costs a tenth: the thread can end only at a cancellation point
- * then. It is for what calls none, or holds cancellation off around it (base/cancel.h). */
+ * A brief section makes cancellation deferred and no more, which costs a tenth: the thread can end only at a
+ * cancellation point then. It is for what calls none, or holds cancellation off around it (base/cancel.h). */
 #ifndef MS_HOOKS_SECTION_H
 #define MS_HOOKS_SECTION_H
 
@@ -19,8 +20,8 @@ struct ms_section {
     int cancel_type;
 };
 
-/* The type is set besides the state: glibc's handler of an asynchronous cancellation looks at the type alone, and so ends a
- * thread that disabled cancellation after it was sent. */
+/* The type is set besides the state: glibc's handler of an asynchronous cancellation looks at the type alone,
+ * and so ends a thread that disabled cancellation after it was sent. */
 static inline void ms_section_enter(struct ms_section *section)
 {
     section->saved_errno = errno;
@@ -29,8 +30,8 @@ static inline void ms_section_enter(struct ms_section *section)
     ms_guard_enter();
 }
 
-/* In this order: what came meanwhile is acted on by setcanceltype, which sets the thread's result; glibc's setcancelstate
- * forgets to. */
+/* In this order: what came meanwhile is acted on by setcanceltype, which sets the thread's result; glibc's
+ * setcancelstate forgets to. */
 static inline void ms_section_leave(struct ms_section *section)
 {
     ms_guard_leave();

@@ -1,7 +1,8 @@
 /* serve.c - a request and a free that the pool answers.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no allocation. The way of a hit: the section, the driver's answer
- * to "which context?", the pool, the record. A call nested in a runtime's hook is recorded under that hook's name and stack. */
+ * Runs in the program's threads, inside a section. No lock of its own, no allocation. The way of a hit: the
+ * section, the driver's answer to "which context?", the pool, the record. A call nested in a runtime's hook
+ * is recorded under that hook's name and stack. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -23,7 +24,8 @@ uint64_t ms_serve_dropped_frees(void)
     return atomic_load(&dropped_frees);
 }
 
-MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status)
+MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context,
+                                 int device, int status)
 {
     struct ms_oom_view view;
     ms_stack_id stack;
@@ -34,19 +36,22 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     view = ms_serve_oom_view(request->gpu, device, request->bytes);
     stack = outer ? outer->stack : 0;
     if (!stack)
-        stack = outer ? ms_stack_capture(outer->frame, outer->caller) : ms_stack_capture(request->frame, request->caller);
+        stack = outer ? ms_stack_capture(outer->frame, outer->caller)
+                      : ms_stack_capture(request->frame, request->caller);
     ms_ledger_oom(outer ? outer->row : (uint16_t)request->row, device, request->bytes, stack, &view);
 }
 
-/* Whether the driver would refuse a call just now, whatever is asked for: without a context or with a dead one, after an error that
- * stays, in a host function, in a capture that forbids it. It is asked to free nothing. */
+/* Whether the driver would refuse a call just now, whatever is asked for: without a context or with a dead
+ * one, after an error that stays, in a host function, in a capture that forbids it. It is asked to free
+ * nothing. */
 static bool is_refused(const struct ms_gpu *gpu, int *status_p)
 {
     *status_p = gpu->mem_free ? (int)gpu->mem_free(MS_NOWHERE) : CUDA_SUCCESS;
     return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Under MEMSHIM_FREE=strict what the driver forbids just now stays forbidden: then it is the driver that answers. */
+/* Under MEMSHIM_FREE=strict what the driver forbids just now stays forbidden: then it is the driver that
+ * answers. */
 static MS_INLINE bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, int *device_p)
 {
     int status;
@@ -56,8 +61,8 @@ static MS_INLINE bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, i
            !(MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, &status));
 }
 
-static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context, int device, uint64_t *out,
-                     int *status_p)
+static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context,
+                               int device, uint64_t *out, int *status_p)
 {
     struct ms_pool_block given;
 
@@ -80,8 +85,8 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
     }
 }
 
-bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t *out,
-                    uint64_t bytes, int *status_p)
+bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    uint64_t *out, uint64_t bytes, int *status_p)
 {
     const struct request request = {row, target->gpu, frame, caller, bytes, bytes, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
@@ -93,7 +98,8 @@ bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *fr
     if (!out || !bytes || (outer && ms_thread.recording) || !is_ours_to_serve())
         return false;
     enter(&section, outer);
-    served = is_served(target->gpu, &context, &device) && ask_pool(&request, outer, context, device, out, status_p);
+    served = is_served(target->gpu, &context, &device) &&
+             ask_pool(&request, outer, context, device, out, status_p);
     leave(&section, outer);
     return served;
 }
@@ -124,8 +130,9 @@ bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const vo
     return served;
 }
 
-/* A handler that interrupted memshim's own code, in which the pool's locks may be held: the block is lost to the program, which the
- * report says. The vendor must not see the address: it would free memory that others live in. */
+/* A handler that interrupted memshim's own code, in which the pool's locks may be held: the block is lost to
+ * the program, which the report says. The vendor must not see the address: it would free memory that others
+ * live in. */
 static MS_NOINLINE bool drop(uint64_t address, int *status_p)
 {
     if (!ms_pool_owns(address))
@@ -149,8 +156,8 @@ static MS_INLINE int free_served(struct ms_pool_block *block)
     return status;
 }
 
-/* Where the driver might refuse: the runtime has seen to it that there is a context, and only `strict` minds captures and host
- * functions. */
+/* Where the driver might refuse: the runtime has seen to it that there is a context, and only `strict` minds
+ * captures and host functions. */
 static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer)
 {
     uint64_t context;
@@ -160,8 +167,9 @@ static bool is_doubtful(const struct ms_target *target, const struct ms_call *ou
     return !outer && (ms_gpu_current(target->gpu, &context) < 0 || !context);
 }
 
-static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms_call *outer, uint64_t address,
-                       struct ms_pool_block *block_p, int *status_p, enum ms_pool_verdict *verdict_p)
+static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms_call *outer,
+                                 uint64_t address, struct ms_pool_block *block_p, int *status_p,
+                                 enum ms_pool_verdict *verdict_p)
 {
     if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target->gpu, status_p))
         *verdict_p = MS_POOL_REFUSED;
@@ -170,7 +178,8 @@ static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms
     return *verdict_p != MS_POOL_PASSED;
 }
 
-bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t address, int *status_p)
+bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                   uint64_t address, int *status_p)
 {
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     enum ms_pool_verdict verdict;

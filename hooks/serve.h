@@ -1,12 +1,13 @@
 /* serve.h - calls that are answered from memshim's own pool (src/pool) instead of by the vendor.
  *
- * Floor 3. A driver hook whose row is SERVED asks here first, before anything is set up for the vendor's call: so a hit costs neither a
- * call frame nor a second lookup. The answer is `true` with a status for the program, or `false`: then the vendor answers the call as
- * it stands, and it is followed. Whatever the vendor would refuse is passed, so that the refusal is its own.
+ * Floor 3. A driver hook whose row is SERVED asks here first, before anything is set up for the vendor's
+ * call: so a hit costs neither a call frame nor a second lookup. The answer is `true` with a status for the
+ * program, or `false`: then the vendor answers the call as it stands, and it is followed. Whatever the vendor
+ * would refuse is passed, so that the refusal is its own.
  *
- * serve.c is the way of a request and of a free; serve_context.c knows which contexts are served; serve_policy.c is the pool's beginning,
- * its policy, and what it tells; serve_async.c is a free in stream order; serve_wait.c a free that waits; serve_oom.c says why there was no
- * memory. */
+ * serve.c is the way of a request and of a free; serve_context.c knows which contexts are served;
+ * serve_policy.c is the pool's beginning, its policy, and what it tells; serve_async.c is a free in stream
+ * order; serve_wait.c a free that waits; serve_oom.c says why there was no memory. */
 #ifndef MS_HOOKS_SERVE_H
 #define MS_HOOKS_SERVE_H
 
@@ -27,16 +28,19 @@ void ms_serve_start(bool again);
 void ms_serve_finish(void);
 /** The program waited: a good moment for the figures of the pool to be as they are, now and then. */
 void ms_serve_refresh(void);
-/** From now on whatever can be exported to another process is an allocation of the vendor's (ipc_transport.c). */
+/** From now on whatever can be exported to another process is an allocation of the vendor's
+ * (ipc_transport.c). */
 void ms_serve_export_whole(void);
-/** From now on blocks of MEMSHIM_SINGLE_MIN and more are: the program has exported something, and may export these. */
+/** From now on blocks of MEMSHIM_SINGLE_MIN and more are: the program has exported something, and may export
+ * these. */
 void ms_serve_large_whole(void);
 /** Which tool that looks for memory errors, or is injected by the driver, is at work: NULL if none. */
 const char *ms_serve_tool(void);
 
 /* serve_context.c */
 
-/** Whether this context is served. The first call for a context checks that the driver does what the pool builds on. Inside a section. */
+/** Whether this context is served. The first call for a context checks that the driver does what the pool
+ * builds on. Inside a section. */
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);
 /** The driver's rule for pitched rows in this context, the current one, on `device`: a row takes the next
  * multiple. 0 if it is not that simple, or not known yet. */
@@ -54,8 +58,8 @@ static inline bool ms_serve_any_down(void)
 {
     return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
 }
-/** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need goes back. Inside a section,
- * no lock held. */
+/** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need
+ * goes back. Inside a section, no lock held. */
 extern _Atomic uint32_t ms_serve_rests;
 void ms_serve_rested(void);
 static inline void ms_serve_see_to_rest(void)
@@ -75,17 +79,18 @@ void ms_serve_contexts_reset(void);
 /** What the pool and the driver know about a lack of `bytes` on the device. */
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes);
 
-/** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it is worth asking again: until
- * it is false, or the driver has some. `until_p` is 0 before the first time. */
+/** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it
+ * is worth asking again: until it is false, or the driver has some. `until_p` is 0 before the first time. */
 bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p);
 
 /* serve.c: what the wrappers ask. */
 
-bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t *out,
-                    uint64_t bytes, int *status_p);
+bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    uint64_t *out, uint64_t bytes, int *status_p);
 bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p);
-bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller, uint64_t address, int *status_p);
+bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                   uint64_t address, int *status_p);
 bool ms_serve_free_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                          const struct ms_args *args, int *status_p);
 /** serve_stream.c: requests in stream order, and frees of what one of them got. */
@@ -96,54 +101,58 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const vo
 /** serve_mempool.c: what the driver has done to a pool. */
 void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args);
 void ms_serve_mempool_set(const struct ms_args *args);
-/** Frees that came while this thread was inside memshim's own code (a signal handler's), and had to be dropped. */
+/** Frees that came while this thread was inside memshim's own code (a signal handler's), and had to be
+ * dropped. */
 uint64_t ms_serve_dropped_frees(void);
 
-/** The runtime was asked to free this, and will ask the driver: long enough before that for what is not in the cache. */
+/** The runtime was asked to free this, and will ask the driver: long enough before that for what is not in
+ * the cache. */
 static inline void ms_serve_expect_free(uint64_t address)
 {
     if (address != ms_pool_latest_address && ms_init_owner())
         ms_ledger_expect(ms_pool_expect_free(address));
 }
 
-/* serve_wait.c: the free, which has its answer, waits until there is less in limbo. Not inside a section: the program's signal handlers may
- * free meanwhile. */
+/* serve_wait.c: the free, which has its answer, waits until there is less in limbo. Not inside a section: the
+ * program's signal handlers may free meanwhile. */
 void ms_serve_wait(const struct ms_pool_wait *wait);
 
-/* serve_async.c: work that is in `stream` now is over before the pool's next fence of `context` is. Returns a status for the program. */
+/* serve_async.c: work that is in `stream` now is over before the pool's next fence of `context` is. Returns a
+ * status for the program. */
 int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);
 void ms_serve_async_context_ended(uint64_t context);
 void ms_serve_async_reset(void);
 
-static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                    const struct ms_args *args, int *status_p)
+static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target, const void *frame,
+                                    const void *caller, const struct ms_args *args, int *status_p)
 {
     (void)row, (void)target, (void)frame, (void)caller, (void)args, (void)status_p;
     return false;
 }
 
 /* serve_mapped.c: the pool's memory has no handle for the program. */
-bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                            const struct ms_args *args, int *status_p);
-bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                           const struct ms_args *args, int *status_p);
+bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame,
+                            const void *caller, const struct ms_args *args, int *status_p);
+bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame,
+                           const void *caller, const struct ms_args *args, int *status_p);
 
-static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                  const struct ms_args *args, int *status_p)
+static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
+                                  const void *caller, const struct ms_args *args, int *status_p)
 {
-    return ms_serve_alloc(row, target, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes, status_p);
+    return ms_serve_alloc(row, target, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes,
+                          status_p);
 }
 
 #define ms_serve_ALLOC_ASYNC ms_serve_alloc_async
 
-static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                  const struct ms_args *args, int *status_p)
+static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame,
+                                  const void *caller, const struct ms_args *args, int *status_p)
 {
     return ms_serve_alloc_pitch(row, target, frame, caller, args, status_p);
 }
 
-static inline bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                                 const struct ms_args *args, int *status_p)
+static inline bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame,
+                                 const void *caller, const struct ms_args *args, int *status_p)
 {
     return ms_serve_free(row, target, frame, caller, args->key, status_p);
 }

@@ -1,8 +1,9 @@
 /* serve_async.c - a block of the pool that the program frees in the order of a stream.
  *
- * The pool's fence covers a context: whatever its own streams were given before the free. A stream of another context is joined to
- * it by an event that a stream of ours in the block's context waits for, on the device; the host waits for nothing. Owns those streams,
- * one per context, under a lock that is never held across a vendor call. */
+ * The pool's fence covers a context: whatever its own streams were given before the free. A stream of another
+ * context is joined to it by an event that a stream of ours in the block's context waits for, on the device;
+ * the host waits for nothing. Owns those streams, one per context, under a lock that is never held across a
+ * vendor call. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -109,7 +110,8 @@ static int event_in(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, CUev
     if (status != CUDA_SUCCESS)
         return status;
     status = (int)gpu->event_create(event_p, CU_EVENT_DISABLE_TIMING);
-    if (status == CUDA_SUCCESS && (status = (int)gpu->event_record(*event_p, (CUstream)(uintptr_t)stream)) != CUDA_SUCCESS)
+    if (status == CUDA_SUCCESS &&
+        (status = (int)gpu->event_record(*event_p, (CUstream)(uintptr_t)stream)) != CUDA_SUCCESS)
         gpu->event_destroy(*event_p);
     if (visits)
         gpu->ctx_pop(&before);
@@ -142,7 +144,8 @@ int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t con
         return CUDA_ERROR_INVALID_VALUE;
     if (other == context)
         return CUDA_SUCCESS;
-    if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop || !gpu->stream_wait_event)
+    if (!gpu->event_create || !gpu->event_record || !gpu->event_destroy || !gpu->ctx_push || !gpu->ctx_pop ||
+        !gpu->stream_wait_event)
         return CUDA_ERROR_INVALID_VALUE;
     return join(gpu, stream, other, context);
 }

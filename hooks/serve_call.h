@@ -1,6 +1,8 @@
-/* serve_call.h - what every call that the pool answers does before and after: for serve.c and serve_stream.c alone.
+/* serve_call.h - what every call that the pool answers does before and after: for serve.c and serve_stream.c
+ * alone.
  *
- * Floor 3. A section around it, one event in the record, under the name and with the stack of the outermost frame. */
+ * Floor 3. A section around it, one event in the record, under the name and with the stack of the outermost
+ * frame. */
 #ifndef MS_HOOKS_SERVE_CALL_H
 #define MS_HOOKS_SERVE_CALL_H
 
@@ -14,7 +16,8 @@
 /* Not for calls of memshim's own, nor for those that the driver makes inside another. */
 static MS_INLINE bool is_ours_to_serve(void)
 {
-    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+    return ms_thread.depth == 0 && ms_init_active() &&
+           atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
 
 /* Inside a runtime's hook cancellation is deferred already. */
@@ -28,7 +31,8 @@ static MS_INLINE void enter(struct ms_section *section, const struct ms_call *ou
     }
 }
 
-/* The record has asked for the time meanwhile. A rest is seen to at once: after this call the program may give the device work. */
+/* The record has asked for the time meanwhile. A rest is seen to at once: after this call the program may
+ * give the device work. */
 static MS_INLINE void leave(struct ms_section *section, const struct ms_call *outer)
 {
     ms_serve_see_to_rest();
@@ -39,7 +43,8 @@ static MS_INLINE void leave(struct ms_section *section, const struct ms_call *ou
 }
 
 /* The program has its answer: count the call, which is the outermost frame's if there is one. */
-static MS_INLINE void count(struct ms_call *outer, const struct ms_gpu *gpu, unsigned row, int status, uint64_t bytes)
+static MS_INLINE void count(struct ms_call *outer, const struct ms_gpu *gpu, unsigned row, int status,
+                            uint64_t bytes)
 {
     if (!outer) {
         ms_ledger_call((uint16_t)row, status == 0, true, bytes);
@@ -60,7 +65,8 @@ struct request {
 };
 
 /** serve.c: the pool has no memory for it; `status` is the program's answer. */
-void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device, int status);
+void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device,
+                     int status);
 
 static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
 {
@@ -71,13 +77,21 @@ static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_c
     return ms_stack_capture(request->frame, request->caller);
 }
 
-static MS_INLINE void record(const struct request *request, struct ms_call *outer, const struct ms_pool_block *given)
+static MS_INLINE void record(const struct request *request, struct ms_call *outer,
+                             const struct ms_pool_block *given)
 {
-    const struct ms_block block MS_CACHELINE = {.key = given->address, .space = MS_SPACE_ADDRESS, .bytes = request->bytes,
-                                   .requested = request->requested, .context = given->context, .thread = ms_thread_id(),
-                                   .kind = given->ordered ? MS_KIND_ASYNC : MS_KIND_DEVICE, .stream = request->stream,
-                                   .outlives_context = given->ordered, .device = (int16_t)given->device,
-                                   .api = outer ? outer->row : (uint16_t)request->row, .stack = stack_of(request, outer)};
+    const struct ms_block block MS_CACHELINE = {.key = given->address,
+                                                .space = MS_SPACE_ADDRESS,
+                                                .bytes = request->bytes,
+                                                .requested = request->requested,
+                                                .context = given->context,
+                                                .thread = ms_thread_id(),
+                                                .kind = given->ordered ? MS_KIND_ASYNC : MS_KIND_DEVICE,
+                                                .stream = request->stream,
+                                                .outlives_context = given->ordered,
+                                                .device = (int16_t)given->device,
+                                                .api = outer ? outer->row : (uint16_t)request->row,
+                                                .stack = stack_of(request, outer)};
 
     ms_pool_set_ticket(given, ms_ledger_serve(&block));
 }

@@ -1,7 +1,8 @@
 /* serve_context.c - which contexts are served, and what is known of each.
  *
- * Owns a small table of contexts, read without a lock: an entry's handle is written last, and taken back first. Entries are made under
- * one lock (MS_RANK_DEVICE), never held across a vendor call. What cannot be checked is not served: the call is followed then. */
+ * Owns a small table of contexts, read without a lock: an entry's handle is written last, and taken back
+ * first. Entries are made under one lock (MS_RANK_DEVICE), never held across a vendor call. What cannot be
+ * checked is not served: the call is followed then. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -89,14 +90,17 @@ static bool check(const struct ms_gpu *gpu, struct context *c)
     if (atomic_load(&c->captures) > 0 || !atomic_compare_exchange_strong(&c->state, &unchecked, CHECKING))
         return false;
     if ((tool = ms_serve_tool()) != NULL) {
-        ms_diagnostic(MS_LOG_WARN, "pool", "nothing is served while %s is at work: a pool would hide what it looks for", tool);
+        ms_diagnostic(MS_LOG_WARN, "pool",
+                      "nothing is served while %s is at work: a pool would hide what it looks for", tool);
         state = REFUSED;
     } else if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range) {
         state = refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
     } else {
-        state = SERVED; /* whether the driver does as known the pool sees in the first memory that it is given */
+        /* whether the driver does as known the pool sees in the first memory that it is given */
+        state = SERVED;
     }
-    /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free has to wait. */
+    /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free
+     * has to wait. */
     if (state == SERVED && !gpu->ctx_record_event)
         ms_pool_stream_born(atomic_load(&c->handle), PER_THREAD_STREAM, false);
     atomic_store(&c->state, state);
@@ -132,8 +136,9 @@ bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
     return serve_slowly(gpu, handle, device);
 }
 
-/* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice that. What cannot be
- * found out now is tried again, less and less often: at the second such call, the fourth, the eighth. */
+/* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice
+ * that. What cannot be found out now is tried again, less and less often: at the second such call, the
+ * fourth, the eighth. */
 static void learn_pitch(const struct ms_gpu *gpu, struct context *c, int device)
 {
     uint64_t multiple, twice, handle = atomic_load(&c->handle);
@@ -202,7 +207,8 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
     ms_unlock(&lock);
 }
 
-/* Errors after which every call of the context answers the same: the device's work was ended in the middle. */
+/* Errors after which every call of the context answers the same: the device's work was ended in the
+ * middle. */
 static bool is_sticky(int status)
 {
     switch (status) {
@@ -232,7 +238,8 @@ void ms_serve_status(uint64_t handle, int status)
     if (MS_LIKELY(status == 0) || !is_sticky(status) || !handle || !(c = find(handle)))
         return;
     if (atomic_compare_exchange_strong(&c->state, &served, REFUSED)) {
-        ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays", status);
+        ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays",
+                      status);
         atomic_store_explicit(&ms_serve_one_is_down, true, memory_order_relaxed);
         ms_pool_stand_down(handle, "its context shows an error that stays");
     }

@@ -1,5 +1,6 @@
-/* serve_handles.c - see serve_handles.h. Runs in the program's threads inside a hooked call, with the guard closed. No lock across a
- * vendor call; no allocation but the arena's. Figures of each device under one lock (MS_RANK_POOL_PINS). */
+/* serve_handles.c - see serve_handles.h. Runs in the program's threads inside a hooked call, with the guard
+ * closed. No lock across a vendor call; no allocation but the arena's. Figures of each device under one lock
+ * (MS_RANK_POOL_PINS). */
 #include "hooks/serve_handles.h"
 
 #include <stdatomic.h>
@@ -13,8 +14,9 @@
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
 
-/* How much may wait: no more than is live, and MEMSHIM_KEEP beyond it. A program that frees all of it and asks for it again in each
- * round would make calls of the vendor's all the time: so what had to go and was asked for again is learned. */
+/* How much may wait: no more than is live, and MEMSHIM_KEEP beyond it. A program that frees all of it and
+ * asks for it again in each round would make calls of the vendor's all the time: so what had to go and was
+ * asked for again is learned. */
 struct device {
     struct ms_pool_record record;
     uint64_t total_bytes; /* of the device, for shares of it */
@@ -27,8 +29,9 @@ static struct device devices[MS_DEVICES_MAX];
 
 bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p)
 {
-    if (!call->args.flags || !call->gpu || !call->gpu->vendor || !call->gpu->vendor->handle_free || call->args.device < 0 ||
-        call->args.device >= MS_DEVICES_MAX || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!call->args.flags || !call->gpu || !call->gpu->vendor || !call->gpu->vendor->handle_free ||
+        call->args.device < 0 || call->args.device >= MS_DEVICES_MAX ||
+        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     *key_p = (struct ms_whole_key){call->gpu, call->args.flags, call->args.bytes, call->args.device};
     return true;
@@ -149,7 +152,8 @@ static uint64_t total_of(const struct ms_gpu *gpu, int device)
 /* What waits beyond the bound goes, the longest first. */
 static void keep_bound(const struct ms_gpu *gpu, int device)
 {
-    uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), live = ms_ledger_live(device), gone = 0;
+    uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), live = ms_ledger_live(device),
+             gone = 0;
 
     ms_lock(&lock);
     keep += devices[device].learned_bytes;
@@ -172,14 +176,17 @@ void ms_whole_rested(void)
 
 static void rest_device(const struct ms_gpu *gpu, int device)
 {
-    uint64_t keep = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT ? ms_option_size(MS_OPT_KEEP, total_of(gpu, device)) : 0,
+    uint64_t keep = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT
+                        ? ms_option_size(MS_OPT_KEEP, total_of(gpu, device))
+                        : 0,
              most = ms_pool_rest_allowance(ms_ledger_live(device)) + keep, gone = 0;
 
     while (ms_whole_bytes(device) > most && evict(device, &gone))
         ;
 }
 
-/* Seen to in a call of the vendor's own, whose devices they are. Nothing is under way in what waits, so nothing is waited for. */
+/* Seen to in a call of the vendor's own, whose devices they are. Nothing is under way in what waits, so
+ * nothing is waited for. */
 void ms_whole_end_rest(const struct ms_gpu *gpu)
 {
     ms_serve_see_to_rest();
@@ -240,7 +247,8 @@ void ms_whole_create_begin(struct ms_call *call)
     uint64_t context;
 
     /* Without a context the vendor refuses, whatever waits here. */
-    if (!call->args.out || !call->args.bytes || !ms_whole_key_of(call, &key) || ms_gpu_current(call->gpu, &context) < 0)
+    if (!call->args.out || !call->args.bytes || !ms_whole_key_of(call, &key) ||
+        ms_gpu_current(call->gpu, &context) < 0)
         return;
     if (ms_whole_take(&key, &whole)) {
         ms_ledger_segment_removed(whole.place);

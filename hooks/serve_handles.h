@@ -1,11 +1,14 @@
-/* serve_handles.h - physical memory by handle, recycled whole (pool/whole.h): what a program gives back it gets again.
+/* serve_handles.h - physical memory by handle, recycled whole (pool/whole.h): what a program gives back it
+ * gets again.
  *
- * Floor 3. For vendors whose file can give a handle back (gpu.h, handle_free); the classes WHOLE_* of hook.h. A handle is recycled if it
- * was asked for with properties that the row packs into `flags`, if it was released as often as it was made known, and if it is neither
- * mapped, nor was it ever exported, retained or linked: whoever could still reach the memory would else reach the next owner's.
+ * Floor 3. For vendors whose file can give a handle back (gpu.h, handle_free); the classes WHOLE_* of hook.h.
+ * A handle is recycled if it was asked for with properties that the row packs into `flags`, if it was
+ * released as often as it was made known, and if it is neither mapped, nor was it ever exported, retained or
+ * linked: whoever could still reach the memory would else reach the next owner's.
  *
- * No fence is needed. Work reaches the memory of a handle through a mapping alone, the program has ended each with the vendor's own
- * unmapping before the handle comes here, and work that comes too late finds no mapping, as it would natively. */
+ * No fence is needed. Work reaches the memory of a handle through a mapping alone, the program has ended each
+ * with the vendor's own unmapping before the handle comes here, and work that comes too late finds no
+ * mapping, as it would natively. */
 #ifndef MS_HOOKS_SERVE_HANDLES_H
 #define MS_HOOKS_SERVE_HANDLES_H
 
@@ -13,7 +16,8 @@
 #include "hooks/dispatch.h"
 #include "pool/whole.h"
 
-/* Around the calls, for dispatch.c. What begins may set call->answered and call->status: then the vendor is not called. */
+/* Around the calls, for dispatch.c. What begins may set call->answered and call->status: then the vendor is
+ * not called. */
 void ms_whole_create_begin(struct ms_call *call);
 void ms_whole_create_end(struct ms_call *call, int status);
 void ms_whole_release_begin(struct ms_call *call);
@@ -29,9 +33,11 @@ bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p);
 /** With what its memory is filled when it is first mapped (MEMSHIM_POISON), or 0. */
 int ms_whole_fill(const struct ms_call *call);
 
-/** The program has rested (serve.h, ms_serve_rested): the next of these calls gives back what is not needed. */
+/** The program has rested (serve.h, ms_serve_rested): the next of these calls gives back what is not
+ * needed. */
 void ms_whole_rested(void);
-/** At the end of a call, inside its section: of such a vendor's it sees to a rest, the pool's as well. No lock held. */
+/** At the end of a call, inside its section: of such a vendor's it sees to a rest, the pool's as well. No
+ * lock held. */
 void ms_whole_end_rest(const struct ms_gpu *gpu);
 static inline void ms_whole_see_to_rest(const struct ms_call *call)
 {

@@ -1,8 +1,8 @@
 /* serve_mapped.c - calls for memory that is mapped by handle, made about the pool's.
  *
- * Under MEMSHIM_BACKING=vmm a block of the program's lies in such memory, and natively it would not: the driver
- * refuses a handle to it, and to unmap it. So it is asked about an address that is nobody's, and its refusal is
- * the program's. No lock, no allocation. */
+ * Under MEMSHIM_BACKING=vmm a block of the program's lies in such memory, and natively it would not: the
+ * driver refuses a handle to it, and to unmap it. So it is asked about an address that is nobody's, and its
+ * refusal is the program's. No lock, no allocation. */
 #include <stdatomic.h>
 
 #include "hooks/answer.h"
@@ -10,16 +10,16 @@
 #include "hooks/serve.h"
 #include "pool/pool.h"
 
-/* The address lies in the pool's memory. Any may be asked about: only a range that is mapped by handle would be
- * answered otherwise than as nobody's. */
+/* The address lies in the pool's memory. Any may be asked about: only a range that is mapped by handle would
+ * be answered otherwise than as nobody's. */
 static bool is_the_pools(uint64_t address)
 {
-    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
-           ms_pool_owns(address);
+    return ms_thread.depth == 0 && ms_init_active() &&
+           atomic_load_explicit(&ms_serve_on, memory_order_relaxed) && ms_pool_owns(address);
 }
 
-bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                            const struct ms_args *args, int *status_p)
+bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame,
+                            const void *caller, const struct ms_args *args, int *status_p)
 {
     CUmemGenericAllocationHandle handle = 0;
     struct ms_section section;
@@ -34,8 +34,8 @@ bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const 
     return true;
 }
 
-bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                           const struct ms_args *args, int *status_p)
+bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame,
+                           const void *caller, const struct ms_args *args, int *status_p)
 {
     struct ms_section section;
 

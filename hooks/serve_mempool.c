@@ -1,7 +1,8 @@
 /* serve_mempool.c - the program's own pools, of which what is served in stream order is carved.
  *
- * The driver makes, checks, changes and ends them; the pool (src/pool/mempool.c) is told what it must know. Two attributes are answered
- * here, since the driver believes that all that was taken for later is in use. No lock, no allocation; inside a section. */
+ * The driver makes, checks, changes and ends them; the pool (src/pool/mempool.c) is told what it must know.
+ * Two attributes are answered here, since the driver believes that all that was taken for later is in use. No
+ * lock, no allocation; inside a section. */
 #include "hooks/answer.h"
 
 #include <stdatomic.h>
@@ -12,12 +13,15 @@
 #include "hooks/watch.h"
 #include "pool/stream.h"
 
-/* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver would give. So it is where the
- * pool's memory can be decompressed into by hardware, which some libraries ask of every pool: a property of each byte. */
+/* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver
+ * would give. So it is where the pool's memory can be decompressed into by hardware, which some libraries ask
+ * of every pool: a property of each byte. */
 static bool is_plain(const CUmemPoolProps *props)
 {
-    return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props->handleTypes == CU_MEM_HANDLE_TYPE_NONE &&
-           props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !(props->usage & ~CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS);
+    return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           props->handleTypes == CU_MEM_HANDLE_TYPE_NONE &&
+           props->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           !(props->usage & ~CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS);
 }
 
 /* The driver has accepted the properties. */
@@ -65,15 +69,17 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
     struct ms_section section;
     cuuint64_t now = 0;
 
-    if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || ms_thread.depth > 0 || !ms_init_active() ||
-        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || ms_thread.depth > 0 ||
+        !ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     ms_section_enter(&section);
-    *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags, (void *)(uintptr_t)args->out);
+    *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags,
+                            (void *)(uintptr_t)args->out);
     if (*status_p == 0 && ms_mempool_use(args->key, &use) && (use.held || use.high)) {
         if (!high)
             now = *(const cuuint64_t *)(uintptr_t)args->out;
-        else if (vendor((CUmemoryPool)(uintptr_t)args->key, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &now) != CUDA_SUCCESS)
+        else if (vendor((CUmemoryPool)(uintptr_t)args->key, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &now) !=
+                 CUDA_SUCCESS)
             now = 0; /* what the driver answers by itself of the pool is not known then */
         now = now > use.held ? now - use.held : 0;
         *(cuuint64_t *)(uintptr_t)args->out = now + (high ? use.high : use.used);

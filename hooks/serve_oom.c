@@ -15,8 +15,8 @@
 #include "gpu/gpu.h"
 #include "pool/stream.h"
 
-static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total, uint64_t free_bytes,
-                                  uint64_t bytes)
+static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total,
+                                  uint64_t free_bytes, uint64_t bytes)
 {
     uint64_t idle = f->parts.cached + f->parts.stranded;
 
@@ -72,8 +72,8 @@ static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
     return could_hold(gpu, device, bytes, ms_ledger_live(device));
 }
 
-/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first, and what the vendor's own free
- * would have waited for is waited for now. */
+/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first, and what
+ * the vendor's own free would have waited for is waited for now. */
 bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
 {
     const struct ms_row_info *row = ms_rows[call->row];
@@ -81,16 +81,19 @@ bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
     uint64_t context, given;
     int device;
 
-    if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!ms_families[row->api].vendor || ms_thread.depth > 0 ||
+        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_ALLOC_ASYNC && row->class != MS_CLASS_PITCH &&
         row->class != MS_CLASS_HANDLE_CREATE && row->class != MS_CLASS_WHOLE_CREATE)
         return false;
-    if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED || call->args.kind == MS_KIND_IMPORTED)
+    if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED ||
+        call->args.kind == MS_KIND_IMPORTED)
         return false; /* nothing of the device's */
     ms_section_enter(&section);
-    device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE ? call->args.device
-                                                                                         : ms_gpu_current(call->gpu, &context);
+    device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE
+                 ? call->args.device
+                 : ms_gpu_current(call->gpu, &context);
     if (!could_hold(call->gpu, device, call->args.bytes, 0))
         device = MS_DEVICE_NONE;
     given = device >= 0 ? ms_whole_give_back(device) : 0;

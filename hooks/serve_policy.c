@@ -1,7 +1,8 @@
-/* serve_policy.c - the pool's beginning: MEMSHIM_* become its policy, and what it tells becomes part of the record.
+/* serve_policy.c - the pool's beginning: MEMSHIM_* become its policy, and what it tells becomes part of the
+ * record.
  *
- * Owns the policy and the observer, which the pool reads from then on. The observer runs in the program's threads, inside a section, with
- * no lock held; it takes the record's locks only. */
+ * Owns the policy and the observer, which the pool reads from then on. The observer runs in the program's
+ * threads, inside a section, with no lock held; it takes the record's locks only. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -27,8 +28,8 @@ _Atomic bool ms_serve_on;
 _Atomic uint32_t ms_serve_rests;
 bool ms_serve_strictly;
 
-/* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It bounds the memory that limbo
- * takes of such a program, and how often its frees wait. */
+/* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It
+ * bounds the memory that limbo takes of such a program, and how often its frees wait. */
 #define LIMBO_LEAST_BYTES ((uint64_t)32 << 20)
 
 static uint64_t limbo_of(uint64_t live_bytes)
@@ -60,18 +61,30 @@ static struct ms_pool_policy policy = {.size_of = size_of};
 
 static struct ms_parts parts_of(const struct ms_pool_parts *parts)
 {
-    return (struct ms_parts){.requested = parts->requested, .rounding = parts->rounding, .limbo = parts->limbo,
-                             .cached = parts->cached, .stranded = parts->stranded, .pinned = parts->pinned};
+    return (struct ms_parts){.requested = parts->requested,
+                             .rounding = parts->rounding,
+                             .limbo = parts->limbo,
+                             .cached = parts->cached,
+                             .stranded = parts->stranded,
+                             .pinned = parts->pinned};
 }
 
 static struct ms_pool_record record_of(const struct ms_pool_figures *f)
 {
     return (struct ms_pool_record){
-        .reserved_bytes = f->reserved_bytes, .peak_reserved_bytes = f->peak_reserved_bytes, .parts = parts_of(&f->parts),
+        .reserved_bytes = f->reserved_bytes,
+        .peak_reserved_bytes = f->peak_reserved_bytes,
+        .parts = parts_of(&f->parts),
         .peak_parts = parts_of(&f->peak_parts),
-        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]}, .misses = f->misses,
-        .limbo_waits = f->limbo_waits, .trims = f->trims, .vendor_allocs = f->vendor_allocs, .vendor_frees = f->vendor_frees,
-        .fences = f->fences, .served_allocs = f->served_allocs, .served_frees = f->served_frees,
+        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]},
+        .misses = f->misses,
+        .limbo_waits = f->limbo_waits,
+        .trims = f->trims,
+        .vendor_allocs = f->vendor_allocs,
+        .vendor_frees = f->vendor_frees,
+        .fences = f->fences,
+        .served_allocs = f->served_allocs,
+        .served_frees = f->served_frees,
         .largest_free_bytes = f->largest_free_bytes};
 }
 
@@ -84,13 +97,24 @@ static void tell_figures(int device, const struct ms_pool_figures *f)
 
 static struct ms_flow_record flow_of(const struct ms_stream_figures *f)
 {
-    return (struct ms_flow_record){
-        .pool = f->pool, .stream = f->stream, .reserved_bytes = f->figures.reserved_bytes, .live_bytes = f->figures.parts.requested,
-        .limbo_bytes = f->away_bytes, .largest_free_bytes = f->figures.largest_free_bytes,
-        .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN], f->figures.hits[MS_TIER_SINGLE]},
-        .misses = f->figures.misses, .limbo_waits = f->figures.limbo_waits, .trims = f->figures.trims, .crossed = f->crossed,
-        .borrowed = f->borrowed, .waited = f->waited, .device = (int16_t)f->device, .by_program = f->by_program, .ended = f->ended,
-        .former = f->former};
+    return (struct ms_flow_record){.pool = f->pool,
+                                   .stream = f->stream,
+                                   .reserved_bytes = f->figures.reserved_bytes,
+                                   .live_bytes = f->figures.parts.requested,
+                                   .limbo_bytes = f->away_bytes,
+                                   .largest_free_bytes = f->figures.largest_free_bytes,
+                                   .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN],
+                                            f->figures.hits[MS_TIER_SINGLE]},
+                                   .misses = f->figures.misses,
+                                   .limbo_waits = f->figures.limbo_waits,
+                                   .trims = f->figures.trims,
+                                   .crossed = f->crossed,
+                                   .borrowed = f->borrowed,
+                                   .waited = f->waited,
+                                   .device = (int16_t)f->device,
+                                   .by_program = f->by_program,
+                                   .ended = f->ended,
+                                   .former = f->former};
 }
 
 static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
@@ -102,9 +126,13 @@ static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
 
 static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
 {
-    return (struct ms_segment_record){.address = segment->address, .bytes = segment->bytes, .context = segment->context,
-                                      .device = (int16_t)segment->device, .tier = (uint8_t)segment->tier,
-                                      .pinned = segment->pinned, .vmm = segment->vmm};
+    return (struct ms_segment_record){.address = segment->address,
+                                      .bytes = segment->bytes,
+                                      .context = segment->context,
+                                      .device = (int16_t)segment->device,
+                                      .tier = (uint8_t)segment->tier,
+                                      .pinned = segment->pinned,
+                                      .vmm = segment->vmm};
 }
 
 static void segment_added(const struct ms_pool_segment *segment)
@@ -182,8 +210,11 @@ static void tell_piece(void *arg, const struct ms_pool_piece *piece)
     static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE, [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
                                      [MS_STATE_FREE] = MS_PIECE_FREE, [MS_STATE_PINNED] = MS_PIECE_PINNED};
     const struct ms_segment_record segment = segment_of(piece->segment);
-    const struct ms_piece_record record = {.offset = piece->offset, .bytes = piece->bytes, .requested = piece->requested,
-                                           .ticket = piece->ticket, .state = states[piece->state]};
+    const struct ms_piece_record record = {.offset = piece->offset,
+                                           .bytes = piece->bytes,
+                                           .requested = piece->requested,
+                                           .ticket = piece->ticket,
+                                           .state = states[piece->state]};
 
     (void)arg;
     ms_ledger_tell_piece(&segment, &record);
@@ -227,13 +258,15 @@ static const char *loaded(const char *const *prefixes)
     return search.found;
 }
 
-/* The driver loads what CUDA_INJECTION64_PATH names; compute-sanitizer and the profilers come that way, or by preloading. cuda-gdb sets
- * CUDA_MEMCHECK for the program whose accesses it checks. */
+/* The driver loads what CUDA_INJECTION64_PATH names; compute-sanitizer and the profilers come that way, or by
+ * preloading. cuda-gdb sets CUDA_MEMCHECK for the program whose accesses it checks. */
 const char *ms_serve_tool(void)
 {
-    static const char *const tools[] = {"libsanitizer-collection", "libsanitizer-public", "libInterceptorInjection",
-                                        "libTreeLauncher", "libcuda-injection", NULL};
-    const char *memcheck = secure_getenv("CUDA_MEMCHECK"), *injection = secure_getenv("CUDA_INJECTION64_PATH");
+    static const char *const tools[] = {"libsanitizer-collection", "libsanitizer-public",
+                                        "libInterceptorInjection", "libTreeLauncher",
+                                        "libcuda-injection",       NULL};
+    const char *memcheck = secure_getenv("CUDA_MEMCHECK"),
+               *injection = secure_getenv("CUDA_INJECTION64_PATH");
 
     if (injection && *injection)
         return "an injected tool (CUDA_INJECTION64_PATH)";
@@ -246,8 +279,10 @@ const char *ms_serve_tool(void)
 
 static void read_policy(void)
 {
-    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE, [MS_FREE_ORDERED] = MS_POOL_FENCE,
-                                    [MS_FREE_STRICT] = MS_POOL_STRICT, [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
+    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE,
+                                    [MS_FREE_ORDERED] = MS_POOL_FENCE,
+                                    [MS_FREE_STRICT] = MS_POOL_STRICT,
+                                    [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
     static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
     int64_t poison = ms_option_int(MS_OPT_POISON);
@@ -266,7 +301,8 @@ static void read_policy(void)
 void ms_serve_export_whole(void)
 {
     __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
-    ms_submit_give_up("%s is loaded, or MEMSHIM_IPC says so: a network card may be given addresses", "MPI, UCX or NVSHMEM");
+    ms_submit_give_up("%s is loaded, or MEMSHIM_IPC says so: a network card may be given addresses",
+                      "MPI, UCX or NVSHMEM");
 }
 
 void ms_serve_large_whole(void)
@@ -337,7 +373,8 @@ static void tell_ordered(void)
         return;
     ms_pool_ordered_figures(&f);
     ms_diagnostic(MS_LOG_INFO, "pool",
-                  "MEMSHIM_FREE=ordered: %llu blocks free at once, %llu events, %llu waits on the device, %llu by the host",
+                  "MEMSHIM_FREE=ordered: %llu blocks free at once, %llu events, %llu waits on the device, "
+                  "%llu by the host",
                   (unsigned long long)f.at_once, (unsigned long long)f.marks, (unsigned long long)f.waits,
                   (unsigned long long)f.host_waits);
 }
@@ -349,6 +386,7 @@ void ms_serve_finish(void)
     tell_ordered();
     ms_unseen_tell();
     if (ms_serve_dropped_frees())
-        ms_diagnostic(MS_LOG_WARN, "pool", "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
+        ms_diagnostic(MS_LOG_WARN, "pool",
+                      "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
                       (unsigned long long)ms_serve_dropped_frees());
 }

@@ -1,7 +1,9 @@
-/* serve_stream.c - requests and frees in the order of a stream, answered from what the program's own pools gave.
+/* serve_stream.c - requests and frees in the order of a stream, answered from what the program's own pools
+ * gave.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no allocation. What belongs into a graph, and what the driver would
- * refuse, is the driver's to answer: a free that has to be refused is put to it with an address that is nobody's. */
+ * Runs in the program's threads, inside a section. No lock of its own, no allocation. What belongs into a
+ * graph, and what the driver would refuse, is the driver's to answer: a free that has to be refused is put to
+ * it with an address that is nobody's. */
 #include "hooks/serve.h"
 
 #include "hooks/answer.h"
@@ -9,7 +11,8 @@
 #include "hooks/serve_call.h"
 #include "pool/stream.h"
 
-/* The first call for a context checks that the driver does what the pool builds on; that takes it being current. */
+/* The first call for a context checks that the driver does what the pool builds on; that takes it being
+ * current. */
 static bool is_served(const struct ms_gpu *gpu, const struct ms_stream *stream)
 {
     uint64_t context = ms_stream_context(stream), current;
@@ -32,7 +35,8 @@ static bool has_context(const struct ms_gpu *gpu, const struct ms_call *outer)
 /* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
 static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
 {
-    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream) : CUDA_SUCCESS;
+    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream)
+                                    : CUDA_SUCCESS;
     return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -44,7 +48,8 @@ static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
     return MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, stream, &status);
 }
 
-/* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way of what a stream asks for. */
+/* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way
+ * of what a stream asks for. */
 static bool gave_room(const struct ms_stream *stream, uint64_t bytes, uint64_t *until_p)
 {
     int device = ms_stream_device(stream);
@@ -52,7 +57,8 @@ static bool gave_room(const struct ms_stream *stream, uint64_t bytes, uint64_t *
     uint64_t idle = ms_pool_reclaimable(device);
 
     ms_pool_figures(device, &figures);
-    return bytes <= ms_pool_room(device) + idle + figures.parts.limbo && ms_room_make(device, true, until_p) > 0;
+    return bytes <= ms_pool_room(device) + idle + figures.parts.limbo &&
+           ms_room_make(device, true, until_p) > 0;
 }
 
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -69,9 +75,11 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
         return false;
     enter(&section, outer);
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
-        is_served(target->gpu, stream) && !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
+        is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
+        !is_forbidden(target->gpu, args->stream))
         verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
-    for (uint64_t until = 0; MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &until);)
+    for (uint64_t until = 0;
+         MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &until);)
         verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
@@ -87,9 +95,10 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     return verdict != MS_POOL_PASSED;
 }
 
-/* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the capture. */
-static bool may_free(const struct ms_target *target, const struct ms_call *outer, const struct ms_stream *stream,
-                     uint64_t handle, int *status_p)
+/* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the
+ * capture. */
+static bool may_free(const struct ms_target *target, const struct ms_call *outer,
+                     const struct ms_stream *stream, uint64_t handle, int *status_p)
 {
     bool doubtful = !stream || ms_serve_strictly || ms_serve_any_down() || !has_context(target->gpu, outer);
 
@@ -102,7 +111,8 @@ static bool may_free(const struct ms_target *target, const struct ms_call *outer
     return MS_LIKELY(!doubtful) || !is_refused(target->gpu, handle, status_p);
 }
 
-static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struct ms_stream *stream, uint64_t handle)
+static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struct ms_stream *stream,
+                    uint64_t handle)
 {
     ms_ledger_unserve(block->ticket, block->address, NULL);
     if (MS_LIKELY(stream != NULL))

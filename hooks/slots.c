@@ -1,8 +1,8 @@
 /* slots.c - which wrapper stands for which real function.
  *
- * A row has MS_SLOTS wrappers; slot k holds the one real function that wrapper k calls. Slots are taken under the resolve lock. One is
- * given to another function only when its own went away with its library: a program that still calls the old wrapper calls what it
- * unloaded itself. */
+ * A row has MS_SLOTS wrappers; slot k holds the one real function that wrapper k calls. Slots are taken under
+ * the resolve lock. One is given to another function only when its own went away with its library: a program
+ * that still calls the old wrapper calls what it unloaded itself. */
 #include "hooks/resolve.h"
 
 struct ms_wrapped ms_slots[MS_ROW_COUNT][MS_SLOTS];
@@ -15,7 +15,8 @@ static bool is_loaded(enum ms_row row, const void *real)
     return ms_library_row_locked((uintptr_t)real, (int)row, &found, &gpu);
 }
 
-/* The slot that has this function, else an empty one, else one whose function is gone; -1 if there is none. */
+/* The slot that has this function, else an empty one, else one whose function is gone; -1 if there is
+ * none. */
 static int choose_locked(enum ms_row row, const void *real)
 {
     int choice = -1;

@@ -1,7 +1,8 @@
-/* submit.c - see submit.h. Runs in the program's threads: the usual way takes no lock, allocates nothing and asks the driver at most
- * which context is current.
+/* submit.c - see submit.h. Runs in the program's threads: the usual way takes no lock, allocates nothing and
+ * asks the driver at most which context is current.
  *
- * Slots are given out under the resolve lock and read without: one is written before its wrapper is handed out, and never changed. */
+ * Slots are given out under the resolve lock and read without: one is written before its wrapper is handed
+ * out, and never changed. */
 #include "hooks/submit.h"
 
 #include <stdio.h>
@@ -45,7 +46,8 @@ void ms_submit_off(unsigned row)
     struct ms_section section;
     char format[160];
 
-    if (!atomic_load_explicit(&ms_submit_on, memory_order_relaxed) || ms_thread.depth > 0 || !ms_init_active())
+    if (!atomic_load_explicit(&ms_submit_on, memory_order_relaxed) || ms_thread.depth > 0 ||
+        !ms_init_active())
         return;
     ms_section_enter(&section);
     snprintf(format, sizeof(format), "%%s was called: %s", ms_submit_rows[row].off);
@@ -69,7 +71,8 @@ static uint64_t context_of(const struct ms_gpu *gpu, uint64_t handle)
     CUcontext context = NULL;
 
     if (handle > OWN_STREAM) {
-        if (!gpu->stream_get_ctx || gpu->stream_get_ctx((CUstream)(uintptr_t)handle, &context) != CUDA_SUCCESS)
+        if (!gpu->stream_get_ctx ||
+            gpu->stream_get_ctx((CUstream)(uintptr_t)handle, &context) != CUDA_SUCCESS)
             return 0;
     } else if (!gpu->ctx_get_current || gpu->ctx_get_current(&context) != CUDA_SUCCESS) {
         return 0;
@@ -81,10 +84,12 @@ static struct ms_pool_stream *stream_of(const struct ms_gpu *gpu, uint64_t handl
 {
     uint64_t context = handle <= OWN_STREAM ? context_of(gpu, handle) : 0;
     uint32_t life = atomic_load_explicit(&ms_pool_streams_life, memory_order_acquire);
-    struct memory *memory = &remembered[(handle ^ handle >> 4 ^ handle >> 9 ^ context >> 4) % MS_ARRAY_LEN(remembered)];
+    struct memory *memory =
+        &remembered[(handle ^ handle >> 4 ^ handle >> 9 ^ context >> 4) % MS_ARRAY_LEN(remembered)];
     struct ms_section section;
 
-    if (MS_LIKELY(memory->stream && memory->handle == handle && memory->context == context && memory->life == life))
+    if (MS_LIKELY(memory->stream && memory->handle == handle && memory->context == context &&
+                  memory->life == life))
         return memory->stream;
     if (handle <= OWN_STREAM && !context)
         return NULL;
@@ -99,7 +104,9 @@ static struct ms_pool_stream *stream_of(const struct ms_gpu *gpu, uint64_t handl
 
 struct ms_pool_stream *ms_submit_stream(const struct ms_gpu *gpu, uint64_t handle)
 {
-    return atomic_load_explicit(&ms_submit_on, memory_order_relaxed) && gpu ? stream_of(gpu, handle ? handle : LEGACY_STREAM) : NULL;
+    return atomic_load_explicit(&ms_submit_on, memory_order_relaxed) && gpu
+               ? stream_of(gpu, handle ? handle : LEGACY_STREAM)
+               : NULL;
 }
 
 static bool begin_slowly(const struct ms_gpu *gpu, struct ms_pool_stream *stream)
@@ -129,7 +136,8 @@ static void reach(const struct ms_pool_stream *stream, enum ms_reach reach, uint
     ms_section_leave(&section);
 }
 
-/* Without a context, or with a handle that is none, the driver refuses; else there is a stream that cannot be followed. */
+/* Without a context, or with a handle that is none, the driver refuses; else there is a stream that cannot be
+ * followed. */
 static void be_strange(const struct ms_gpu *gpu, uint64_t handle)
 {
     struct ms_section section;
@@ -148,7 +156,8 @@ static void unseen(void)
     ms_pool_ordered_off(NULL);
 }
 
-void ms_submit_begin(struct ms_submit *submit, unsigned row, const struct ms_gpu *gpu, uint64_t handle, uint64_t first, uint64_t second)
+void ms_submit_begin(struct ms_submit *submit, unsigned row, const struct ms_gpu *gpu, uint64_t handle,
+                     uint64_t first, uint64_t second)
 {
     const struct ms_submit_info *info = &ms_submit_rows[row];
     struct ms_pool_stream *stream;
@@ -205,7 +214,8 @@ void *ms_submit_wrap_locked(unsigned row, void *pointer, const struct ms_gpu *gp
     return pointer;
 }
 
-/* The row that the lookup's own rule leads to: the newest that is not newer than the version, the thread's twin if asked for. */
+/* The row that the lookup's own rule leads to: the newest that is not newer than the version, the thread's
+ * twin if asked for. */
 static int row_of_lookup(const char *name, int version, bool per_thread, unsigned *candidates_p)
 {
     int best = -1;
@@ -239,9 +249,11 @@ static int row_of_pointer(const struct ms_library *library, const void *pointer,
 void *ms_submit_pointer_locked(void *pointer, const char *name, int version, bool per_thread)
 {
     const struct ms_library *library = ms_library_at_locked((uintptr_t)pointer, MS_API_CUDA_DRIVER);
-    const struct ms_gpu *gpu = library ? &library->gpu : ms_library_bind_locked(MS_ROW_cuMemAlloc_v2, 0, MS_NODE_NONE, false).gpu;
+    const struct ms_gpu *gpu =
+        library ? &library->gpu : ms_library_bind_locked(MS_ROW_cuMemAlloc_v2, 0, MS_NODE_NONE, false).gpu;
     unsigned candidates;
-    int named = row_of_lookup(name, version, per_thread, &candidates), row = candidates ? row_of_pointer(library, pointer, name) : -1;
+    int named = row_of_lookup(name, version, per_thread, &candidates),
+        row = candidates ? row_of_pointer(library, pointer, name) : -1;
 
     if (!candidates) {
         if (name[0] == 'c' && name[1] == 'u' && !ms_submit_knows(name))

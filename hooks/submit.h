@@ -1,8 +1,9 @@
 /* submit.h - calls that give work to a stream: what MEMSHIM_FREE=ordered must see (pool/ordered.c).
  *
- * Floor 3. submit.def classifies every function of the driver; submit_rows.c makes wrappers of the rows that submit; submit.c hands the
- * wrappers out and does what is done around a call; submit_link.c puts them where objects are linked with the driver directly. Under
- * every other MEMSHIM_FREE no lookup answers with a wrapper, nothing is exported for these rows, and no call meets this code. */
+ * Floor 3. submit.def classifies every function of the driver; submit_rows.c makes wrappers of the rows that
+ * submit; submit.c hands the wrappers out and does what is done around a call; submit_link.c puts them where
+ * objects are linked with the driver directly. Under every other MEMSHIM_FREE no lookup answers with a
+ * wrapper, nothing is exported for these rows, and no call meets this code. */
 #ifndef MS_HOOKS_SUBMIT_H
 #define MS_HOOKS_SUBMIT_H
 
@@ -31,7 +32,8 @@ enum { MS_SUBMIT_SLOTS = 2 };
 enum ms_reach { MS_REACH_OWN, MS_REACH_LINEAR, MS_REACH_ANY };
 
 struct ms_submit_info {
-    const char *symbol, *lookup, *off; /* off: why `ordered` cannot go on behind such a call; NULL for others */
+    /* off: why `ordered` cannot go on behind such a call; NULL for others */
+    const char *symbol, *lookup, *off;
     int version;
     uint8_t per_thread, reach;
     void *wrappers[MS_SUBMIT_SLOTS];
@@ -58,7 +60,8 @@ void ms_submit_start(void);
 struct ms_submit {
     struct ms_pool_stream *stream;
 };
-void ms_submit_begin(struct ms_submit *submit, unsigned row, const struct ms_gpu *gpu, uint64_t handle, uint64_t first, uint64_t second);
+void ms_submit_begin(struct ms_submit *submit, unsigned row, const struct ms_gpu *gpu, uint64_t handle,
+                     uint64_t first, uint64_t second);
 void ms_submit_end(const struct ms_submit *submit);
 /** A call that cannot be followed. */
 void ms_submit_off(unsigned row);
@@ -72,13 +75,14 @@ struct ms_pool_stream *ms_submit_stream(const struct ms_gpu *gpu, uint64_t handl
 
 /** The row of an exported symbol; -1 if it has none. */
 int ms_submit_row_of_symbol(const char *symbol);
-/** The wrapper of `pointer`, which is this row's function in a driver library; `pointer` where there is none left. Resolve lock held. */
+/** The wrapper of `pointer`, which is this row's function in a driver library; `pointer` where there is none
+ * left. Resolve lock held. */
 void *ms_submit_wrap_locked(unsigned row, void *pointer, const struct ms_gpu *gpu);
 /** cuGetProcAddress answered `pointer`: what the program gets instead. Resolve lock held. */
 void *ms_submit_pointer_locked(void *pointer, const char *name, int version, bool per_thread);
 
-/** submit_link.c: in the constructor, for programs that are linked with the driver: the environment asks for `ordered`, so memshim starts
- * now. Under any other policy one variable is read, and that is all. */
+/** submit_link.c: in the constructor, for programs that are linked with the driver: the environment asks for
+ * `ordered`, so memshim starts now. Under any other policy one variable is read, and that is all. */
 void ms_submit_early(void);
 /** When memshim has started. */
 void ms_submit_link(void);

@@ -1,9 +1,11 @@
-/* submit_link.c - objects that are linked with the driver directly: their calls that submit work meet our wrappers too.
+/* submit_link.c - objects that are linked with the driver directly: their calls that submit work meet our
+ * wrappers too.
  *
- * The loader wrote the driver's address, or the way to it, into a word of the object for each function that it calls. Under
- * MEMSHIM_FREE=ordered those words are written anew, so that nothing need be exported, and nothing stands in the way of a call, under any
- * other policy. Words are looked at in objects that cannot be unloaded meanwhile; one that was read-only is so again afterwards. Under the
- * resolve lock; no allocation. Also looks out for libraries that submit work by private ways. */
+ * The loader wrote the driver's address, or the way to it, into a word of the object for each function that
+ * it calls. Under MEMSHIM_FREE=ordered those words are written anew, so that nothing need be exported, and
+ * nothing stands in the way of a call, under any other policy. Words are looked at in objects that cannot be
+ * unloaded meanwhile; one that was read-only is so again afterwards. Under the resolve lock; no allocation.
+ * Also looks out for libraries that submit work by private ways. */
 #include "hooks/submit.h"
 
 #include <errno.h>
@@ -56,7 +58,8 @@ static void write_word(const struct object *object, uintptr_t *word, uintptr_t v
     bool closed = holds_relro(object->info, (uintptr_t)word);
 
     if (closed && mprotect((void *)page, page_bytes, PROT_READ | PROT_WRITE) != 0) {
-        ms_submit_give_up("%s calls the driver by words that cannot be written", object->elf.soname ? object->elf.soname : "the program");
+        ms_submit_give_up("%s calls the driver by words that cannot be written",
+                          object->elf.soname ? object->elf.soname : "the program");
         return;
     }
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
@@ -77,8 +80,10 @@ static void replace(const struct object *object, uintptr_t *word, unsigned row)
 
     if (!value || ms_is_ours(value))
         return;
-    /* Not called yet, the word leads to the object's own stub; what leads there from another object comes by this one too. */
-    if (!driver || !reals[row] || (value != reals[row] && !ms_elf_holds(object->info, value) && !ms_elf_holds(&program, value))) {
+    /* Not called yet, the word leads to the object's own stub; what leads there from another object comes by
+     * this one too. */
+    if (!driver || !reals[row] ||
+        (value != reals[row] && !ms_elf_holds(object->info, value) && !ms_elf_holds(&program, value))) {
         ms_submit_give_up("%s is bound to another library than the driver's", ms_submit_rows[row].symbol);
         return;
     }
@@ -98,7 +103,8 @@ static void look_through(const struct object *object, const struct relocations *
         const char *name = object->elf.strings + symbol->st_name;
         int row;
 
-        if ((type != JUMP_SLOT && type != GLOB_DAT && type != WORD) || symbol->st_shndx != SHN_UNDEF || name[0] != 'c' || name[1] != 'u')
+        if ((type != JUMP_SLOT && type != GLOB_DAT && type != WORD) || symbol->st_shndx != SHN_UNDEF ||
+            name[0] != 'c' || name[1] != 'u')
             continue;
         row = ms_submit_row_of_symbol(name);
         if (row >= 0)
@@ -145,7 +151,8 @@ static void find_relocations(struct object *object)
 /* Decoders, encoders and ray tracers of the vendor's get at the driver by tables of its own. */
 static void look_for_private_ways(const struct dl_phdr_info *info)
 {
-    static const char *const names[] = {"libnvcuvid.so", "libnvidia-encode.so", "libnvidia-opticalflow.so", "libnvoptix.so"};
+    static const char *const names[] = {"libnvcuvid.so", "libnvidia-encode.so", "libnvidia-opticalflow.so",
+                                        "libnvoptix.so"};
     const char *slash = strrchr(info->dlpi_name, '/');
 
     for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
@@ -164,7 +171,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     *first = false;
     if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
         linked = info->dlpi_adds;
-    if (ms_is_self(info) || !ms_elf_open(info, &object.elf) || ms_defines_anchors(&object.elf, MS_API_CUDA_DRIVER))
+    if (ms_is_self(info) || !ms_elf_open(info, &object.elf) ||
+        ms_defines_anchors(&object.elf, MS_API_CUDA_DRIVER))
         return 0;
     look_for_private_ways(info);
     find_relocations(&object);
@@ -178,7 +186,8 @@ static int find_reals(struct dl_phdr_info *info, size_t size, void *arg)
     struct ms_elf elf;
     (void)size, (void)arg;
 
-    if (info->dlpi_addr != driver->bias || !ms_elf_open(info, &elf) || !ms_defines_anchors(&elf, MS_API_CUDA_DRIVER))
+    if (info->dlpi_addr != driver->bias || !ms_elf_open(info, &elf) ||
+        !ms_defines_anchors(&elf, MS_API_CUDA_DRIVER))
         return 0;
     for (unsigned row = 0; row < MS_SUBMIT_COUNT; row++)
         reals[row] = ms_elf_symbol(&elf, ms_submit_rows[row].symbol);
@@ -192,7 +201,9 @@ static void look_through_all(void)
 
     ms_libraries_refresh_locked();
     known = ms_library_bind_locked(MS_ROW_cuMemAlloc_v2, 0, MS_NODE_NONE, false).real;
-    driver = known && ms_library_count_locked(MS_API_CUDA_DRIVER) == 1 ? ms_library_at_locked((uintptr_t)known, MS_API_CUDA_DRIVER) : NULL;
+    driver = known && ms_library_count_locked(MS_API_CUDA_DRIVER) == 1
+                 ? ms_library_at_locked((uintptr_t)known, MS_API_CUDA_DRIVER)
+                 : NULL;
     memset(reals, 0, sizeof(reals));
     if (driver)
         ms_each_object(find_reals, NULL);

@@ -1,8 +1,8 @@
 /* submit_rows.c - the wrappers of what submits work: every row of submit.def.
  *
- * A parameter is a register or a word of the stack whatever its type, by the calling conventions of x86-64 and aarch64 (System V ABI;
- * AAPCS64, Linux): each is handed on as it came. No function of the driver's that submits takes a floating-point number, or a structure
- * of more than eight bytes by value. */
+ * A parameter is a register or a word of the stack whatever its type, by the calling conventions of x86-64
+ * and aarch64 (System V ABI; AAPCS64, Linux): each is handed on as it came. No function of the driver's that
+ * submits takes a floating-point number, or a structure of more than eight bytes by value. */
 #include "hooks/submit.h"
 
 #include <string.h>
@@ -35,7 +35,8 @@
 #define A10 A9, a9
 #define A11 A10, a10
 
-/* CUlaunchConfig begins with six extents and the bytes of shared memory, four bytes each; the stream is the next word (cuda.h). */
+/* CUlaunchConfig begins with six extents and the bytes of shared memory, four bytes each; the stream is the
+ * next word (cuda.h). */
 #define CONFIG_STREAM 32
 
 static uint64_t stream_of(const uintptr_t *words, int where)

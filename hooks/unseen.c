@@ -1,6 +1,7 @@
 /* unseen.c - see unseen.h.
  *
- * Ways are given out under the resolve lock and never taken back: the program may keep one for ever. No allocation. */
+ * Ways are given out under the resolve lock and never taken back: the program may keep one for ever. No
+ * allocation. */
 #include "hooks/unseen.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ static atomic_bool any_noted;  /* ... and is written */
 atomic_bool ms_unseen_told;
 
 /* The libraries that have such functions. The CUDA runtime gets all of its own from the driver. */
-static const char *const holders[MS_API_COUNT] = {[MS_API_CUDA_DRIVER] = "libcuda.so", [MS_API_HIP] = "libamdhip64.so"};
+static const char *const holders[MS_API_COUNT] = {
+    [MS_API_CUDA_DRIVER] = "libcuda.so", [MS_API_HIP] = "libamdhip64.so"};
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -118,9 +120,10 @@ static const char *consequence(const char *name)
 
 static void tell(const char *name)
 {
-    ms_diagnostic(MS_LOG_WARN, "pool",
-                  "%s was called, which may begin a capture and of which memshim knows no more: from now on %s", name,
-                  consequence(name));
+    ms_diagnostic(
+        MS_LOG_WARN, "pool",
+        "%s was called, which may begin a capture and of which memshim knows no more: from now on %s", name,
+        consequence(name));
 }
 
 void ms_unseen_tell_slowly(void)
@@ -136,7 +139,8 @@ void ms_unseen_tell_slowly(void)
     bool unnamed = atomic_load_explicit(&any_noted, memory_order_acquire);
     atomic_store_explicit(&ms_unseen_told, any || unnamed, memory_order_relaxed);
     if (unnamed)
-        ms_diagnostic(MS_LOG_WARN, "pool",
-                      "%s may be called unseen, which may begin a capture and of which memshim knows no more: %s",
-                      noted, consequence(noted));
+        ms_diagnostic(
+            MS_LOG_WARN, "pool",
+            "%s may be called unseen, which may begin a capture and of which memshim knows no more: %s",
+            noted, consequence(noted));
 }

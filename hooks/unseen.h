@@ -1,12 +1,14 @@
 /* unseen.h - functions of the driver's that may begin a capture, and that no row knows.
  *
- * Floor 3. A newer driver may have ways to begin a capture that this memshim cannot see; an event over the context would destroy what they
- * begin. Such a function is told by its name. Looked up it means nothing, for runtimes look everything up; so what is handed out is a way
- * of our own, which notes the call and leaves for the driver with every register and every word of the stack as it came
- * (ways_*.S): neither the number of the arguments nor their types are known. From the first call on the pool's fences are events in each
- * stream (pool/fence_streams.c). HIP is asked nothing more, since whatever one asks it may destroy a capture: memory that is freed waits
- * until the program has waited for the device. Where a call could not be noted (no way is left, dlsym(RTLD_NEXT), an object that is
- * linked with such a function) the lookup, or the object, counts as the call. */
+ * Floor 3. A newer driver may have ways to begin a capture that this memshim cannot see; an event over the
+ * context would destroy what they begin. Such a function is told by its name. Looked up it means nothing, for
+ * runtimes look everything up; so what is handed out is a way of our own, which notes the call and leaves for
+ * the driver with every register and every word of the stack as it came (ways_*.S): neither the number of the
+ * arguments nor their types are known. From the first call on the pool's fences are events in each stream
+ * (pool/fence_streams.c). HIP is asked nothing more, since whatever one asks it may destroy a capture: memory
+ * that is freed waits until the program has waited for the device. Where a call could not be noted (no way is
+ * left, dlsym(RTLD_NEXT), an object that is linked with such a function) the lookup, or the object, counts as
+ * the call. */
 #ifndef MS_HOOKS_UNSEEN_H
 #define MS_HOOKS_UNSEEN_H
 
@@ -19,12 +21,12 @@
 
 struct ms_elf;
 
-/** Ways that can be told apart. The driver of CUDA 13.5 has three such functions more than 13.0, which is the newest that tests hold the
- * rows against: room for as many again, of two libraries, and for their twins. */
+/** Ways that can be told apart. The driver of CUDA 13.5 has three such functions more than 13.0, which is the
+ * newest that tests hold the rows against: room for as many again, of two libraries, and for their twins. */
 enum { MS_WAYS = 16, MS_WAY_BYTES = 64 };
 
-/** Whether a name is one of a stream function's; no other has begun a capture. For every lookup: it calls nobody, not even
- * the C library, in place of whose functions a sanitizer may have put its own. */
+/** Whether a name is one of a stream function's; no other has begun a capture. For every lookup: it calls
+ * nobody, not even the C library, in place of whose functions a sanitizer may have put its own. */
 static inline bool ms_unseen_has_prefix(const char *name)
 {
     if (name[0] == 'c')

@@ -18,7 +18,8 @@
 
 static bool may_watch(void)
 {
-    return ms_thread.depth == 0 && ms_init_active() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+    return ms_thread.depth == 0 && ms_init_active() &&
+           atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
 
 static uint64_t context_of_stream(const struct ms_gpu *gpu, uint64_t stream)
@@ -85,7 +86,8 @@ static void launches_itself(uint64_t flags)
         ms_submit_give_up("a graph may be launched by %s", "the device");
 }
 
-void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args)
+void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
+                    const struct ms_args *args)
 {
     watch->on = may_watch();
     if (watch->on)
@@ -105,7 +107,8 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         watch->context = args->key;
         if (!watch->context)
             ms_gpu_current(gpu, &watch->context);
-        ms_serve_refresh(); /* what is in limbo now will not be afterwards; and the clock notices a rest before the wait */
+        /* what is in limbo now will not be afterwards; and the clock notices a rest before the wait */
+        ms_serve_refresh();
         if (watch->context)
             watch->mark = ms_pool_sync_begin(watch->context);
         break;
@@ -259,8 +262,8 @@ static void note(struct ms_watch *watch, int status)
 /* What the device keeps for graphs may be another amount now. */
 static bool is_moment(const struct ms_watch *watch)
 {
-    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT || watch->class == MS_CLASS_GRAPH_END ||
-           watch->class == MS_CLASS_GRAPH_TRIM;
+    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT ||
+           watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;
 }
 
 void ms_watch_end(struct ms_watch *watch, int status)

@@ -1,8 +1,9 @@
-/* watch.h - calls that the vendor answers and that the pool must know of: the program waits for a context, begins or ends a capture,
- * makes or destroys a stream or a graph, shares a block.
+/* watch.h - calls that the vendor answers and that the pool must know of: the program waits for a context,
+ * begins or ends a capture, makes or destroys a stream or a graph, shares a block.
  *
- * Floor 3. Nothing is recorded of them. Around a capture's begin and end, and around the end of a stream, the pool's fence lock is held
- * across the vendor's call (no fence may fall into a capture: it would destroy it); the guard stays closed meanwhile. */
+ * Floor 3. Nothing is recorded of them. Around a capture's begin and end, and around the end of a stream, the
+ * pool's fence lock is held across the vendor's call (no fence may fall into a capture: it would destroy it);
+ * the guard stays closed meanwhile. */
 #ifndef MS_HOOKS_WATCH_H
 #define MS_HOOKS_WATCH_H
 
@@ -19,21 +20,25 @@ struct ms_watch {
     struct ms_section section;
 };
 
-void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu, const struct ms_args *args);
+void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
+                    const struct ms_args *args);
 /** `status` is the vendor's. */
 void ms_watch_end(struct ms_watch *watch, int status);
 
-/* graphs.c: graphs that were captured, and what runs them. While one exists the addresses that it saw are kept. */
+/* graphs.c: graphs that were captured, and what runs them. While one exists the addresses that it saw are
+ * kept. */
 
 /** A graph or an executable graph of this context exists; again is no news. */
 void ms_graph_made(uint64_t handle, uint64_t context);
-/** Before the vendor hears of it, since handles come back. Returns its context, to be put back if the vendor refuses; 0 if unknown. */
+/** Before the vendor hears of it, since handles come back. Returns its context, to be put back if the vendor
+ * refuses; 0 if unknown. */
 uint64_t ms_graph_ended(uint64_t handle);
 /** Returns how many there were. */
 unsigned ms_graphs_context_ended(uint64_t context);
 void ms_graphs_reset(void);
 
-/* captures.c: where captures began. `context` is the stream's; of a thread's own stream the calling thread's is meant. */
+/* captures.c: where captures began. `context` is the stream's; of a thread's own stream the calling thread's
+ * is meant. */
 
 bool ms_capture_is_open(uint64_t stream, uint64_t context);
 /** One has begun, or is over. Without memory for it, it counts as open for ever. */

@@ -1,4 +1,5 @@
-/* wrap.h - what a row of a .def file becomes: a body, an exported symbol, MS_SLOTS wrappers, and its row of facts.
+/* wrap.h - what a row of a .def file becomes: a body, an exported symbol, MS_SLOTS wrappers, and its row of
+ * facts.
  *
  * Included once by the .c file of each interface, before its rows. */
 #ifndef MS_HOOKS_WRAP_H
@@ -23,11 +24,13 @@
 #include "gpu/abi/cupti.h"
 #include "gpu/hip.h"
 
-typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /* handed on, never looked into */
+/* handed on, never looked into */
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* What a row may say of its arguments. */
 #define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-#define MS_ARRAY_BYTES_2D(d) ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
+#define MS_ARRAY_BYTES_2D(d)                                                                                 \
+    ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
 #define MS_ARRAY_BYTES_3D(d, levels) \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels, (levels)) : 0)
 #define MS_LOCATION_DEVICE(prop) \
@@ -37,12 +40,14 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_LOCATION_KIND(prop) \
     ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? MS_KIND_HANDLE : MS_KIND_PINNED)
 #define MS_ACL_IS_DEVICE(prop) ((prop) && (prop)->location.type == ACL_MEM_LOCATION_TYPE_DEVICE)
-#define MS_ACL_DEVICE(prop) (MS_ACL_IS_DEVICE(prop) ? ms_device_number(MS_MAKER_ACL, (int)(prop)->location.id) : MS_DEVICE_NONE)
+#define MS_ACL_DEVICE(prop)                                                                                  \
+    (MS_ACL_IS_DEVICE(prop) ? ms_device_number(MS_MAKER_ACL, (int)(prop)->location.id) : MS_DEVICE_NONE)
 #define MS_ACL_KIND(prop)   (MS_ACL_IS_DEVICE(prop) ? MS_KIND_HANDLE : MS_KIND_PINNED)
 /* Pages are 2 MiB, or 1 GiB. */
 #define MS_ACL_PAGE(attr)                                                                                   \
     ((attr) == ACL_HBM_MEM_HUGE1G || (attr) == ACL_MEM_HUGE1G || (attr) == ACL_MEM_P2P_HUGE1G ? 1u << 30 : 2u << 20)
-/* The properties of a handle that may be recycled, packed; 0 for what the vendor alone understands, or rounds up. */
+/* The properties of a handle that may be recycled, packed; 0 for what the vendor alone understands, or rounds
+ * up. */
 #define MS_ACL_WHAT(prop, size, flags)                                                                      \
     (MS_ACL_IS_DEVICE(prop) && !(flags) && (size) % MS_ACL_PAGE((prop)->memAttr) == 0 &&                    \
              (prop)->handleType == ACL_MEM_HANDLE_TYPE_NONE &&                                              \
@@ -68,9 +73,10 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_LOOKUP_VERSION(name, version, per_thread) (version)
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
-/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records; a question that may be
- * answered without the vendor (answer.c); a word to the pool before and after (watch.c); or a frame in which the vendor gets
- * another argument than the program gave, and the program perhaps another answer (ipc_import.c). */
+/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records; a
+ * question that may be answered without the vendor (answer.c); a word to the pool before and after (watch.c);
+ * or a frame in which the vendor gets another argument than the program gave, and the program perhaps another
+ * answer (ipc_import.c). */
 #define MS_SHAPE_ALLOC          MS_BODY_FRAME
 #define MS_SHAPE_ALLOC_ASYNC    MS_BODY_FRAME
 #define MS_SHAPE_PITCH          MS_BODY_FRAME
@@ -136,13 +142,15 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
 #define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
 #define MS_SHAPE_LISTEN         MS_BODY_LISTEN
 
-/* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that itself. */
+/* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that
+ * itself. */
 #define ms_serve_BUFFER_ALLOC ms_serve_nothing
 #define ms_serve_BUFFER_FREE  ms_serve_nothing
 #define MS_FIRST_SERVED(cls)   ms_serve_##cls
 #define MS_FIRST_FOLLOWED(cls) ms_serve_nothing
 
-/* The thread's last error, of an interface whose .c file says MS_KEEPS_ERROR: what the program would have found there. */
+/* The thread's last error, of an interface whose .c file says MS_KEEPS_ERROR: what the program would have
+ * found there. */
 #ifdef MS_KEEPS_ERROR
 #define MS_ERROR_BEFORE(gpu)                 ms_gpu_error_before(gpu)
 #define MS_ERROR_REWIND(gpu, error)          ms_gpu_error_rewind(gpu, error)
@@ -261,7 +269,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS; /
         return (result)ms_answer_;                                                                          \
     }
 
-/* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of it. */
+/* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
+ * it. */
 #define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, ...)                                \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \

@@ -1,9 +1,9 @@
 /*
  * tap.h: what a C test needs to speak TAP, and nothing more. Header only, for programs under tests/ alone.
  *
- * A test calls plan() first, then ok() or one of its kin once per fact, and returns done() from main. Threads may
- * report facts at the same time; a child made by fork() must leave by _exit() and let its parent report. Each macro
- * evaluates its arguments once.
+ * A test calls plan() first, then ok() or one of its kin once per fact, and returns done() from main. Threads
+ * may report facts at the same time; a child made by fork() must leave by _exit() and let its parent report.
+ * Each macro evaluates its arguments once.
  */
 #ifndef MS_TESTS_TAP_H
 #define MS_TESTS_TAP_H

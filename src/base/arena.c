@@ -16,8 +16,8 @@
 #include "base/lock.h"
 
 enum { ALIGNMENT = 64, PAGE = 4096, CHUNK_BYTES = 256 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_SHARE = 4 };
-/* From so much on it is taken in huge pages: tables that do not fit into caches any more are read at random, and a good
- * part of what that takes is finding the page. */
+/* From so much on it is taken in huge pages: tables that do not fit into caches any more are read at random,
+ * and a good part of what that takes is finding the page. */
 enum { MUCH_BYTES = 4 * HUGE_BYTES };
 
 /* Kernel headers older than 5.17 lack these. */
@@ -40,7 +40,8 @@ static _Atomic size_t mapped_bytes;
 /* NULL if the system refuses. */
 static char *map_anonymous(size_t bytes)
 {
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 

@@ -1,9 +1,10 @@
 /* bias.c - owners of locks; see bias.h.
  *
- * Floor 0. The order on which all depends: an owner stores where it is and then looks whether it owns the lock; who
- * takes the ownership away stores that and then looks where the owner is. Between the two stands, on this side, the
- * membarrier, which is a fence on the other side as well: so at least one of them sees the other. A thread writes no
- * record but its own, so it does not matter how long it stood between a look and a store. */
+ * Floor 0. The order on which all depends: an owner stores where it is and then looks whether it owns the
+ * lock; who takes the ownership away stores that and then looks where the owner is. Between the two stands,
+ * on this side, the membarrier, which is a fence on the other side as well: so at least one of them sees the
+ * other. A thread writes no record but its own, so it does not matter how long it stood between a look and a
+ * store. */
 #include "config.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ void ms_bias_reset(void)
     ms_bias_me = &ms_bias_nobody;
 }
 
-/* Every running thread of the process is fenced. Where the kernel does not do it any more (a sandbox was entered since),
- * time does: a store is seen as soon as its processor has written it. */
+/* Every running thread of the process is fenced. Where the kernel does not do it any more (a sandbox was
+ * entered since), time does: a store is seen as soon as its processor has written it. */
 static void fence_all(void)
 {
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
@@ -73,7 +74,8 @@ static void fence_all(void)
 }
 
 /* False if the owner is still inside at the deadline (0: never). */
-static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thread *owner, enum ms_bias_kind kind, uint64_t deadline_ns)
+static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thread *owner,
+                            enum ms_bias_kind kind, uint64_t deadline_ns)
 {
     for (unsigned i = 0; atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias; i++) {
         if (i < SPINS)
@@ -119,10 +121,12 @@ static bool has_ended(uint32_t tid)
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
-/* A record for this thread; where all are taken, that of one that has ended, if the next that is looked at is such. */
+/* A record for this thread; where all are taken, that of one that has ended, if the next that is looked at is
+ * such. */
 static struct ms_bias_thread *join(void)
 {
-    uint32_t mine = ms_thread_id(), place = atomic_fetch_add_explicit(&next_thread, 1, memory_order_relaxed) % THREADS;
+    uint32_t mine = ms_thread_id(),
+             place = atomic_fetch_add_explicit(&next_thread, 1, memory_order_relaxed) % THREADS;
     struct ms_bias_thread *thread = &threads[place];
     uint32_t other = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     int saved_errno = errno;

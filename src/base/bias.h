@@ -1,14 +1,15 @@
 /* bias.h - a lock that one thread takes nearly always, and takes without an atomic exchange.
  *
- * Floor 0. The thread that has taken such a lock a number of times in a row becomes its owner. From then on it says
- * where it is by a plain store, and looks whether the lock is still its own; no fence stands between the two. Whoever
- * else wants the lock takes the plain lock behind it, takes the ownership away, has the kernel put a fence into every
- * running thread (membarrier), and waits until the owner has left. That costs microseconds, so each time it happened
- * twice as many takings in a row make an owner again. Where the kernel has no such fence, under ThreadSanitizer, and
- * where ranks are checked (MS_DEBUG_CHECKS), there are no owners, and this is the plain lock.
+ * Floor 0. The thread that has taken such a lock a number of times in a row becomes its owner. From then on
+ * it says where it is by a plain store, and looks whether the lock is still its own; no fence stands between
+ * the two. Whoever else wants the lock takes the plain lock behind it, takes the ownership away, has the
+ * kernel put a fence into every running thread (membarrier), and waits until the owner has left. That costs
+ * microseconds, so each time it happened twice as many takings in a row make an owner again. Where the kernel
+ * has no such fence, under ThreadSanitizer, and where ranks are checked (MS_DEBUG_CHECKS), there are no
+ * owners, and this is the plain lock.
  *
- * What holds for struct ms_lock holds here: short sections, no call of the vendor's, fork children start anew. A thread
- * is inside one owned lock of each kind at a time, and takes others as anybody would. */
+ * What holds for struct ms_lock holds here: short sections, no call of the vendor's, fork children start
+ * anew. A thread is inside one owned lock of each kind at a time, and takes others as anybody would. */
 #ifndef MS_BASE_BIAS_H
 #define MS_BASE_BIAS_H
 

@@ -1,7 +1,8 @@
 /* cancel.h - holding off the cancellation of the calling thread.
  *
- * Floor 0. A hook makes the thread's cancellation deferred (hooks/section.h), so that it can end only where a cancellation
- * point is; whatever of ours calls one puts this around it, for a thread that died there would leave a lock held. */
+ * Floor 0. A hook makes the thread's cancellation deferred (hooks/section.h), so that it can end only where a
+ * cancellation point is; whatever of ours calls one puts this around it, for a thread that died there would
+ * leave a lock held. */
 #ifndef MS_BASE_CANCEL_H
 #define MS_BASE_CANCEL_H
 

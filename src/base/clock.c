@@ -40,11 +40,12 @@ void ms_clock_nap_longer(uint64_t *ns_p)
     ms_clock_nap(*ns_p);
 }
 
-/* --- rests ----------------------------------------------------------------------------------------------- */
+/* --- rests ---------------------------------------------------------------------------------------------- */
 
 #define REST_NS 1000000000u
 
-static _Atomic uint64_t asked_ns; /* when somebody asked, give or take the age up to which an anchor is used */
+/* when somebody asked, give or take the age up to which an anchor is used */
+static _Atomic uint64_t asked_ns;
 static _Atomic uint32_t *_Atomic rest_word;
 static uint32_t rest_bits;
 
@@ -77,8 +78,8 @@ enum { NEW_NS = 2000000, READS_MAX = 4, MOMENT_TICKS = 4000 };
 static atomic_bool trusted;
 struct ms_clock_anchor ms_clock_anchor;
 
-/* The rate since the last ms_clock_anchor. A counter that changes its pace by more than a hundredth (a virtual machine
- * that moved) is not trusted again: 0 then. */
+/* The rate since the last ms_clock_anchor. A counter that changes its pace by more than a hundredth (a
+ * virtual machine that moved) is not trusted again: 0 then. */
 static uint64_t new_rate(uint64_t ticks, uint64_t ns, uint64_t old)
 {
     uint64_t rate = (uint64_t)(((__uint128_t)ns << MS_CLOCK_RATE_BITS) / ticks);
@@ -88,8 +89,8 @@ static uint64_t new_rate(uint64_t ticks, uint64_t ns, uint64_t old)
     return 0;
 }
 
-/* Counter and time of one moment: false if the thread was interrupted between the two each time, which would look as if the counter had
- * changed its pace. */
+/* Counter and time of one moment: false if the thread was interrupted between the two each time, which would
+ * look as if the counter had changed its pace. */
 static bool read_both(uint64_t *ticks_p, uint64_t *ns_p)
 {
     for (int i = 0; i < READS_MAX; i++) {

@@ -3,8 +3,8 @@
  * Floor 0. On x86-64 the time is extrapolated from the processor's counter, which takes a third of the
  * system's clock, where the kernel itself keeps time by that counter; it is set by the system's clock every
  * few milliseconds and stays within a microsecond of it. Two calls on different processors may be out of
- * order by as much: callers that subtract must not assume otherwise. That a process has rested is noticed here,
- * too. No lock, no allocation; safe in signal handlers. */
+ * order by as much: callers that subtract must not assume otherwise. That a process has rested is noticed
+ * here, too. No lock, no allocation; safe in signal handlers. */
 #ifndef MS_BASE_CLOCK_H
 #define MS_BASE_CLOCK_H
 
@@ -46,22 +46,23 @@ static inline uint64_t ms_clock_ns(void)
 }
 #endif
 
-/** Rests for about `ns`, less if a signal comes. errno stays as it is, and pthread_cancel does not end the thread here, as it
- * would in nanosleep: the caller may be in the middle of something. */
+/** Rests for about `ns`, less if a signal comes. errno stays as it is, and pthread_cancel does not end the
+ * thread here, as it would in nanosleep: the caller may be in the middle of something. */
 void ms_clock_nap(uint64_t ns);
 
-/** The next of several rests, twice as long as the one before: from 20 microseconds to 2 milliseconds. *ns_p is 0 before the first. */
+/** The next of several rests, twice as long as the one before: from 20 microseconds to 2 milliseconds. *ns_p
+ * is 0 before the first. */
 void ms_clock_nap_longer(uint64_t *ns_p);
 
-/** A *rest*: for a second and more nobody asked for the time, in the whole process. Whoever is the first to ask after it sets `bits` in
- * the word; to be registered once, when memshim starts. It costs the usual way of asking nothing: what is extrapolated is too old by
- * then in any case. */
+/** A *rest*: for a second and more nobody asked for the time, in the whole process. Whoever is the first to
+ * ask after it sets `bits` in the word; to be registered once, when memshim starts. It costs the usual way of
+ * asking nothing: what is extrapolated is too old by then in any case. */
 void ms_clock_tell_rests(_Atomic uint32_t *word, uint32_t bits);
 /** It was no rest: the caller has been waiting for the device until now. */
 void ms_clock_no_rest(void);
 
-/** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is asked.
- */
+/** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is
+ * asked. */
 void ms_clock_start(void);
 
 #endif

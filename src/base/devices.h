@@ -1,8 +1,9 @@
 /* devices.h - one space of device numbers for all vendors' interfaces.
  *
- * Floor 0. Each interface counts its devices from 0. Inside memshim a device has a number of its own, so that the record, the pool
- * and the hooks can tell CUDA's device 0 from HIP's: what is kept by device has MS_DEVICES_MAX places. People see the interface and its
- * index. A device that has no number is counted with what lies on none. */
+ * Floor 0. Each interface counts its devices from 0. Inside memshim a device has a number of its own, so that
+ * the record, the pool and the hooks can tell CUDA's device 0 from HIP's: what is kept by device has
+ * MS_DEVICES_MAX places. People see the interface and its index. A device that has no number is counted with
+ * what lies on none. */
 #ifndef MS_BASE_DEVICES_H
 #define MS_BASE_DEVICES_H
 
@@ -21,12 +22,15 @@ enum {
     MS_DEVICES_EACH = MS_DEVICES_HIP, /* none has more */
     MS_DEVICES_MAX = MS_DEVICES_CUDA + MS_DEVICES_HIP + MS_DEVICES_ACL,
 };
-_Static_assert(MS_DEVICES_CUDA <= MS_DEVICES_EACH && MS_DEVICES_ACL <= MS_DEVICES_EACH, "the most of one interface");
+_Static_assert(MS_DEVICES_CUDA <= MS_DEVICES_EACH && MS_DEVICES_ACL <= MS_DEVICES_EACH,
+               "the most of one interface");
 _Static_assert(MS_DEVICES_MAX <= 128, "a number fits 8 bits with a sign: a row of the ledger");
 
 static inline int ms_device_first(enum ms_maker maker)
 {
-    return maker == MS_MAKER_CUDA ? 0 : maker == MS_MAKER_HIP ? MS_DEVICES_CUDA : MS_DEVICES_CUDA + MS_DEVICES_HIP;
+    return maker == MS_MAKER_CUDA  ? 0
+           : maker == MS_MAKER_HIP ? MS_DEVICES_CUDA
+                                   : MS_DEVICES_CUDA + MS_DEVICES_HIP;
 }
 
 static inline int ms_device_count(enum ms_maker maker)

@@ -74,7 +74,8 @@ bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p)
     return true;
 }
 
-/* Not strcmp: a sanitizer in the host looks its interceptors up with dlsym before they work, and strcmp is one of them. */
+/* Not strcmp: a sanitizer in the host looks its interceptors up with dlsym before they work, and strcmp is
+ * one of them. */
 bool ms_elf_same_name(const char *a, const char *b)
 {
     while (*a && *a == *b)
@@ -82,7 +83,8 @@ bool ms_elf_same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-/* The definition a plain lookup would choose: defined, a function or data, visible, and of the default version. */
+/* The definition a plain lookup would choose: defined, a function or data, visible, and of the default
+ * version. */
 static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *name)
 {
     const ElfW(Sym) *symbol = &elf->symbols[index];
@@ -158,7 +160,8 @@ static uintptr_t address_of(const struct ms_elf *elf, ElfW(Addr) value)
     return value < elf->bias ? elf->bias + value : value;
 }
 
-static void visit_imports(const struct ms_elf *elf, uintptr_t table, size_t bytes, void (*visit)(const char *, void *), void *arg)
+static void visit_imports(const struct ms_elf *elf, uintptr_t table, size_t bytes,
+                          void (*visit)(const char *, void *), void *arg)
 {
     const ElfW(Rela) *relocations = (const ElfW(Rela) *)table;
 
@@ -222,14 +225,16 @@ bool ms_elf_has_version(const struct ms_elf *elf, const char *name)
     return false;
 }
 
-static bool visit_relocations(const struct ms_elf *elf, const ElfW(Rela) *r, size_t count, ms_elf_visit *visit, void *arg)
+static bool visit_relocations(const struct ms_elf *elf, const ElfW(Rela) * r, size_t count,
+                              ms_elf_visit *visit, void *arg)
 {
     for (size_t i = 0; i < count; i++) {
         unsigned type = (unsigned)ELF64_R_TYPE(r[i].r_info);
         const ElfW(Sym) *symbol = &elf->symbols[ELF64_R_SYM(r[i].r_info)];
         const uintptr_t *word = (const uintptr_t *)(elf->bias + r[i].r_offset);
 
-        if ((type != JUMP_SLOT && type != GLOB_DAT && type != WORD) || ELF64_R_SYM(r[i].r_info) == 0 || symbol->st_shndx != SHN_UNDEF)
+        if ((type != JUMP_SLOT && type != GLOB_DAT && type != WORD) || ELF64_R_SYM(r[i].r_info) == 0 ||
+            symbol->st_shndx != SHN_UNDEF)
             continue;
         if (visit(arg, elf->strings + symbol->st_name, __atomic_load_n(word, __ATOMIC_RELAXED)))
             return true;
@@ -237,16 +242,20 @@ static bool visit_relocations(const struct ms_elf *elf, const ElfW(Rela) *r, siz
     return false;
 }
 
-/* Calls first: there are fewer of them. Of the others the first are the object's own addresses, and their number is known. */
+/* Calls first: there are fewer of them. Of the others the first are the object's own addresses, and their
+ * number is known. */
 bool ms_elf_each_bound(const struct ms_elf *elf, ms_elf_visit *visit, void *arg)
 {
-    const ElfW(Rela) *calls = at(elf->bias, dynamic_value(elf, DT_JMPREL)), *others = at(elf->bias, dynamic_value(elf, DT_RELA));
+    const ElfW(Rela) *calls = at(elf->bias, dynamic_value(elf, DT_JMPREL)),
+                     *others = at(elf->bias, dynamic_value(elf, DT_RELA));
     size_t call_count = dynamic_value(elf, DT_PLTRELSZ) / sizeof(*calls);
-    size_t other_count = dynamic_value(elf, DT_RELASZ) / sizeof(*others), own_count = dynamic_value(elf, DT_RELACOUNT);
+    size_t other_count = dynamic_value(elf, DT_RELASZ) / sizeof(*others),
+           own_count = dynamic_value(elf, DT_RELACOUNT);
 
     if (dynamic_value(elf, DT_PLTREL) == DT_RELA && visit_relocations(elf, calls, call_count, visit, arg))
         return true;
-    return own_count < other_count && visit_relocations(elf, others + own_count, other_count - own_count, visit, arg);
+    return own_count < other_count &&
+           visit_relocations(elf, others + own_count, other_count - own_count, visit, arg);
 }
 
 bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address)

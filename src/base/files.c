@@ -16,7 +16,8 @@ enum { TRIES = 64 };
 
 mode_t ms_file_mode(void)
 {
-    static const mode_t modes[] = {[MS_READERS_OWNER] = 0600, [MS_READERS_GROUP] = 0640, [MS_READERS_ALL] = 0644};
+    static const mode_t modes[] = {
+        [MS_READERS_OWNER] = 0600, [MS_READERS_GROUP] = 0640, [MS_READERS_ALL] = 0644};
     int64_t readers = ms_option_int(MS_OPT_READERS);
 
     return readers >= 0 && readers < (int64_t)MS_ARRAY_LEN(modes) ? modes[readers] : 0600;

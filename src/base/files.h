@@ -1,10 +1,10 @@
 /* files.h - files that memshim reads and writes where others may write too.
  *
  * Floor 0. In a directory that others can write to any name may be a link, a FIFO, a device, or a file of
- * theirs, and may become one between two calls. So what is opened is judged by its descriptor, what is made is
- * made anew (O_EXCL, no link followed) and moved to its name when it is whole, and nothing but a regular file
- * is replaced. No allocation, no lock, one caller at a time; every
- * function keeps to bare system calls and sets errno. */
+ * theirs, and may become one between two calls. So what is opened is judged by its descriptor, what is made
+ * is made anew (O_EXCL, no link followed) and moved to its name when it is whole, and nothing but a regular
+ * file is replaced. No allocation, no lock, one caller at a time; every function keeps to bare system calls
+ * and sets errno. */
 #ifndef MS_BASE_FILES_H
 #define MS_BASE_FILES_H
 
@@ -13,11 +13,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/** The permissions of what memshim writes, by MEMSHIM_READERS: 0600, 0640 or 0644. The umask does not count. */
+/** The permissions of what memshim writes, by MEMSHIM_READERS: 0600, 0640 or 0644. The umask does not
+ * count. */
 mode_t ms_file_mode(void);
 
 /** Open a regular file for reading, through links too, without touching anything else: a FIFO or a device is
- * looked at and not opened (EINVAL; EISDIR for a directory). Returns a descriptor, *status_p filled in, or -1. */
+ * looked at and not opened (EINVAL; EISDIR for a directory). Returns a descriptor, *status_p filled in, or
+ * -1. */
 int ms_file_open_regular(const char *path, struct stat *status_p);
 
 /** The same for a file of this user's under its very name: no link (ELOOP), nobody else's (EPERM). */
@@ -36,16 +38,16 @@ enum ms_file_place {
 /** So many files of one name a run may leave. */
 enum { MS_FILE_NUMBERS = 4096 };
 
-/** Gives a file that is whole its name. `written` is the file, `temporary` the name that it has, `path` the one that
- * it gets, which may be changed by MS_FILE_NUMBERED and holds `bytes`.
+/** Gives a file that is whole its name. `written` is the file, `temporary` the name that it has, `path` the
+ * one that it gets, which may be changed by MS_FILE_NUMBERED and holds `bytes`.
  *
  * Returns 0, or -1 with errno: EEXIST, ELOOP, EISDIR for what may not be replaced, ESTALE if somebody put
  * another file in its place meanwhile. The temporary name is gone in any case. */
 int ms_file_publish(const struct stat *written, const char *temporary, char *path, size_t bytes,
                     enum ms_file_place place);
 
-/** The `number`-th file (from 2 on) of several that were to be `path`: report.json, report.2.json, ... Returns
- * 0, or -1 with ENAMETOOLONG. */
+/** The `number`-th file (from 2 on) of several that were to be `path`: report.json, report.2.json, ...
+ * Returns 0, or -1 with ENAMETOOLONG. */
 int ms_file_number(const char *path, unsigned number, char *numbered, size_t bytes);
 
 #endif

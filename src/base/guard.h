@@ -1,8 +1,8 @@
 /* guard.h - what a thread is doing inside memshim.
  *
- * Floor 0. `depth` > 0 while the thread runs memshim's own code: a hook entered then (by a signal handler, or by a
- * vendor call of ours) passes straight to the vendor. It is opened again around the program's own vendor call, so that
- * what the vendor's runtime calls in turn is still seen. */
+ * Floor 0. `depth` > 0 while the thread runs memshim's own code: a hook entered then (by a signal handler, or
+ * by a vendor call of ours) passes straight to the vendor. It is opened again around the program's own vendor
+ * call, so that what the vendor's runtime calls in turn is still seen. */
 #ifndef MS_BASE_GUARD_H
 #define MS_BASE_GUARD_H
 

@@ -90,7 +90,8 @@ static inline void ms_lock(struct ms_lock *lock)
 static inline bool ms_trylock(struct ms_lock *lock)
 {
     uint32_t free_state = 0;
-    if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
         return false;
     ms_lock_note_taken(lock);
     return true;

@@ -1,7 +1,8 @@
 /* log.c - one line, one write.
  *
- * Floor 0. Lines are put together on a spare stack (spare.h), and lie in one; the write is the bare system call, because write() is
- * a cancellation point, and happens on the thread's own, since it may take long. The kept diagnostics are a table of the record. */
+ * Floor 0. Lines are put together on a spare stack (spare.h), and lie in one; the write is the bare system
+ * call, because write() is a cancellation point, and happens on the thread's own, since it may take long. The
+ * kept diagnostics are a table of the record. */
 #include "config.h"
 
 #include <errno.h>
@@ -87,9 +88,11 @@ static void put_together(void *arg)
     vsnprintf(said->text, sizeof said->text, said->format, said->args);
     replace_controls(said->text);
     snprintf(said->kept, sizeof said->kept, "%s: %.*s", said->area, KEPT_BYTES - 32, said->text);
-    int bytes = snprintf(said->line, sizeof said->line - 1, "memshim[%d]: %s %s: %s", (int)getpid(), level_names[said->level],
-                         said->area, said->text);
-    said->bytes = bytes < 0 ? 0 : (size_t)bytes > sizeof said->line - 2 ? sizeof said->line - 2 : (size_t)bytes;
+    int bytes = snprintf(said->line, sizeof said->line - 1, "memshim[%d]: %s %s: %s", (int)getpid(),
+                         level_names[said->level], said->area, said->text);
+    said->bytes = bytes < 0                               ? 0
+                  : (size_t)bytes > sizeof said->line - 2 ? sizeof said->line - 2
+                                                          : (size_t)bytes;
     said->line[said->bytes++] = '\n';
 }
 

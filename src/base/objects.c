@@ -1,9 +1,9 @@
 /* objects.c - the rows of loaded objects, and keeping them up to date.
  *
  * Floor 0. A refresh first copies what the loader tells into a private mapping (under the loader's list lock,
- * taken by dl_iterate_phdr, and the lock that keeps forks away), then merges the copy into the rows (under our lock, and none
- * of the loader's). The loader holds that list lock only while it links an object in or out, never while
- * constructors run, so a thread that a constructor waits for can refresh. */
+ * taken by dl_iterate_phdr, and the lock that keeps forks away), then merges the copy into the rows (under
+ * our lock, and none of the loader's). The loader holds that list lock only while it links an object in or
+ * out, never while constructors run, so a thread that a constructor waits for can refresh. */
 #include "config.h"
 
 #include <elf.h>
@@ -45,7 +45,8 @@ static struct stamp merged; /* under merge_lock */
 static _Atomic uint32_t gone_rows[GONE_MAX];
 static _Atomic uint32_t gone_count;
 
-struct ms_objects_counts ms_objects_counts = {.changes = 1}; /* with those of `merged`, for readers without the lock */
+/* with those of `merged`, for readers without the lock */
+struct ms_objects_counts ms_objects_counts = {.changes = 1};
 
 static char executable[MS_OBJECT_PATH_BYTES];
 

@@ -26,11 +26,13 @@ struct ms_object {
                                         too long */
 };
 
-/** dl_iterate_phdr, in turn with memshim's other calls of it and never during a fork: a child finds the loader's lock as it was left by a
- * thread that is not there, and the C library does not free it. Returns what the callback did. */
+/** dl_iterate_phdr, in turn with memshim's other calls of it and never during a fork: a child finds the
+ * loader's lock as it was left by a thread that is not there, and the C library does not free it. Returns
+ * what the callback did. */
 int ms_each_object(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
 
-/** What pthread_atfork calls for it. The first waits for a second at most, and not at all below memshim's own code. */
+/** What pthread_atfork calls for it. The first waits for a second at most, and not at all below memshim's own
+ * code. */
 void ms_objects_before_fork(void);
 void ms_objects_after_fork_parent(void);
 void ms_objects_after_fork_child(void);
@@ -65,7 +67,8 @@ static inline bool ms_objects_stale(void)
 /** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
-/** How many objects the loader had unloaded by the last refresh: what was learned of an address holds while this stays. */
+/** How many objects the loader had unloaded by the last refresh: what was learned of an address holds while
+ * this stays. */
 static inline uint64_t ms_objects_unloads(void)
 {
     return atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);

@@ -17,7 +17,15 @@ enum ms_option_id {
 };
 
 enum ms_option_source { MS_SOURCE_DEFAULT, MS_SOURCE_ENVIRONMENT, MS_SOURCE_FILE };
-enum ms_option_type { MS_TYPE_ENUM, MS_TYPE_INT, MS_TYPE_SIZE, MS_TYPE_SHARE, MS_TYPE_STRING, MS_TYPE_PATH, MS_TYPE_REGEX };
+enum ms_option_type {
+    MS_TYPE_ENUM,
+    MS_TYPE_INT,
+    MS_TYPE_SIZE,
+    MS_TYPE_SHARE,
+    MS_TYPE_STRING,
+    MS_TYPE_PATH,
+    MS_TYPE_REGEX
+};
 enum ms_option_effect { MS_EFFECT_NOW, MS_EFFECT_POOL, MS_EFFECT_STACKS, MS_EFFECT_LEDGER };
 
 /** What is known of an option before any value: one row of options.def. */

@@ -14,7 +14,13 @@
 #include "base/size.h"
 #include "base/spare.h"
 
-enum { NAME_BYTES_MAX = 32, REGEX_SIZE_MAX = 4096, REGEX_DEPTH_MAX = 64, REGEX_OPTIONS_MAX = 40, REGEX_ANCHORED_MAX = 128 };
+enum {
+    NAME_BYTES_MAX = 32,
+    REGEX_SIZE_MAX = 4096,
+    REGEX_DEPTH_MAX = 64,
+    REGEX_OPTIONS_MAX = 40,
+    REGEX_ANCHORED_MAX = 128
+};
 
 /* Index of `text` in the list "a|b|c", or -1. */
 static int word_index(const char *words, const char *text)
@@ -235,7 +241,8 @@ static void try_regex(void *arg)
 {
     struct trial *trial = arg;
     regex_t regex;
-    trial->compiles = regex_is_small(trial->text, trial->groups) && regcomp(&regex, trial->text, REG_EXTENDED | REG_NOSUB) == 0;
+    trial->compiles = regex_is_small(trial->text, trial->groups) &&
+                      regcomp(&regex, trial->text, REG_EXTENDED | REG_NOSUB) == 0;
     if (trial->compiles)
         regfree(&regex);
 }

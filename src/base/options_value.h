@@ -21,8 +21,8 @@ struct ms_option_value {
 bool ms_option_parse(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p,
                      char *why, size_t why_bytes);
 
-/** The option whose name is `name` of `length` characters, or MS_OPT_COUNT. In a file names stand in any case,
- * in the environment they do not. */
+/** The option whose name is `name` of `length` characters, or MS_OPT_COUNT. In a file names stand in any
+ * case, in the environment they do not. */
 enum ms_option_id ms_option_by_name(const char *name, size_t length, bool any_case);
 
 /** The option whose name is most like it, or MS_OPT_COUNT if none is close. */

@@ -19,14 +19,17 @@ static int name_in(unsigned i, uint64_t id, char *path)
     const char *places[PLACES] = {"/dev/shm", runtime, "/tmp"};
     if (!places[i] || *places[i] != '/')
         return -1;
-    int length = snprintf(path, MS_RUN_LIST_BYTES, "%s/memshim-run-%016llx.reports", places[i], (unsigned long long)id);
+    int length = snprintf(path, MS_RUN_LIST_BYTES, "%s/memshim-run-%016llx.reports", places[i],
+                          (unsigned long long)id);
     return length < MS_RUN_LIST_BYTES ? 0 : -1;
 }
 
 int ms_run_list_make(uint64_t id, char *path)
 {
     for (unsigned i = 0; i < PLACES; i++) {
-        int fd = name_in(i, id, path) == 0 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+        int fd = name_in(i, id, path) == 0
+                     ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+                     : -1;
         if (fd >= 0) {
             close(fd);
             return 0;
@@ -47,7 +50,8 @@ void ms_run_list_add(uint64_t id, const char *report)
     }
     if (fd < 0)
         return;
-    /* One call, so that lines of several processes do not mix. Without room for it the report is not found. */
+    /* One call, so that lines of several processes do not mix. Without room for it the report is not
+     * found. */
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
         write(fd, report, strlen(report) + 1) < 0)
         status.st_size = 0;

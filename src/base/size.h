@@ -12,8 +12,8 @@
 #define MS_SIZE_ALLOWED "a size: a number such as 512, 1.5G, 1GB or 1GiB, all units powers of 1024"
 
 /** Reads a size: digits, a fraction if a unit follows, and K, M, G or T, alone or with B or iB, in any case.
- * All units are powers of 1024; what a fraction has beyond whole bytes is cut off. Moves *text_p past it; false
- * if there is none or it has more than 64 bits. */
+ * All units are powers of 1024; what a fraction has beyond whole bytes is cut off. Moves *text_p past it;
+ * false if there is none or it has more than 64 bits. */
 bool ms_size_read(const char **text_p, uint64_t *bytes_p);
 
 /** So much holds every size as ms_size_write() spells it. */

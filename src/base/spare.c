@@ -12,7 +12,8 @@
 #include "base/compiler.h"
 #include "base/spare.h"
 
-/* More threads than any machine runs at once are inside memshim's slow paths at once only where the scheduler took them off there. */
+/* More threads than any machine runs at once are inside memshim's slow paths at once only where the scheduler
+ * took them off there. */
 enum { SPARES = 1024 };
 
 struct spare {
@@ -28,7 +29,8 @@ static MS_TLS bool is_on_spare;
 static char *map_stack(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *memory = mmap(NULL, page + MS_SPARE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *memory = mmap(NULL, page + MS_SPARE_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (memory == MAP_FAILED)
         return NULL;
@@ -63,8 +65,8 @@ static void give(struct spare *spare)
     atomic_store_explicit(&spare->busy, false, memory_order_release);
 }
 
-/* ms_spare_switch(function, argument, top): function(argument) with the stack pointer at `top`. The frame pointer leads back, for
- * debuggers and unwinders as for itself. */
+/* ms_spare_switch(function, argument, top): function(argument) with the stack pointer at `top`. The frame
+ * pointer leads back, for debuggers and unwinders as for itself. */
 #if defined(__x86_64__)
 #define CAN_SWITCH 1
 __asm__(".text\n"
@@ -141,7 +143,8 @@ static MS_NOINLINE void call_on(struct spare *spare, void (*function)(void *), v
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     is_on_spare = true;
-    ms_spare_switch(function, argument, atomic_load_explicit(&spare->memory, memory_order_relaxed) + MS_SPARE_BYTES);
+    ms_spare_switch(function, argument,
+                    atomic_load_explicit(&spare->memory, memory_order_relaxed) + MS_SPARE_BYTES);
     is_on_spare = false;
     give(spare);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

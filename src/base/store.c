@@ -260,8 +260,8 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows)
 
 uint64_t ms_table_reserved(enum ms_table table)
 {
-    uint64_t rows =
-        atomic_load_explicit(&ms_table_states[table].committed, memory_order_acquire) / layout[table].row_bytes;
+    uint64_t rows = atomic_load_explicit(&ms_table_states[table].committed, memory_order_acquire) /
+                    layout[table].row_bytes;
     return rows < layout[table].capacity ? rows : layout[table].capacity;
 }
 
@@ -302,7 +302,8 @@ bool ms_table_in_file(enum ms_table table, uint64_t row)
     uint32_t count = header() ? atomic_load_explicit(&header()->extent_count, memory_order_relaxed) : 0;
     for (uint32_t i = 0; file.path[0] && i < count && !in_file; i++) {
         const struct ms_store_extent *extent = &header()->extents[i];
-        in_file = extent->table == table && begin >= extent->table_offset && end <= extent->table_offset + extent->bytes;
+        in_file = extent->table == table && begin >= extent->table_offset &&
+                  end <= extent->table_offset + extent->bytes;
     }
     ms_unlock(&lock);
     return in_file;

@@ -82,9 +82,9 @@ int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p);
 int ms_cli_number(const char *what, const char *text, long min, long max, long *value_p);
 
 /** Where a verb prints: standard output for NULL or "-", else a new file with the permissions of
- * MEMSHIM_READERS; an existing one is replaced only with `force`. A character device (/dev/null) is written to;
- * a link, a pipe and whatever else is no regular file is neither followed nor replaced. NULL after an error
- * line. A file appears under its name only when ms_cli_close_output() succeeds. */
+ * MEMSHIM_READERS; an existing one is replaced only with `force`. A character device (/dev/null) is written
+ * to; a link, a pipe and whatever else is no regular file is neither followed nor replaced. NULL after an
+ * error line. A file appears under its name only when ms_cli_close_output() succeeds. */
 FILE *ms_cli_open_output(const char *path, bool force);
 /** The same for a file alone, with these permissions and that manner of finding its place. */
 FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place);

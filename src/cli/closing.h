@@ -12,7 +12,8 @@
 void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
                       const struct ms_child *child, const char *program);
 
-/** The leaks of every process, as `memshim leaks` shows them, the largest of each: why the gate did not pass. */
+/** The leaks of every process, as `memshim leaks` shows them, the largest of each: why the gate did not
+ * pass. */
 void ms_closing_leaks(const struct ms_outcome *outcome);
 
 #endif

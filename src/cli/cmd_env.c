@@ -50,11 +50,14 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
         snprintf(text, bytes, "a whole number, %s", words);
         break;
     case MS_TYPE_SIZE:
-        snprintf(text, bytes, "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of the device's memory%s%s",
-                 used ? "; or " : "", words);
+        snprintf(
+            text, bytes,
+            "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of the device's memory%s%s",
+            used ? "; or " : "", words);
         break;
     case MS_TYPE_SHARE:
-        snprintf(text, bytes, "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of live memory%s%s",
+        snprintf(text, bytes,
+                 "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of live memory%s%s",
                  used ? "; or " : "", words);
         break;
     case MS_TYPE_PATH:
@@ -131,16 +134,17 @@ static void print_markdown(void)
     char text[256];
     int id;
 
-    printf("# Variables\n\n"
-           "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against "
-           "it. -->\n\n"
-           "Sizes take K, M, G, T, alone or with B or iB (all powers of 1024), a fraction such as `1.5G`,\n"
-           "or `%%` of the device's memory. A file (MEMSHIM_CONFIG) has names in any case. An unknown\n"
-           "`MEMSHIM_*` or a bad value gets one line on standard error that names it and what is allowed, and\n"
-           "the default is used; `memshim run` refuses to start instead (exit 2). `memshim env` prints the\n"
-           "values in force and where each comes from. A variable marked *checked* is parsed and checked today\n"
-           "and acts once the part of memshim that it steers exists.\n\n"
-           "| name | default | allowed | acts | meaning |\n|---|---|---|---|---|\n");
+    printf(
+        "# Variables\n\n"
+        "<!-- Made by `memshim env --markdown` from src/base/options.def; a test holds this page against "
+        "it. -->\n\n"
+        "Sizes take K, M, G, T, alone or with B or iB (all powers of 1024), a fraction such as `1.5G`,\n"
+        "or `%%` of the device's memory. A file (MEMSHIM_CONFIG) has names in any case. An unknown\n"
+        "`MEMSHIM_*` or a bad value gets one line on standard error that names it and what is allowed, and\n"
+        "the default is used; `memshim run` refuses to start instead (exit 2). `memshim env` prints the\n"
+        "values in force and where each comes from. A variable marked *checked* is parsed and checked today\n"
+        "and acts once the part of memshim that it steers exists.\n\n"
+        "| name | default | allowed | acts | meaning |\n|---|---|---|---|---|\n");
     for (id = 0; id < MS_OPT_COUNT; id++) {
         const struct ms_option_info *info = ms_option_info((enum ms_option_id)id);
 

@@ -1,4 +1,5 @@
-/* cmd_frag.c - memshim frag: what the memory that the pool holds is used for, and what stands in the way of the rest.
+/* cmd_frag.c - memshim frag: what the memory that the pool holds is used for, and what stands in the way of
+ * the rest.
  *
  * Floor 5. */
 #include "base/compiler.h"
@@ -25,13 +26,14 @@ static int take(void *arg, int id, const char *value)
 static json_t *segment_json(const struct ms_frag_segment *segment)
 {
     static const char *const names[MS_FRAG_USES] = {
-        [MS_FRAG_LIVE] = "live_bytes",     [MS_FRAG_ROUNDING] = "rounding_bytes", [MS_FRAG_LIMBO] = "limbo_bytes",
-        [MS_FRAG_PINNED] = "pinned_bytes", [MS_FRAG_FREE] = "free_bytes",         [MS_FRAG_UNKNOWN] = "unknown_bytes",
+        [MS_FRAG_LIVE] = "live_bytes",   [MS_FRAG_ROUNDING] = "rounding_bytes",
+        [MS_FRAG_LIMBO] = "limbo_bytes", [MS_FRAG_PINNED] = "pinned_bytes",
+        [MS_FRAG_FREE] = "free_bytes",   [MS_FRAG_UNKNOWN] = "unknown_bytes",
     };
-    json_t *object = json_pack("{s:O, s:O, s:I, s:I, s:I, s:I}", "address", json_object_get(segment->json, "address"), "tier",
-                               json_object_get(segment->json, "tier"), "bytes", segment->bytes, "live_count",
-                               segment->blocks, "stranded_bytes", ms_frag_stranded(segment), "largest_gap_bytes",
-                               segment->largest_gap);
+    json_t *object = json_pack(
+        "{s:O, s:O, s:I, s:I, s:I, s:I}", "address", json_object_get(segment->json, "address"), "tier",
+        json_object_get(segment->json, "tier"), "bytes", segment->bytes, "live_count", segment->blocks,
+        "stranded_bytes", ms_frag_stranded(segment), "largest_gap_bytes", segment->largest_gap);
 
     for (unsigned use = 0; object && use < MS_FRAG_USES; use++)
         json_object_set_new(object, names[use], json_integer(segment->uses[use]));
@@ -42,16 +44,26 @@ static json_t *holder_json(const struct ms_report *report, const struct ms_frag_
 {
     json_t *site = ms_report_site(report, holder->site);
 
-    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:o}", "site", holder->site, "api", ms_cli_site_api(site), "stranded_bytes",
-                     holder->stranded, "live_bytes", holder->live, "segments", (json_int_t)holder->segments, "stack",
+    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:o}", "site", holder->site, "api", ms_cli_site_api(site),
+                     "stranded_bytes", holder->stranded, "live_bytes", holder->live, "segments",
+                     (json_int_t)holder->segments, "stack",
                      ms_cli_stack_json(report, ms_report_int(site, "stack")));
 }
 
 static json_t *device_json(const struct ms_report *report, const struct ms_frag_device *device, size_t top)
 {
-    static const char *const copied[] = {"index",       "api",          "name",           "total_bytes",
-                                         "live_bytes",  "reserved_bytes", "peak_reserved_bytes", "followed_bytes",
-                                         "reserved_parts", "peak_parts", "vendor_calls",   "vendor_calls_saved"};
+    static const char *const copied[] = {"index",
+                                         "api",
+                                         "name",
+                                         "total_bytes",
+                                         "live_bytes",
+                                         "reserved_bytes",
+                                         "peak_reserved_bytes",
+                                         "followed_bytes",
+                                         "reserved_parts",
+                                         "peak_parts",
+                                         "vendor_calls",
+                                         "vendor_calls_saved"};
     json_t *object = json_object(), *segments = json_array(), *holders = json_array();
 
     for (size_t i = 0; i < MS_ARRAY_LEN(copied); i++)
@@ -75,7 +87,8 @@ static size_t top_of(const void *options)
     return (size_t)((const struct frag_options *)options)->top;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view, const void *options)
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
+                           const void *options)
 {
     const struct ms_frag *frag = view;
     json_t *devices = json_array();
@@ -121,8 +134,14 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 int ms_cmd_frag(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {
-        .view_bytes = sizeof(struct ms_frag), .open = open_frag, .close = close_frag, .figures = sum_up, .json = report_json,
-        .columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}}, .after_path = "\n", .text = print_text};
+        .view_bytes = sizeof(struct ms_frag),
+        .open = open_frag,
+        .close = close_frag,
+        .figures = sum_up,
+        .json = report_json,
+        .columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}},
+        .after_path = "\n",
+        .text = print_text};
     struct frag_options options = {.top = 20};
     int first = ms_cli_parse(argc, argv, false, take, &options);
 

@@ -42,7 +42,8 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view, const void *options)
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
+                           const void *options)
 {
     const struct ms_leaks *leaks = view;
     const struct ms_leak_sum *left_out = &leaks->left_out;
@@ -51,10 +52,11 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     (void)options;
     for (size_t i = 0; i < leaks->count; i++)
         json_array_append_new(rows, leak_json(report, leaks->rows[i]));
-    object = json_pack(
-        "{s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes", leaks->counted.bytes, "late_frees",
-        ms_report_int(json_object_get(report->root, "coverage"), "late_frees"), "left_out", "bytes",
-        left_out->bytes, "count", left_out->blocks, "sites", (json_int_t)left_out->sites, "leaks", rows);
+    object = json_pack("{s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes",
+                       leaks->counted.bytes, "late_frees",
+                       ms_report_int(json_object_get(report->root, "coverage"), "late_frees"), "left_out",
+                       "bytes", left_out->bytes, "count", left_out->blocks, "sites",
+                       (json_int_t)left_out->sites, "leaks", rows);
     if (json_object_get(run, "pid"))
         json_object_set(object, "pid", json_object_get(run, "pid"));
     if (json_object_get(run, "rank"))
@@ -90,8 +92,14 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 int ms_cmd_leaks(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {
-        .view_bytes = sizeof(struct ms_leaks), .open = open_leaks, .close = close_leaks, .figures = sum_up, .json = report_json,
-        .columns = {{"leaked", false}, {"blocks", true}, {"sites", true}}, .after_path = ": ", .text = print_text};
+        .view_bytes = sizeof(struct ms_leaks),
+        .open = open_leaks,
+        .close = close_leaks,
+        .figures = sum_up,
+        .json = report_json,
+        .columns = {{"leaked", false}, {"blocks", true}, {"sites", true}},
+        .after_path = ": ",
+        .text = print_text};
     struct leaks_options options = {0};
     int first = ms_cli_parse(argc, argv, false, take, &options);
 

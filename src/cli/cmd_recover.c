@@ -77,14 +77,16 @@ static const char *describe(const struct ms_cli_ledger *ledger)
     }
 }
 
-/* The name beside a ledger was not the user's to choose: nothing but a regular file is made or replaced there. */
+/* The name beside a ledger was not the user's to choose: nothing but a regular file is made or replaced
+ * there. */
 static FILE *open_beside(const char *path, const struct recover_options *options, char *output, size_t bytes)
 {
     if ((size_t)snprintf(output, bytes, "%s.json", path) >= bytes) {
         ms_cli_error("%s.json: %s", path, strerror(ENAMETOOLONG));
         return NULL;
     }
-    return ms_cli_open_placed(output, ms_file_mode(), options->printing.force ? MS_FILE_REPLACE : MS_FILE_NEW);
+    return ms_cli_open_placed(output, ms_file_mode(),
+                              options->printing.force ? MS_FILE_REPLACE : MS_FILE_NEW);
 }
 
 static int recover(const char *path, const struct recover_options *options)

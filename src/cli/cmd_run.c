@@ -171,8 +171,8 @@ static int clear_way(const char *what, const char *pattern, bool force)
     return status;
 }
 
-/* The program's failure is worth more than ours: its status stands. A gate that could not look does not pass.
- */
+/* The program's failure is worth more than ours: its status stands. A gate that could not look does not
+ * pass. */
 static int gate(const struct run_options *options, const struct ms_outcome *outcome,
                 const struct ms_ledgers_left *left, const struct ms_child *child)
 {
@@ -196,8 +196,8 @@ static int gate(const struct run_options *options, const struct ms_outcome *outc
     return MS_EXIT_FAILED;
 }
 
-/* What stands in the way is said, not forbidden. False where the library cannot be loaded: then the program runs
- * as it would without this command. */
+/* What stands in the way is said, not forbidden. False where the library cannot be loaded: then the program
+ * runs as it would without this command. */
 static bool can_follow(const char *path, bool sim)
 {
     json_t *program = ms_doctor_program(path, sim, false), *line;

@@ -92,7 +92,9 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
 
 static void print_table(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
-    struct ms_many many = {.columns = {{"peak", false}, {"reserved", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
+    struct ms_many many = {
+        .columns = {
+            {"peak", false}, {"reserved", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
     json_t *devices, *device;
     size_t i, k;
 

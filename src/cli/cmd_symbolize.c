@@ -63,8 +63,8 @@ static mode_t mode_of(const char *path)
                                                                                    : ms_file_mode();
 }
 
-/* Without -o the report is replaced by itself with names, which takes -f: nothing is overwritten without it.
- */
+/* Without -o the report is replaced by itself with names, which takes -f: nothing is overwritten without
+ * it. */
 static int write_report(const char *path, const struct symbolize_options *options,
                         const struct ms_report *report)
 {
@@ -81,8 +81,8 @@ static int write_report(const char *path, const struct symbolize_options *option
     if (!out)
         return MS_EXIT_USAGE;
     if (ms_outcome_dump(out, report) < 0) {
-        ms_cli_error("cannot write %s: %s", options->printing.output ? options->printing.output : "the output",
-                     strerror(errno));
+        ms_cli_error("cannot write %s: %s",
+                     options->printing.output ? options->printing.output : "the output", strerror(errno));
         ms_cli_discard_output(out);
         return MS_EXIT_USAGE;
     }

@@ -80,7 +80,8 @@ static json_t *other_libraries(void)
         char *path = ms_closure_find(known[i].name);
         if (!path)
             continue;
-        json_t *library = json_pack("{s:s, s:s, s:s}", "name", known[i].name, "api", known[i].api, "path", path);
+        json_t *library =
+            json_pack("{s:s, s:s, s:s}", "name", known[i].name, "api", known[i].api, "path", path);
         if (known[i].device) {
             json_object_set_new(library, "device_file", json_string(known[i].device));
             json_object_set_new(library, "device_files", json_boolean(access(known[i].device, F_OK) == 0));

@@ -62,8 +62,8 @@ static bool is_loader(const struct ms_elf *elf)
     return elf->soname && (!strncmp(elf->soname, "ld-linux", 8) || !strncmp(elf->soname, "ld64", 4));
 }
 
-/* `program` says "unreachable" where the library must not be preloaded: musl's loader ends a program for it, and
- * one without a loader never hears of it. */
+/* `program` says "unreachable" where the library must not be preloaded: musl's loader ends a program for it,
+ * and one without a loader never hears of it. */
 static void check_loader(const struct ms_elf *elf, json_t *program, json_t *obstacles)
 {
     if (elf->kind != MS_ELF_FILE)
@@ -137,11 +137,12 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
 static void check_simulated(const struct ms_elf *elf, json_t *obstacles)
 {
     if (elf->holds_runtime && !elf->is_simulated && strncmp(file_name(elf->path), "libcudart.so.", 13))
-        add_line(obstacles,
-                 "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
-                 "it cannot run on the simulated one; link with the simulated libcudart_static.a, or with "
-                 "-cudart shared",
-                 elf->path);
+        add_line(
+            obstacles,
+            "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
+            "it cannot run on the simulated one; link with the simulated libcudart_static.a, or with "
+            "-cudart shared",
+            elf->path);
 }
 
 static void read_objects(const char *path, bool sim, json_t *program)
@@ -167,8 +168,8 @@ static void read_objects(const char *path, bool sim, json_t *program)
     ms_closure_free(&closure);
 }
 
-/* The program that a script is run by; `#!/usr/bin/env NAME` is looked through. NULL if it cannot be found.
- */
+/* The program that a script is run by; `#!/usr/bin/env NAME` is looked through. NULL if it cannot be
+ * found. */
 static char *script_program(const struct ms_elf *script)
 {
     char *found = NULL;

@@ -63,7 +63,8 @@ static void print_vendors(FILE *out, const json_t *machine)
                path_or(machine, "driver",
                        drives(libraries)
                            ? "libcuda.so.1 is not here: programs with CUDA run on the simulator only (--sim)"
-                           : "libcuda.so.1 is not here, nor another vendor's: programs run on the simulator only (--sim)"));
+                           : "libcuda.so.1 is not here, nor another vendor's: programs run on the simulator "
+                             "only (--sim)"));
     if (*ms_report_text(machine, "driver") && !ms_report_bool(machine, "device_files"))
         print_fact(out, "device", "/dev/nvidiactl is not here: the driver will find no device");
     json_array_foreach (libraries, i, library)

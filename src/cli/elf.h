@@ -30,7 +30,8 @@ struct ms_elf {
     bool opens;           /* imports dlopen or dlmopen */
     bool names_driver;    /* holds the text "libcuda.so" without needing it: opens it at run time */
     bool holds_runtime;   /* holds a copy of the CUDA runtime */
-    bool is_simulated;    /* holds something of the simulated GPU's, as a program with its static runtime does */
+    /* holds something of the simulated GPU's, as a program with its static runtime does */
+    bool is_simulated;
     size_t driver_calls;  /* imported cu* */
     size_t runtime_calls; /* imported cuda* */
 };

@@ -1,7 +1,7 @@
 /* frag.c - see frag.h.
  *
- * Floor 5. What a segment strands is laid to the call sites whose blocks lie in it, in proportion to what they hold there: free those
- * blocks, and the segment can be given back. */
+ * Floor 5. What a segment strands is laid to the call sites whose blocks lie in it, in proportion to what
+ * they hold there: free those blocks, and the segment can be given back. */
 #include "cli/frag.h"
 
 #include <stdint.h>
@@ -61,7 +61,8 @@ static bool read_segment(const json_t *json, struct ms_frag_segment *segment)
 
     *segment = (struct ms_frag_segment){.json = json, .bytes = ms_report_int(json, "bytes")};
     segment->address = (json_int_t)strtoll(ms_report_text(json, "address"), NULL, 16);
-    if (segment->bytes <= 0 || segment->bytes > (json_int_t)1 << 50 || !strcmp(ms_report_text(json, "tier"), "followed"))
+    if (segment->bytes <= 0 || segment->bytes > (json_int_t)1 << 50 ||
+        !strcmp(ms_report_text(json, "tier"), "followed"))
         return false;
     json_array_foreach (ms_report_array(json, "blocks"), i, piece)
         add_piece(segment, piece);
@@ -145,8 +146,8 @@ static int find_holders(struct ms_frag_device *device)
         if (!ms_frag_stranded(&device->segments[i]))
             continue;
         first = device->holder_count;
-        device->holder_count += merge_holders(device->holders + first,
-                                              list_holders(&device->segments[i], device->holders + first), true);
+        device->holder_count += merge_holders(
+            device->holders + first, list_holders(&device->segments[i], device->holders + first), true);
     }
     device->holder_count = merge_holders(device->holders, device->holder_count, false);
     if (device->holder_count)
@@ -161,7 +162,8 @@ static void add_segment(struct ms_frag_device *device, const json_t *row)
     if (!read_segment(row, segment))
         return;
     device->segment_count++;
-    device->free_bytes = ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);
+    device->free_bytes =
+        ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);
     device->unknown = device->unknown || segment->uses[MS_FRAG_UNKNOWN] > 0;
     if (segment->largest_gap > device->largest_free)
         device->largest_free = segment->largest_gap;

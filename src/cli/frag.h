@@ -1,4 +1,5 @@
-/* frag.h - how the memory that the pool holds is used, worked out from a report: per device its parts, its segments and who holds them.
+/* frag.h - how the memory that the pool holds is used, worked out from a report: per device its parts, its
+ * segments and who holds them.
  *
  * Floor 5. frag.c works it out, frag_text.c draws it, cmd_frag.c is the verb. */
 #ifndef MS_CLI_FRAG_H
@@ -8,7 +9,15 @@
 
 #include "report/read.h"
 
-enum ms_frag_use { MS_FRAG_LIVE, MS_FRAG_ROUNDING, MS_FRAG_LIMBO, MS_FRAG_PINNED, MS_FRAG_FREE, MS_FRAG_UNKNOWN, MS_FRAG_USES };
+enum ms_frag_use {
+    MS_FRAG_LIVE,
+    MS_FRAG_ROUNDING,
+    MS_FRAG_LIMBO,
+    MS_FRAG_PINNED,
+    MS_FRAG_FREE,
+    MS_FRAG_UNKNOWN,
+    MS_FRAG_USES
+};
 
 struct ms_frag_segment {
     const json_t *json;
@@ -32,7 +41,8 @@ struct ms_frag_device {
     struct ms_frag_holder *holders; /* likewise */
     size_t holder_count;
     json_int_t free_bytes, largest_free; /* free: in segments, in one piece or many */
-    bool unknown;                        /* recovered: what is free and what is in limbo cannot be told apart */
+    /* recovered: what is free and what is in limbo cannot be told apart */
+    bool unknown;
 };
 
 struct ms_frag {

@@ -29,8 +29,9 @@ static const struct {
     char letter;
     const char *colour;
 } uses[MS_FRAG_USES] = {
-    [MS_FRAG_LIVE] = {'#', "\033[32m"},   [MS_FRAG_ROUNDING] = {'#', "\033[32m"}, [MS_FRAG_LIMBO] = {'~', "\033[33m"},
-    [MS_FRAG_PINNED] = {'!', "\033[35m"}, [MS_FRAG_FREE] = {'.', "\033[31m"},     [MS_FRAG_UNKNOWN] = {'?', "\033[33m"},
+    [MS_FRAG_LIVE] = {'#', "\033[32m"},  [MS_FRAG_ROUNDING] = {'#', "\033[32m"},
+    [MS_FRAG_LIMBO] = {'~', "\033[33m"}, [MS_FRAG_PINNED] = {'!', "\033[35m"},
+    [MS_FRAG_FREE] = {'.', "\033[31m"},  [MS_FRAG_UNKNOWN] = {'?', "\033[33m"},
 };
 
 static const char *paint(FILE *out, const char *colour)
@@ -56,14 +57,16 @@ static void print_bar(FILE *out, json_int_t part, json_int_t whole, const char *
 
 static void print_parts(FILE *out, const json_t *device)
 {
-    json_int_t reserved = ms_report_int(device, "reserved_bytes"), peak = ms_report_int(device, "peak_reserved_bytes");
+    json_int_t reserved = ms_report_int(device, "reserved_bytes"),
+               peak = ms_report_int(device, "peak_reserved_bytes");
     json_t *now = json_object_get(device, "reserved_parts"), *then = json_object_get(device, "peak_parts");
 
     fprintf(out, "\n  %-10s %10s %6s  %-*s %10s %6s\n", "", "now", "", BAR, "", "at most", "");
     for (size_t i = 0; i < MS_ARRAY_LEN(parts); i++) {
         json_int_t bytes = ms_report_int(now, parts[i].name), most = ms_report_int(then, parts[i].name);
 
-        fprintf(out, "  %-10s %10s %5.1f%%  ", parts[i].name, ms_text_size(bytes).text, share(bytes, reserved));
+        fprintf(out, "  %-10s %10s %5.1f%%  ", parts[i].name, ms_text_size(bytes).text,
+                share(bytes, reserved));
         print_bar(out, bytes, reserved, parts[i].colour);
         fprintf(out, " %10s %5.1f%%   %s\n", ms_text_size(most).text, share(most, peak), parts[i].meaning);
     }
@@ -83,7 +86,8 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
     memset(cells, 0, sizeof(cells));
     json_array_foreach (ms_report_array(segment->json, "blocks"), i, piece) {
         const char *state = ms_report_text(piece, "state");
-        double begin = (double)ms_report_int(piece, "offset"), end = begin + (double)ms_report_int(piece, "bytes");
+        double begin = (double)ms_report_int(piece, "offset"),
+               end = begin + (double)ms_report_int(piece, "bytes");
         int use = *state == 'p' ? MS_FRAG_PINNED : *state == 'u' ? MS_FRAG_UNKNOWN
                   : *state == 'f' ? MS_FRAG_FREE : !strcmp(state, "live") ? MS_FRAG_LIVE : MS_FRAG_LIMBO;
 
@@ -133,10 +137,13 @@ static void print_segments(FILE *out, const struct ms_frag_device *device, size_
         fputc('\n', out);
     }
     if (device->unknown)
-        fputs("  ? is what lies between live blocks of a record that was recovered: free, in limbo, or rounding\n", out);
+        fputs("  ? is what lies between live blocks of a record that was recovered: free, in limbo, or "
+              "rounding\n",
+              out);
 }
 
-static void print_holders(FILE *out, const struct ms_report *report, const struct ms_frag_device *device, size_t top)
+static void print_holders(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
+                          size_t top)
 {
     if (!device->holder_count || !top || device->holders[0].stranded <= 0)
         return;
@@ -145,35 +152,41 @@ static void print_holders(FILE *out, const struct ms_report *report, const struc
         const struct ms_frag_holder *holder = &device->holders[i];
         json_t *site = ms_report_site(report, holder->site);
 
-        fprintf(out, "  %s held back by %s of ", ms_text_size(holder->stranded).text, ms_text_size(holder->live).text);
+        fprintf(out, "  %s held back by %s of ", ms_text_size(holder->stranded).text,
+                ms_text_size(holder->live).text);
         ms_text_put(out, ms_cli_site_api(site));
         fprintf(out, " in %zu segment%s\n", holder->segments, holder->segments == 1 ? "" : "s");
         ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
     }
 }
 
-static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device, size_t top)
+static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
+                         size_t top)
 {
     json_int_t index = ms_frag_index(device);
-    json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"), made = ms_report_int(device->json, "vendor_calls");
+    json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"),
+               made = ms_report_int(device->json, "vendor_calls");
 
     fputs(paint(out, "\033[1m"), out);
     ms_text_put(out, ms_report_text(device->json, "api"));
     fprintf(out, " %" JSON_INTEGER_FORMAT "  ", device->index);
     ms_text_put(out, ms_report_text(device->json, "name"));
-    fprintf(out, "%s, %s\n", paint(out, "\033[0m"), ms_text_size(ms_report_int(device->json, "total_bytes")).text);
+    fprintf(out, "%s, %s\n", paint(out, "\033[0m"),
+            ms_text_size(ms_report_int(device->json, "total_bytes")).text);
     if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
         fprintf(out, "  nothing was served from the pool; %s of followed memory are live\n",
                 ms_text_size(ms_report_int(device->json, "followed_bytes")).text);
         return;
     }
-    fprintf(out, "  %s reserved in %zu segment%s; %s followed beside it; %" JSON_INTEGER_FORMAT " vendor calls, %"
-            JSON_INTEGER_FORMAT " saved\n",
+    fprintf(out,
+            "  %s reserved in %zu segment%s; %s followed beside it; %" JSON_INTEGER_FORMAT
+            " vendor calls, %" JSON_INTEGER_FORMAT " saved\n",
             ms_text_size(ms_report_int(device->json, "reserved_bytes")).text, device->segment_count,
-            device->segment_count == 1 ? "" : "s", ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made,
-            saved);
+            device->segment_count == 1 ? "" : "s",
+            ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made, saved);
     fprintf(out, "  %s free in segments, %s of it in one piece: fragmentation %.1f%%\n",
-            ms_text_size(device->free_bytes).text, ms_text_size(device->largest_free).text, (double)index / 10);
+            ms_text_size(device->free_bytes).text, ms_text_size(device->largest_free).text,
+            (double)index / 10);
     print_parts(out, device->json);
     print_segments(out, device, top);
     print_holders(out, report, device, top);

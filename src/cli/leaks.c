@@ -59,8 +59,8 @@ void ms_leaks_close(struct ms_leaks *leaks)
 
 static void print_sum(FILE *out, const struct ms_leak_sum *sum, const char *verb)
 {
-    fprintf(out, "%s %s in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(sum->bytes).text, verb,
-            sum->blocks, sum->blocks == 1 ? "" : "s", sum->sites, sum->sites == 1 ? "" : "s");
+    fprintf(out, "%s %s in %" JSON_INTEGER_FORMAT " block%s at %zu site%s", ms_text_size(sum->bytes).text,
+            verb, sum->blocks, sum->blocks == 1 ? "" : "s", sum->sites, sum->sites == 1 ? "" : "s");
 }
 
 void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct ms_leaks *leaks,

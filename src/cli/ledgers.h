@@ -49,8 +49,8 @@ struct ms_ledgers_left {
 };
 
 /** After a run: write the reports that processes of it could not write, since they
- * were killed or left without the normal end, under the names that their own MEMSHIM_REPORT gives them. `child`
- * is the program itself. */
+ * were killed or left without the normal end, under the names that their own MEMSHIM_REPORT gives them.
+ * `child` is the program itself. */
 void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
                          struct ms_ledgers_left *left_p);
 

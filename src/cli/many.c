@@ -77,8 +77,8 @@ static const void *view_at(const struct ms_many_verb *verb, const void *views, s
     return (const char *)views + i * verb->view_bytes;
 }
 
-static void show_json(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
-                      const void *views, const void *options)
+static void show_json(FILE *out, char **paths, const struct ms_report *reports, size_t count,
+                      const struct ms_many_verb *verb, const void *views, const void *options)
 {
     json_t *rows = json_array();
 
@@ -88,8 +88,8 @@ static void show_json(FILE *out, char **paths, const struct ms_report *reports, 
     json_decref(rows);
 }
 
-static void show_table(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
-                       const void *views)
+static void show_table(FILE *out, char **paths, const struct ms_report *reports, size_t count,
+                       const struct ms_many_verb *verb, const void *views)
 {
     struct ms_many many = {.rows = 0};
 
@@ -104,8 +104,8 @@ static void show_table(FILE *out, char **paths, const struct ms_report *reports,
     ms_many_end(out, &many);
 }
 
-static void show_text(FILE *out, char **paths, const struct ms_report *reports, size_t count, const struct ms_many_verb *verb,
-                      const void *views, const void *options)
+static void show_text(FILE *out, char **paths, const struct ms_report *reports, size_t count,
+                      const struct ms_many_verb *verb, const void *views, const void *options)
 {
     if (count > 1)
         show_table(out, paths, reports, count, verb, views);
@@ -119,8 +119,8 @@ static void show_text(FILE *out, char **paths, const struct ms_report *reports, 
     }
 }
 
-int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing, const struct ms_many_verb *verb,
-                 const void *options)
+int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing,
+                 const struct ms_many_verb *verb, const void *options)
 {
     struct ms_report *reports = ms_many_load(paths, count);
     char *views = calloc(count, verb->view_bytes);

@@ -35,7 +35,8 @@ void ms_many_end(FILE *out, const struct ms_many *many);
 struct ms_report *ms_many_load(char **paths, size_t count);
 void ms_many_close(struct ms_report *reports, size_t count);
 
-/** What a verb makes of each report, and how it shows that. A view is `view_bytes` long; `options` are the verb's own. */
+/** What a verb makes of each report, and how it shows that. A view is `view_bytes` long; `options` are the
+ * verb's own. */
 struct ms_many_verb {
     size_t view_bytes;
     /** 0, or -1 without memory. */
@@ -48,9 +49,9 @@ struct ms_many_verb {
     void (*text)(FILE *out, const struct ms_report *report, const void *view, const void *options);
 };
 
-/** All of it: several reports begin with the table, one JSON value stands for itself, several in an array. Returns an
- * exit status. */
-int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing, const struct ms_many_verb *verb,
-                 const void *options);
+/** All of it: several reports begin with the table, one JSON value stands for itself, several in an array.
+ * Returns an exit status. */
+int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing,
+                 const struct ms_many_verb *verb, const void *options);
 
 #endif

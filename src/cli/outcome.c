@@ -266,7 +266,8 @@ static void sort(glob_t *matches)
         qsort(matches->gl_pathv, matches->gl_pathc, sizeof(char *), compare_paths);
 }
 
-/* What the processes of the run say of themselves, where that is not among the matches. The list is a file of this user's. */
+/* What the processes of the run say of themselves, where that is not among the matches. The list is a file of
+ * this user's. */
 static void match_listed(const struct ms_run *run, glob_t *matches)
 {
     struct stat st;
@@ -278,7 +279,8 @@ static void match_listed(const struct ms_run *run, glob_t *matches)
     if (!list && fd >= 0)
         close(fd);
     while (list && getdelim(&path, &bytes, '\0', list) > 0) {
-        if (*path == '/' && !(known && bsearch(&path, matches->gl_pathv, known, sizeof(char *), compare_paths)))
+        if (*path == '/' &&
+            !(known && bsearch(&path, matches->gl_pathv, known, sizeof(char *), compare_paths)))
             match_path(path, matches);
     }
     free(path);

@@ -16,9 +16,11 @@
 
 /** One run of a program. */
 struct ms_run {
-    uint64_t id;           /* of its own, in MEMSHIM_RUN; every process of the run puts it into what it writes */
+    /* of its own, in MEMSHIM_RUN; every process of the run puts it into what it writes */
+    uint64_t id;
     int64_t since_unix_ns; /* when it began: what is older is not looked into */
-    char list[MS_RUN_LIST_BYTES]; /* the file in which its processes say where their reports are; "" for none */
+    /* the file in which its processes say where their reports are; "" for none */
+    char list[MS_RUN_LIST_BYTES];
 };
 
 /** A report that was written while a program ran. */
@@ -49,19 +51,21 @@ void ms_outcome_end(const struct ms_run *run);
 bool ms_outcome_is_older(const struct stat *st, int64_t unix_ns);
 
 /** Read the reports that processes of the run wrote: regular files of this user's, under names that `pattern`
- * can have become or that stand in the run's list, which say that they are of this run. `pid` is the program itself. */
+ * can have become or that stand in the run's list, which say that they are of this run. `pid` is the program
+ * itself. */
 void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p);
-/** Make way for a run under a fixed name: remove the reports of the earlier run that are there, the file itself
- * and the numbered ones of the same run. Returns 0, or -1 with errno. */
+/** Make way for a run under a fixed name: remove the reports of the earlier run that are there, the file
+ * itself and the numbered ones of the same run. Returns 0, or -1 with errno. */
 int ms_outcome_remove(const char *path);
-/** Resolve the names of every report found, mark the leaks that are suppressed, and write it back in place. */
+/** Resolve the names of every report found, mark the leaks that are suppressed, and write it back in
+ * place. */
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
 
 /** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
 int ms_outcome_dump(FILE *out, const struct ms_report *report);
-/** Write `report` to `path` through a file beside it that gets the permissions `mode`, in place of the regular
- * file that is there. 0, or -1 after an error line. */
+/** Write `report` to `path` through a file beside it that gets the permissions `mode`, in place of the
+ * regular file that is there. 0, or -1 after an error line. */
 int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report);
 
 #endif

@@ -52,7 +52,10 @@ static int open_device(const char *path)
 
 static const char *kind_of(mode_t mode)
 {
-    return S_ISLNK(mode) ? "a link" : S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : "no regular file";
+    return S_ISLNK(mode)    ? "a link"
+           : S_ISDIR(mode)  ? "a directory"
+           : S_ISFIFO(mode) ? "a pipe"
+                            : "no regular file";
 }
 
 static FILE *open_new(const char *path, mode_t mode, enum ms_file_place place)
@@ -85,7 +88,8 @@ FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place
 
     if (lstat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode)) {
-            ms_cli_error("%s exists and is %s; it is not written to, nor replaced", path, kind_of(st.st_mode));
+            ms_cli_error("%s exists and is %s; it is not written to, nor replaced", path,
+                         kind_of(st.st_mode));
             return NULL;
         }
         if (place == MS_FILE_NEW) {

@@ -20,9 +20,9 @@ extern char **environ;
  * what is opened by a path, or under a name of a wheel's own, become one of the others (src/sim/displace).
  * */
 static const char *const sim_libraries[] = {
-    "libcuda.so.1",      "libcudart.so.12", "libcudart.so.13",  "libnccl.so.2",     "libcublasLt.so.12", "libcublas.so.12",
-    "libcublasLt.so.13", "libcublas.so.13", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7",  "libascendcl.so",
-    "libmemsim-displace.so"};
+    "libcuda.so.1",     "libcudart.so.12",   "libcudart.so.13",      "libnccl.so.2",     "libcublasLt.so.12",
+    "libcublas.so.12",  "libcublasLt.so.13", "libcublas.so.13",      "libamdhip64.so.5", "libamdhip64.so.6",
+    "libamdhip64.so.7", "libascendcl.so",    "libmemsim-displace.so"};
 
 /* The directory of this command's own file, without the slash; "" if it cannot be told. */
 static const char *own_directory(void)

@@ -18,14 +18,14 @@ const char *ms_preload_sim_dir(void);
  * many. */
 int ms_preload_check_options(void);
 
-/** Set LD_PRELOAD (and with `sim` LD_LIBRARY_PATH) in this process's environment, for the program at `path`, which is
- * about to be run.
+/** Set LD_PRELOAD (and with `sim` LD_LIBRARY_PATH) in this process's environment, for the program at `path`,
+ * which is about to be run.
  *
  * Our library goes before what is preloaded already, but behind a sanitizer's runtime, which insists on being
  * first. With `sim` the simulated libraries are preloaded by path as well: a program's DT_RPATH beats a
- * search path, not what is loaded already. Of the HIP runtimes, whose versions define the same symbols, those alone are
- * that the program names. What is opened by a path, or under a name of a wheel's own, what is preloaded
- * last displaces. Returns 0, or -1 after an error line. */
+ * search path, not what is loaded already. Of the HIP runtimes, whose versions define the same symbols, those
+ * alone are that the program names. What is opened by a path, or under a name of a wheel's own, what is
+ * preloaded last displaces. Returns 0, or -1 after an error line. */
 int ms_preload_set(bool sim, const char *path);
 
 #endif

@@ -30,8 +30,9 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
 
     fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
     ms_text_put(out, ms_report_text(row, "api"));
-    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT, ms_text_size(ms_report_int(row, "requested")).text,
-            ms_report_device_prefix(row), ms_report_int(row, "device"));
+    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
+            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
+            ms_report_int(row, "device"));
     if (*cause) {
         fputs(" (", out);
         ms_text_put(out, cause);
@@ -39,7 +40,8 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
     }
     fprintf(out, "; %s were live", ms_text_size(ms_report_int(row, "live")).text);
     if (ms_report_int(row, "reserved"))
-        fprintf(out, ", %s reserved, the largest free piece %s", ms_text_size(ms_report_int(row, "reserved")).text,
+        fprintf(out, ", %s reserved, the largest free piece %s",
+                ms_text_size(ms_report_int(row, "reserved")).text,
                 ms_text_size(ms_report_int(row, "largest_free")).text);
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", ASKED_SHOWN);

@@ -125,8 +125,8 @@ static void print_streams(FILE *out, const struct ms_report *report)
             continue;
         if (!headed) {
             ms_text_heading(out, "In the order of streams");
-            fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s %8s %11s\n", "pool", "streams", "reserved", "limbo", "used again",
-                    "new", "freed across", "borrowed", "behind", "limbo waits");
+            fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s %8s %11s\n", "pool", "streams", "reserved",
+                    "limbo", "used again", "new", "freed across", "borrowed", "behind", "limbo waits");
         }
         headed = true;
         fputs("  ", out);
@@ -134,11 +134,12 @@ static void print_streams(FILE *out, const struct ms_report *report)
         fprintf(out,
                 " %7zu %10s %10s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT
                 " %9" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT " %11" JSON_INTEGER_FORMAT "\n",
-                json_array_size(streams),
-                ms_text_size(ms_report_int(pool, "reserved_bytes")).text, ms_text_size(ms_report_int(pool, "limbo_bytes")).text,
+                json_array_size(streams), ms_text_size(ms_report_int(pool, "reserved_bytes")).text,
+                ms_text_size(ms_report_int(pool, "limbo_bytes")).text,
                 ms_report_int(hits, "slab") + ms_report_int(hits, "run") + ms_report_int(hits, "single"),
-                ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"), ms_report_int(pool, "borrowed"),
-                ms_report_int(pool, "waited"), ms_report_int(pool, "limbo_waits"));
+                ms_report_int(pool, "misses"), ms_report_int(pool, "crossed_frees"),
+                ms_report_int(pool, "borrowed"), ms_report_int(pool, "waited"),
+                ms_report_int(pool, "limbo_waits"));
     }
 }
 
@@ -150,19 +151,22 @@ static void print_pool(FILE *out, const struct ms_report *report)
     size_t i;
 
     json_array_foreach (devices, i, device) {
-        json_int_t made = ms_report_int(device, "vendor_calls"), saved = ms_report_int(device, "vendor_calls_saved");
+        json_int_t made = ms_report_int(device, "vendor_calls"),
+                   saved = ms_report_int(device, "vendor_calls_saved");
 
         if (!ms_report_int(device, "peak_reserved_bytes"))
             continue;
         if (!headed) {
             ms_text_heading(out, "Served from the pool");
-            fprintf(out, "  %-8s %10s %10s %10s %12s %12s\n", "device", "reserved", "at most", "followed", "vendor calls",
-                    "calls saved");
+            fprintf(out, "  %-8s %10s %10s %10s %12s %12s\n", "device", "reserved", "at most", "followed",
+                    "vendor calls", "calls saved");
         }
         headed = true;
         fputs("  ", out);
         ms_text_column(out, ms_report_text(device, "api"), 4);
-        fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %10s %10s %12" JSON_INTEGER_FORMAT " %12" JSON_INTEGER_FORMAT "\n",
+        fprintf(out,
+                " %-3" JSON_INTEGER_FORMAT " %10s %10s %10s %12" JSON_INTEGER_FORMAT
+                " %12" JSON_INTEGER_FORMAT "\n",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
@@ -223,9 +227,11 @@ static void print_sites(FILE *out, const struct ms_report *report, size_t top)
 
 static int by_calls(const void *a, const void *b)
 {
-    json_int_t left = ms_report_int(*(json_t *const *)a, "calls"), right = ms_report_int(*(json_t *const *)b, "calls");
+    json_int_t left = ms_report_int(*(json_t *const *)a, "calls"),
+               right = ms_report_int(*(json_t *const *)b, "calls");
 
-    return left == right ? strcmp(ms_report_text(*(json_t *const *)a, "name"), ms_report_text(*(json_t *const *)b, "name"))
+    return left == right ? strcmp(ms_report_text(*(json_t *const *)a, "name"),
+                                  ms_report_text(*(json_t *const *)b, "name"))
                          : (left < right) - (left > right);
 }
 

@@ -1,8 +1,9 @@
 /* acl.c - the questions of gpu.h, put to an Ascend runtime (libascendcl.so).
  *
- * A device's memory belongs to the device: it goes when the device is reset, whatever context it was made in. So the context of gpu.h
- * is a device of one library, and its handle the address of a place in a table here. Only aclrtGetPrimaryCtxState is CUDA's twin to the
- * last argument; the rest is asked in its own form. Facts: abi/acl.h.
+ * A device's memory belongs to the device: it goes when the device is reset, whatever context it was made in.
+ * So the context of gpu.h is a device of one library, and its handle the address of a place in a table here.
+ * Only aclrtGetPrimaryCtxState is CUDA's twin to the last argument; the rest is asked in its own form. Facts:
+ * abi/acl.h.
  *
  * Owns that table: places are taken once for each library, without a lock, and never given back. */
 #include "gpu/gpu.h"
@@ -68,7 +69,8 @@ static int current(const struct ms_gpu *gpu, uint64_t *context_p)
 
 static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
-    aclError (*ask)(const void *, aclrtPtrAttributes *) = (aclError(*)(const void *, aclrtPtrAttributes *))gpu->own[ATTRIBUTES];
+    aclError (*ask)(const void *, aclrtPtrAttributes *) =
+        (aclError(*)(const void *, aclrtPtrAttributes *))gpu->own[ATTRIBUTES];
     aclrtPtrAttributes attributes;
 
     if (!ask || ask((const void *)(uintptr_t)pointer, &attributes) != ACL_SUCCESS ||
@@ -90,10 +92,12 @@ static uint64_t size_of(const struct ms_gpu *gpu, uint64_t pointer)
 static void describe(const struct ms_gpu *gpu, int index, struct ms_gpu_description *d)
 {
     const char *(*soc_name)(void) = (const char *(*)(void))gpu->own[SOC_NAME];
-    aclError (*mem_info)(aclrtMemAttr, size_t *, size_t *) = (aclError(*)(aclrtMemAttr, size_t *, size_t *))gpu->own[MEM_INFO];
+    aclError (*mem_info)(aclrtMemAttr, size_t *, size_t *) =
+        (aclError(*)(aclrtMemAttr, size_t *, size_t *))gpu->own[MEM_INFO];
     aclError (*granularity)(aclrtPhysicalMemProp *, aclrtMemGranularityOptions, size_t *) =
         (aclError(*)(aclrtPhysicalMemProp *, aclrtMemGranularityOptions, size_t *))gpu->own[GRANULARITY];
-    aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE, .location = {(uint32_t)index, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE,
+                                 .location = {(uint32_t)index, ACL_MEM_LOCATION_TYPE_DEVICE}};
     const char *name = soc_name ? soc_name() : NULL;
     size_t free_bytes = 0, bytes = 0;
     uint64_t context;
@@ -116,13 +120,20 @@ static int handle_free(const struct ms_gpu *gpu, uint64_t handle)
 
 static int fill(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes)
 {
-    aclError (*set)(void *, size_t, int32_t, size_t) = (aclError(*)(void *, size_t, int32_t, size_t))gpu->own[MEMSET];
+    aclError (*set)(void *, size_t, int32_t, size_t) =
+        (aclError(*)(void *, size_t, int32_t, size_t))gpu->own[MEMSET];
 
     return set ? set((void *)(uintptr_t)address, bytes, byte, bytes) : ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 }
 
-const struct ms_gpu_vendor ms_gpu_acl = {.maker = MS_MAKER_ACL, .bind = bind, .current = current, .describe = describe,
-                                         .index_of = index_of, .size_of = size_of, .context_of = context_of,
-                                         .handle_free = handle_free, .fill = fill,
+const struct ms_gpu_vendor ms_gpu_acl = {.maker = MS_MAKER_ACL,
+                                         .bind = bind,
+                                         .current = current,
+                                         .describe = describe,
+                                         .index_of = index_of,
+                                         .size_of = size_of,
+                                         .context_of = context_of,
+                                         .handle_free = handle_free,
+                                         .fill = fill,
                                          .unknown_handle = ACL_ERROR_RT_INVALID_HANDLE,
                                          .no_memory = ACL_ERROR_RT_MEMORY_ALLOCATION};

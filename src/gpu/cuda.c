@@ -1,7 +1,8 @@
 /* cuda.c - the questions of gpu.h, put to a CUDA driver.
  *
- * Which device a context belongs to is remembered in a small table, since it is asked at every allocation and never changes while
- * the context lives. The table is read and written without a lock: an entry is one word. */
+ * Which device a context belongs to is remembered in a small table, since it is asked at every allocation and
+ * never changes while the context lives. The table is read and written without a lock: an entry is one
+ * word. */
 #include "gpu/gpu.h"
 
 #include <stdatomic.h>
@@ -38,19 +39,22 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->ctx_push = (__typeof__(gpu->ctx_push))find(arg, "cuCtxPushCurrent_v2");
     gpu->ctx_pop = (__typeof__(gpu->ctx_pop))find(arg, "cuCtxPopCurrent_v2");
     gpu->ctx_synchronize = (__typeof__(gpu->ctx_synchronize))find(arg, "cuCtxSynchronize");
-    gpu->exchange_capture_mode = (__typeof__(gpu->exchange_capture_mode))find(arg, "cuThreadExchangeStreamCaptureMode");
+    gpu->exchange_capture_mode =
+        (__typeof__(gpu->exchange_capture_mode))find(arg, "cuThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "cuIpcCloseMemHandle");
 }
 
 static void bind_streams(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
-    gpu->mem_alloc_from_pool_async = (__typeof__(gpu->mem_alloc_from_pool_async))find(arg, "cuMemAllocFromPoolAsync");
+    gpu->mem_alloc_from_pool_async =
+        (__typeof__(gpu->mem_alloc_from_pool_async))find(arg, "cuMemAllocFromPoolAsync");
     gpu->mem_pool_get_attribute = (__typeof__(gpu->mem_pool_get_attribute))find(arg, "cuMemPoolGetAttribute");
     gpu->mem_pool_trim_to = (__typeof__(gpu->mem_pool_trim_to))find(arg, "cuMemPoolTrimTo");
     gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "cuDeviceGetMemPool");
     gpu->device_get_default_mem_pool =
         (__typeof__(gpu->device_get_default_mem_pool))find(arg, "cuDeviceGetDefaultMemPool");
-    gpu->device_graph_memory = (__typeof__(gpu->device_graph_memory))find(arg, "cuDeviceGetGraphMemAttribute");
+    gpu->device_graph_memory =
+        (__typeof__(gpu->device_graph_memory))find(arg, "cuDeviceGetGraphMemAttribute");
 }
 
 static void bind_handles(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
@@ -87,13 +91,15 @@ static unsigned slot_of(uint64_t context)
     return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
 }
 
-/* Whether the current context can be used. A primary context names its device also while it is not active, so where
- * the device's is not, something is asked that needs an active one. Only of contexts that are not known yet. */
+/* Whether the current context can be used. A primary context names its device also while it is not active, so
+ * where the device's is not, something is asked that needs an active one. Only of contexts that are not known
+ * yet. */
 static bool is_alive(const struct ms_gpu *gpu, CUdevice device)
 {
     size_t left, total;
 
-    return !ms_gpu_primary_is_dead(gpu, device) || !gpu->mem_get_info || gpu->mem_get_info(&left, &total) == CUDA_SUCCESS;
+    return !ms_gpu_primary_is_dead(gpu, device) || !gpu->mem_get_info ||
+           gpu->mem_get_info(&left, &total) == CUDA_SUCCESS;
 }
 
 static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
@@ -111,8 +117,8 @@ static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
     uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
     if (known >> DEVICE_BITS == context)
         return (int)(known & 0xff) - 1;
-    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS || ms_device_number(MS_MAKER_CUDA, device) < 0 ||
-        !is_alive(gpu, device))
+    if (!gpu->ctx_get_device || gpu->ctx_get_device(&device) != CUDA_SUCCESS ||
+        ms_device_number(MS_MAKER_CUDA, device) < 0 || !is_alive(gpu, device))
         return MS_GPU_NO_DEVICE;
     atomic_store_explicit(entry, context << DEVICE_BITS | (unsigned)(device + 1), memory_order_relaxed);
     return device;
@@ -193,7 +199,8 @@ static unsigned format_bits(int format, unsigned channels)
     }
 }
 
-uint64_t ms_gpu_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels, unsigned levels)
+uint64_t ms_gpu_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels,
+                            unsigned levels)
 {
     uint64_t bits = format_bits(format, channels), bytes = 0;
 

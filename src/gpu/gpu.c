@@ -1,4 +1,5 @@
-/* gpu.c - the questions of gpu.h, as far as they are the same for every vendor. No state, no lock, no allocation. */
+/* gpu.c - the questions of gpu.h, as far as they are the same for every vendor. No state, no lock, no
+ * allocation. */
 #include "gpu/gpu.h"
 
 #include <string.h>
@@ -69,7 +70,8 @@ void ms_gpu_identify(const struct ms_gpu *gpu, int device, struct ms_gpu_descrip
     size_t bytes = 0;
     CUuuid uuid;
 
-    if (gpu->device_get_name && gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
+    if (gpu->device_get_name &&
+        gpu->device_get_name(d->name, (int)sizeof(d->name) - 1, device) != CUDA_SUCCESS)
         d->name[0] = 0;
     if (gpu->device_get_uuid && gpu->device_get_uuid(&uuid, device) == CUDA_SUCCESS)
         memcpy(d->uuid, &uuid, sizeof(d->uuid));
@@ -84,7 +86,8 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_descrip
         gpu->vendor->describe(gpu, ms_device_index(device), description_p);
 }
 
-/* Where success leaves it as it is, an error stays until it is asked for; else each call leaves its own status. */
+/* Where success leaves it as it is, an error stays until it is asked for; else each call leaves its own
+ * status. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status)
 {
     if (!gpu || !gpu->vendor || !gpu->vendor->error_set)

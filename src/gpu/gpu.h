@@ -1,15 +1,16 @@
 /* gpu.h - the few questions that memshim itself puts to a vendor's library.
  *
- * Floor 1. Function pointers are bound from the library that a hooked call goes to, so two drivers in one process are asked
- * separately, and nothing here is ever linked or opened. Callers hold no lock of ours and have closed the guard. A function
- * that an old driver lacks is NULL and its answer is "unknown".
+ * Floor 1. Function pointers are bound from the library that a hooked call goes to, so two drivers in one
+ * process are asked separately, and nothing here is ever linked or opened. Callers hold no lock of ours and
+ * have closed the guard. A function that an old driver lacks is NULL and its answer is "unknown".
  *
- * The pointers of struct ms_gpu have the types and the meaning of the CUDA driver's functions, whose statuses they return. Another
- * vendor's function stands there where it is the same to the last argument, or its file has an adapter (hip.c, acl.c); what it has no
- * like of stays NULL, as with an old driver. What differs more is asked through `vendor`.
+ * The pointers of struct ms_gpu have the types and the meaning of the CUDA driver's functions, whose statuses
+ * they return. Another vendor's function stands there where it is the same to the last argument, or its file
+ * has an adapter (hip.c, acl.c); what it has no like of stays NULL, as with an old driver. What differs more
+ * is asked through `vendor`.
  *
- * Devices are numbers of base/devices.h. A context is what memory dies with and what a fence covers: CUDA's handle, and for vendors
- * without such a thing an address of ours that stands for the library's device. */
+ * Devices are numbers of base/devices.h. A context is what memory dies with and what a fence covers: CUDA's
+ * handle, and for vendors without such a thing an address of ours that stands for the library's device. */
 #ifndef MS_GPU_GPU_H
 #define MS_GPU_GPU_H
 
@@ -36,14 +37,17 @@ struct ms_gpu_vendor {
     int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
     /* Where `address_range` is not CUDA's. */
     uint64_t (*size_of)(const struct ms_gpu *gpu, uint64_t pointer);
-    /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is none. */
+    /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is
+     * none. */
     uint64_t (*context_of)(const struct ms_gpu *gpu, int index);
-    /* Physical memory that is recycled (pool/whole.h): give it back, and fill what was mapped. Statuses are the vendor's. */
+    /* Physical memory that is recycled (pool/whole.h): give it back, and fill what was mapped. Statuses are
+     * the vendor's. */
     int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
     int unknown_handle; /* what it answers of a handle that is none */
     int no_memory;      /* ... where there is none left */
-    /** The thread's last error, where a question of ours leaves its own status there; both NULL where none does. */
+    /** The thread's last error, where a question of ours leaves its own status there; both NULL where none
+     * does. */
     int (*error_peek)(const struct ms_gpu *gpu);
     void (*error_set)(const struct ms_gpu *gpu, int error);
 };
@@ -99,7 +103,8 @@ struct ms_gpu {
     /* Memory mapped by handle. */
     CUresult (*address_reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
     CUresult (*address_free)(CUdeviceptr, size_t);
-    CUresult (*handle_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+    CUresult (*handle_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+                              unsigned long long);
     CUresult (*handle_release)(CUmemGenericAllocationHandle);
     CUresult (*handle_map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
     CUresult (*handle_unmap)(CUdeviceptr, size_t);
@@ -125,8 +130,8 @@ static inline enum ms_maker ms_gpu_maker(const struct ms_gpu *gpu)
     return gpu && gpu->vendor ? gpu->vendor->maker : MS_MAKER_CUDA;
 }
 
-/** The thread's last error as it is now, and as it was before: around questions, for vendors that keep one (0, and nothing is done,
- * for the others). What cannot be brought about again stays cleared. */
+/** The thread's last error as it is now, and as it was before: around questions, for vendors that keep one
+ * (0, and nothing is done, for the others). What cannot be brought about again stays cleared. */
 static inline int ms_gpu_error_peek(const struct ms_gpu *gpu)
 {
     return gpu && gpu->vendor && gpu->vendor->error_peek ? gpu->vendor->error_peek(gpu) : 0;
@@ -136,7 +141,8 @@ static inline void ms_gpu_error_restore(const struct ms_gpu *gpu, int error)
     if (gpu && gpu->vendor && gpu->vendor->error_set && gpu->vendor->error_peek(gpu) != error)
         gpu->vendor->error_set(gpu, error);
 }
-/** The same before the vendor's call, which overwrites it anyway where success does: then nothing is asked. */
+/** The same before the vendor's call, which overwrites it anyway where success does: then nothing is
+ * asked. */
 static inline int ms_gpu_error_before(const struct ms_gpu *gpu)
 {
     return gpu && gpu->keeps_errors ? ms_gpu_error_peek(gpu) : 0;
@@ -162,12 +168,14 @@ uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer);
 bool ms_gpu_primary_is_dead(const struct ms_gpu *gpu, int device);
 
 void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p);
-/** For a vendor's `describe`: name, UUID and size, where the functions that tell them are CUDA's. What the driver cannot say stays. */
+/** For a vendor's `describe`: name, UUID and size, where the functions that tell them are CUDA's. What the
+ * driver cannot say stays. */
 void ms_gpu_identify(const struct ms_gpu *gpu, int device, struct ms_gpu_description *description_p);
 
-/** Bytes that an array's elements take: depth or height 0 counts as 1, each mipmap level halves every extent. Block-compressed formats
- * take half a byte or a byte an element; what the format does not tell is 0. */
-uint64_t ms_gpu_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels, unsigned levels);
+/** Bytes that an array's elements take: depth or height 0 counts as 1, each mipmap level halves every extent.
+ * Block-compressed formats take half a byte or a byte an element; what the format does not tell is 0. */
+uint64_t ms_gpu_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels,
+                            unsigned levels);
 
 /** A context is gone: its handle may come back for another device. */
 void ms_gpu_context_ended(uint64_t context);

@@ -1,11 +1,13 @@
 /* hip.c - the questions of gpu.h, put to a HIP runtime (libamdhip64.so.5, .6, .7).
  *
- * HIP has devices and no contexts of which memory is part: a device's memory lives until the device is reset. So the context of gpu.h
- * is a device of one library, and its handle the address of a place in a table here. Statuses have CUDA's numbers (hip_runtime_api.h,
- * hipError_t), and most functions that gpu.h wants are the same to the last argument.
+ * HIP has devices and no contexts of which memory is part: a device's memory lives until the device is reset.
+ * So the context of gpu.h is a device of one library, and its handle the address of a place in a table here.
+ * Statuses have CUDA's numbers (hip_runtime_api.h, hipError_t), and most functions that gpu.h wants are the
+ * same to the last argument.
  *
- * Before 7 each call, ours too, leaves its status as the thread's last error, success included; from 7 on an error stays until it is
- * asked for (ROCm 7.0 release notes). What a program would have found there is put back: by a call that fails in the same way.
+ * Before 7 each call, ours too, leaves its status as the thread's last error, success included; from 7 on an
+ * error stays until it is asked for (ROCm 7.0 release notes). What a program would have found there is put
+ * back: by a call that fails in the same way.
  *
  * Owns that table: places are taken once for each library, without a lock, and never given back. */
 #include "gpu/hip.h"
@@ -82,7 +84,9 @@ static CUresult pop(CUcontext *unused)
     if (!before.count)
         return CUDA_ERROR_INVALID_CONTEXT;
     before.count--;
-    return before.set_device[before.count] ? (CUresult)before.set_device[before.count](before.device[before.count]) : CUDA_SUCCESS;
+    return before.set_device[before.count]
+               ? (CUresult)before.set_device[before.count](before.device[before.count])
+               : CUDA_SUCCESS;
 }
 
 static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
@@ -100,7 +104,8 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->stream_wait_event = (__typeof__(gpu->stream_wait_event))find(arg, "hipStreamWaitEvent");
     gpu->stream_is_capturing = (__typeof__(gpu->stream_is_capturing))find(arg, "hipStreamIsCapturing");
     gpu->ctx_synchronize = (__typeof__(gpu->ctx_synchronize))find(arg, "hipDeviceSynchronize");
-    gpu->exchange_capture_mode = (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
+    gpu->exchange_capture_mode =
+        (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
     gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
 }
@@ -163,10 +168,12 @@ int ms_hip_device_of(const struct ms_gpu *gpu, const hipMemAllocationProp *prop)
     if (!prop || !gpu || gpu->vendor != &ms_gpu_hip)
         return MS_DEVICE_NONE;
     location = gpu->own[IS_6] ? prop->location : old->location;
-    return location.type == hipMemLocationTypeDevice ? ms_device_number(MS_MAKER_HIP, location.id) : MS_DEVICE_NONE;
+    return location.type == hipMemLocationTypeDevice ? ms_device_number(MS_MAKER_HIP, location.id)
+                                                     : MS_DEVICE_NONE;
 }
 
-uint64_t ms_hip_array_bytes(const hipChannelFormatDesc *desc, uint64_t width, uint64_t height, uint64_t depth, unsigned levels)
+uint64_t ms_hip_array_bytes(const hipChannelFormatDesc *desc, uint64_t width, uint64_t height, uint64_t depth,
+                            unsigned levels)
 {
     unsigned bits = desc ? (unsigned)(desc->x + desc->y + desc->z + desc->w) : 0;
 
@@ -179,9 +186,9 @@ static int error_peek(const struct ms_gpu *gpu)
     return gpu->own[PEEK_ERROR] ? (int)((hipError_t(*)(void))gpu->own[PEEK_ERROR])() : 0;
 }
 
-/* A status cannot be written there, only be brought about: by asking for memory that is not to be had, or without a place for the
- * answer, or for a device that there is not. The first could destroy a capture, and relaxed mode is no help: the call that
- * ends it would cover the status. */
+/* A status cannot be written there, only be brought about: by asking for memory that is not to be had, or
+ * without a place for the answer, or for a device that there is not. The first could destroy a capture, and
+ * relaxed mode is no help: the call that ends it would cover the status. */
 static void error_set(const struct ms_gpu *gpu, int error)
 {
     hipError_t (*allocate)(void **, size_t) = (hipError_t(*)(void **, size_t))gpu->own[MALLOC];
@@ -191,7 +198,8 @@ static void error_set(const struct ms_gpu *gpu, int error)
         ((hipError_t(*)(void))gpu->own[GET_ERROR])();
     if (error == hipErrorInvalidValue && gpu->device_get_name)
         gpu->device_get_name(NULL, 0, 0);
-    else if (error == hipErrorOutOfMemory && allocate && !ms_captures_may_be_open() && allocate(&unused, SIZE_MAX / 2) == hipSuccess)
+    else if (error == hipErrorOutOfMemory && allocate && !ms_captures_may_be_open() &&
+             allocate(&unused, SIZE_MAX / 2) == hipSuccess)
         gpu->mem_free((uintptr_t)unused);
     else if (error == hipErrorInvalidDevice && gpu->own[SET_DEVICE])
         ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);

@@ -10,6 +10,7 @@ uint64_t ms_hip_context(const struct ms_gpu *gpu);
 /** The device that the properties name, in the library's own layout; MS_DEVICE_NONE for none. */
 int ms_hip_device_of(const struct ms_gpu *gpu, const hipMemAllocationProp *prop);
 /** Bytes of an array's elements: depth or height 0 counts as 1, each level halves every extent. */
-uint64_t ms_hip_array_bytes(const hipChannelFormatDesc *desc, uint64_t width, uint64_t height, uint64_t depth, unsigned levels);
+uint64_t ms_hip_array_bytes(const hipChannelFormatDesc *desc, uint64_t width, uint64_t height, uint64_t depth,
+                            unsigned levels);
 
 #endif

@@ -1,9 +1,10 @@
 /* visit.h - how memshim calls the vendor for its own ends.
  *
- * A program may capture a graph in one thread while another allocates. Of the calls that a capture forbids most do no
- * harm while the calling thread's capture mode is relaxed, whoever captures, in whatever mode (CUDA driver API,
- * cuThreadExchangeStreamCaptureMode). So each call that the program did not make itself is made inside a visit;
- * docs/vendor-calls.md lists them all, with the few for which that is not enough. Floor 1: no lock, no allocation. */
+ * A program may capture a graph in one thread while another allocates. Of the calls that a capture forbids
+ * most do no harm while the calling thread's capture mode is relaxed, whoever captures, in whatever mode
+ * (CUDA driver API, cuThreadExchangeStreamCaptureMode). So each call that the program did not make itself is
+ * made inside a visit; docs/vendor-calls.md lists them all, with the few for which that is not enough. Floor
+ * 1: no lock, no allocation. */
 #ifndef MS_GPU_VISIT_H
 #define MS_GPU_VISIT_H
 
@@ -11,12 +12,12 @@
 
 #include "gpu/gpu.h"
 
-/** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed under the lock of
- * pool/stream.c alone. What no mode makes harmless is not done while there are any. */
+/** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed
+ * under the lock of pool/stream.c alone. What no mode makes harmless is not done while there are any. */
 extern _Atomic int ms_open_captures;
 
-/** Not 0: somebody called a function that may begin a capture and that no row knows (hooks/unseen.h), and may again. For good, and for
- * all makers. hooks/ways_*.S set it too. */
+/** Not 0: somebody called a function that may begin a capture and that no row knows (hooks/unseen.h), and may
+ * again. For good, and for all makers. hooks/ways_*.S set it too. */
 extern _Atomic uint32_t ms_captures_unseen;
 static inline bool ms_captures_are_unseen(void)
 {
@@ -35,7 +36,8 @@ struct ms_visit {
     bool pushed;
 };
 
-/** From here to the end `context` is the calling thread's current one (0: whichever is) and its capture mode is relaxed. */
+/** From here to the end `context` is the calling thread's current one (0: whichever is) and its capture mode
+ * is relaxed. */
 void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context);
 /** Both are what they were. */
 void ms_visit_end(struct ms_visit *visit);

@@ -66,15 +66,16 @@ static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/* A block that comes: `again` if its free was refused. Given by value to what is compiled into the usual way, where half of it is known;
- * whoever is called from there gets a copy. */
+/* A block that comes: `again` if its free was refused. Given by value to what is compiled into the usual way,
+ * where half of it is known; whoever is called from there gets a copy. */
 struct arrival {
     const struct ms_block *block;
     uint64_t now_ns;
     bool served, again;
 };
 
-static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site, const struct arrival arrival)
+static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site,
+                                 const struct arrival arrival)
 {
     const struct ms_block *block = arrival.block;
     uint64_t bytes = block->bytes;
@@ -181,7 +182,8 @@ static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
     ms_trace_put_alloc(slot, &block);
 }
 
-/* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case and once for all others. */
+/* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
+ * and once for all others. */
 static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival arrival)
 {
     struct ms_site *site = ms_site_row(number);
@@ -199,7 +201,8 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     return ticket;
 }
 
-static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number,
+                                          const struct arrival *arrival)
 {
     return enter(lane, number, *arrival);
 }
@@ -275,10 +278,12 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arri
         lane->is_active = true;
         ticket = enter(lane, number, arrival);
     } else if (lane->is_alone) {
-        ticket = enter_alone(lane, number, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
+        ticket = enter_alone(lane, number,
+                             &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     } else {
         ms_lane_unlock(lane);
-        return enter_together(lane, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
+        return enter_together(
+            lane, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
     }
     ms_lane_unlock(lane);
     return ticket;
@@ -369,8 +374,9 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block
 }
 
 /* Under the lock of the lane, which may be let go on the way. */
-static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms_space space, uint64_t key, bool served,
-                                  enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms_space space, uint64_t key,
+                                  bool served, enum ms_block_end end, uint64_t now_ns,
+                                  struct ms_block *block_p)
 {
     struct ms_slot *slot = ms_slot_at(ticket - 1);
     /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
@@ -389,7 +395,8 @@ static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms
     return found;
 }
 
-/* While an account has one lane it is the slot's, whatever its site says: that is looked at again under the lock. */
+/* While an account has one lane it is the slot's, whatever its site says: that is looked at again under the
+ * lock. */
 static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot)
 {
     struct ms_lane *first = &ms_lanes[0][ms_account_number(slot->device)];

@@ -19,7 +19,8 @@ static _Atomic unsigned api_total;
 static _Atomic uint32_t owners[SETS]; /* threads, by the kernel's number; 0: nobody's */
 static _Atomic uint32_t next_set;
 
-/* This thread's rows, NULL until the first call; or those that it shares with others, where it has none for itself. */
+/* This thread's rows, NULL until the first call; or those that it shares with others, where it has none for
+ * itself. */
 static MS_TLS struct ms_counts *own, *shared;
 
 void ms_counts_open(unsigned apis)
@@ -71,7 +72,8 @@ static void begin(unsigned apis)
 
 static inline void add(_Atomic uint64_t *count, uint64_t by)
 {
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by, memory_order_relaxed);
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by,
+                          memory_order_relaxed);
 }
 
 static inline void add_shared(_Atomic uint64_t *count, uint64_t by)

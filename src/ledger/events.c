@@ -114,10 +114,12 @@ static void top_sites(struct ms_oom *oom, int device)
     oom->top_count = ms_account_top_sites(device, oom->top_sites, oom->top_bytes);
 }
 
-void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack, const struct ms_oom_view *view)
+void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,
+                   const struct ms_oom_view *view)
 {
     struct ms_oom oom = {.t_ns = ms_ledger_now(),
-                         .requested = requested < INT64_MAX ? requested : INT64_MAX, /* a report has no larger number */
+                         /* a report has no larger number */
+                         .requested = requested < INT64_MAX ? requested : INT64_MAX,
                          .stack = stack,
                          .api = api,
                          .reserved_bytes = view->reserved,

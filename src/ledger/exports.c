@@ -1,6 +1,7 @@
 /* exports.c - the exporter's side of exports.h: rows of its own ledger.
  *
- * Floor 2. Called by the hooks, inside a section. A row that was given back is used again, with another nonce. */
+ * Floor 2. Called by the hooks, inside a section. A row that was given back is used again, with another
+ * nonce. */
 #include "ledger/exports.h"
 
 #include <errno.h>
@@ -47,8 +48,8 @@ static void give_row_locked(uint32_t row)
     free_rows = row + 1;
 }
 
-/* Never the same twice, in this process or another. Where the system has no random numbers yet, what no other process has at the same
- * moment; it need not be secret, since the ledger is. */
+/* Never the same twice, in this process or another. Where the system has no random numbers yet, what no other
+ * process has at the same moment; it need not be secret, since the ledger is. */
 static void make_nonce_locked(uint64_t nonce[2])
 {
     int saved_errno = errno;
@@ -83,7 +84,8 @@ static const char *what_is_missing(void)
     return NULL;
 }
 
-bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_TOKEN_BYTES], uint32_t *row_p, const char **why_p)
+bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_TOKEN_BYTES], uint32_t *row_p,
+                       const char **why_p)
 {
     uint32_t row = 0;
 
@@ -100,12 +102,14 @@ bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_T
     } else {
         struct ms_export_row *r = row_at(row);
         uint32_t state = state_of(r);
-        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_CHANGING, memory_order_relaxed);
+        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_CHANGING,
+                              memory_order_relaxed);
         atomic_thread_fence(memory_order_release);
         make_nonce_locked(r->nonce);
         r->block = *block;
         r->check = check_of(r);
-        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_LIVE, memory_order_release);
+        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_LIVE,
+                              memory_order_release);
     }
     ms_unlock(&lock);
     if (!good)
@@ -118,8 +122,12 @@ bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_T
 void ms_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES])
 {
     const struct ms_process *process = ms_process();
-    struct ms_token token = {.pid = process->pid, .row = row, .start_ticks = process->start_ticks, .pid_space = process->pid_space,
-                             .user = (uint32_t)geteuid(), .version = MS_STORE_VERSION};
+    struct ms_token token = {.pid = process->pid,
+                             .row = row,
+                             .start_ticks = process->start_ticks,
+                             .pid_space = process->pid_space,
+                             .user = (uint32_t)geteuid(),
+                             .version = MS_STORE_VERSION};
 
     memcpy(token.nonce, row_at(row)->nonce, sizeof(token.nonce));
     ms_token_encode(&token, token_p);
@@ -131,7 +139,8 @@ void ms_export_revoke(uint32_t row)
     struct ms_export_row *r = row_at(row);
     uint32_t state = state_of(r);
     if (state % MS_EXPORT_STATES == MS_EXPORT_LIVE) {
-        atomic_store_explicit(&r->state, (state / MS_EXPORT_STATES + 1) * MS_EXPORT_STATES + MS_EXPORT_FREE, memory_order_release);
+        atomic_store_explicit(&r->state, (state / MS_EXPORT_STATES + 1) * MS_EXPORT_STATES + MS_EXPORT_FREE,
+                              memory_order_release);
         memset(r->nonce, 0, sizeof(r->nonce));
         give_row_locked(row);
     }

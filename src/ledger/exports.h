@@ -1,10 +1,12 @@
 /* exports.h - packed blocks that this process lets others open, and those of others.
  *
- * Floor 2. The exporter keeps one row of its ledger (table EXPORTS) for each such block: where it lies in its segment, and the
- * vendor's handle of that segment. The importer reads the row from the exporter's file, which belongs to the same user and to nobody
- * else: so whoever cannot read that user's files learns nothing, and what was freed is gone the moment its row is.
+ * Floor 2. The exporter keeps one row of its ledger (table EXPORTS) for each such block: where it lies in its
+ * segment, and the vendor's handle of that segment. The importer reads the row from the exporter's file,
+ * which belongs to the same user and to nobody else: so whoever cannot read that user's files learns nothing,
+ * and what was freed is gone the moment its row is.
  *
- * Locks: MS_RANK_EXPORT around the table's free rows; none while reading another's. No malloc, no vendor call; errno is kept. */
+ * Locks: MS_RANK_EXPORT around the table's free rows; none while reading another's. No malloc, no vendor
+ * call; errno is kept. */
 #ifndef MS_LEDGER_EXPORTS_H
 #define MS_LEDGER_EXPORTS_H
 
@@ -40,8 +42,10 @@ struct ms_export_row {
 _Static_assert(sizeof(struct ms_export_row) == MS_TABLE_EXPORTS_ROW_BYTES, "a row of the ledger");
 enum ms_export_state { MS_EXPORT_FREE, MS_EXPORT_CHANGING, MS_EXPORT_LIVE, MS_EXPORT_STATES = 4 };
 
-/** Lets others open `block`. False, with the reason in *why_p, where no other process could read the row: then nothing was exported. */
-bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_TOKEN_BYTES], uint32_t *row_p, const char **why_p);
+/** Lets others open `block`. False, with the reason in *why_p, where no other process could read the row:
+ * then nothing was exported. */
+bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_TOKEN_BYTES], uint32_t *row_p,
+                       const char **why_p);
 /** The token of a row that was published, again. */
 void ms_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES]);
 /** The block is freed, or its context has died: its tokens are void from here on. */
@@ -49,11 +53,14 @@ void ms_export_revoke(uint32_t row);
 /** In a fork child. */
 void ms_exports_reset(void);
 
-/** What another process's token stands for. False, with one line in `why`, if it stands for nothing: changed on its way, freed, its process
- * has ended or cannot be looked into from here. Reads files; waits for nobody. */
-bool ms_export_resolve(const unsigned char token[MS_TOKEN_BYTES], struct ms_export *block_p, char *why, size_t why_bytes);
+/** What another process's token stands for. False, with one line in `why`, if it stands for nothing: changed
+ * on its way, freed, its process has ended or cannot be looked into from here. Reads files; waits for
+ * nobody. */
+bool ms_export_resolve(const unsigned char token[MS_TOKEN_BYTES], struct ms_export *block_p, char *why,
+                       size_t why_bytes);
 
-/** For ms_export_resolve and for tests: the block behind `token` in this ledger file, of which `fd` is a descriptor for reading. */
+/** For ms_export_resolve and for tests: the block behind `token` in this ledger file, of which `fd` is a
+ * descriptor for reading. */
 bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *block_p, const char **why_p);
 
 #endif

@@ -145,8 +145,8 @@ void ms_account_lock(int device);
 void ms_account_unlock(int device);
 /** Bytes of the device's own memory that are live. */
 uint64_t ms_account_live(int device);
-/** Whether what the lanes may come to hold without asking adds up to no more than the peak. Under its locks.
- */
+/** Whether what the lanes may come to hold without asking adds up to no more than the peak. Under its
+ * locks. */
 bool ms_account_is_bounded(unsigned number);
 /** Counts a block in, as born at `now_ns` and served or not, and gives it a slot that says so: returns the
  * slot + 1, or 0 without room. Under the block's shard, if it has an entry there. */
@@ -223,8 +223,8 @@ uint64_t ms_blocks_count(void);
 uint64_t ms_blocks_dropped(void);
 
 /* blocks.c: finding a block by its key. */
-/** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without, then).
- */
+/** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without,
+ * then). */
 bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
 uint64_t ms_blocks_replaced(void);

@@ -7,10 +7,11 @@
 #include "ledger/process.h"
 
 enum { MS_JOURNAL_NAMES = 16, MS_JOURNAL_NAME_BYTES = 96 };
-/** The name, without its directory, of a process's ledger: the `number`-th, from 1 on, for it is replaced by exec. */
+/** The name, without its directory, of a process's ledger: the `number`-th, from 1 on, for it is replaced by
+ * exec. */
 void ms_journal_name(char *name, size_t bytes, int pid, uint64_t start_ticks, int number);
-/** The i-th directory in which a ledger may lie, in the order in which they are tried; NULL past the last. `text` may be used to
- * spell it. */
+/** The i-th directory in which a ledger may lie, in the order in which they are tried; NULL past the last.
+ * `text` may be used to spell it. */
 const char *ms_journal_directory(unsigned i, char *text, size_t bytes);
 
 /** The file's absolute name, "" while there is none. */

@@ -130,7 +130,8 @@ struct ms_lane *ms_lanes_lock_with(struct ms_lane *lane)
         ms_lane_mine.lane = 0;
         lane = &ms_lanes[0][account];
     }
-    /* It is open when all are locked, and no sooner: until then the only lane sums up what is open by itself. */
+    /* It is open when all are locked, and no sooner: until then the only lane sums up what is open by
+     * itself. */
     lock_lanes(account, commons[account].open | (uint32_t)is_new << number);
     if (is_new)
         open_another(number, account);

@@ -98,8 +98,8 @@ static inline uint32_t ms_lane_find_site(const struct ms_lane *lane, const struc
     }
     return UINT32_MAX;
 }
-/** ... which is made where there is none. In lane 0, where there is no room, it is the site without a stack of
- * its device, function and kind; UINT32_MAX where that has none either, which is counted. In another lane
+/** ... which is made where there is none. In lane 0, where there is no room, it is the site without a stack
+ * of its device, function and kind; UINT32_MAX where that has none either, which is counted. In another lane
  * `whole` is its number in lane 0, and all lanes are locked; UINT32_MAX: the block is to be counted there. */
 uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
                            uint32_t whole);

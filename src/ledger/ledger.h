@@ -82,7 +82,8 @@ static inline uint64_t ms_ledger_now(void)
     return MS_LIKELY(now > start) ? now - start : 0;
 }
 
-/** Describe a device (a number of base/devices.h) the first time one of its blocks is seen; later calls for it are ignored. */
+/** Describe a device (a number of base/devices.h) the first time one of its blocks is seen; later calls for
+ * it are ignored. */
 struct ms_device_info {
     char name[128];
     uint8_t uuid[16];
@@ -103,12 +104,14 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
 /** From now on the record is reported: frees are late. `tell` (may be NULL) hears how many there were, each
  * time. */
 void ms_ledger_reported(void (*tell)(uint64_t late_frees));
-/** The vendor refused what began (what it accepts was counted then): the block lives on as if nothing had happened. */
+/** The vendor refused what began (what it accepts was counted then): the block lives on as if nothing had
+ * happened. */
 void ms_ledger_free_abort(const struct ms_block *block);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);
 
-/** What a free was about that was refused: a block that had been freed before, or the inside of a live one. */
+/** What a free was about that was refused: a block that had been freed before, or the inside of a live
+ * one. */
 enum ms_misfree_rule { MS_MISFREE_NONE, MS_MISFREE_DOUBLE, MS_MISFREE_INTERIOR };
 struct ms_misfree {
     enum ms_misfree_rule rule;
@@ -118,22 +121,24 @@ struct ms_misfree {
     uint32_t site;
     int16_t device;
 };
-/** A free of `key` was refused, and is not in the record any more, or never was: what it was about, as far as the record
- * still has it. False if nothing is known, or somebody has the key by now. `released`: the key lives on, and nothing may
- * free it any more (a handle whose references are all given back). Goes through the whole record, so for refused frees
- * alone, and not for ever (LOOKS_MAX in misfrees.c). No lock held. */
+/** A free of `key` was refused, and is not in the record any more, or never was: what it was about, as far as
+ * the record still has it. False if nothing is known, or somebody has the key by now. `released`: the key
+ * lives on, and nothing may free it any more (a handle whose references are all given back). Goes through the
+ * whole record, so for refused frees alone, and not for ever (LOOKS_MAX in misfrees.c). No lock held. */
 bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p);
 /** Counts one for the report, of a call of `api` from `stack`. */
 void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack);
 
-/** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an entry
- * in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies `block`.
- * Returns a ticket, or 0 if there was no room for it (which is counted). */
+/** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an
+ * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
+ * `block`. Returns a ticket, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
-/** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number will do. */
+/** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number
+ * will do. */
 void ms_ledger_expect(uint32_t ticket);
-/** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may have
- * died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be NULL. */
+/** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may
+ * have died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be
+ * NULL. */
 bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);
 
 /** A copy of the live block with exactly this key; false if there is none. */
@@ -142,10 +147,12 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 /** A context died and took its blocks with it (those that do not outlive it). */
 void ms_ledger_context_died(uint64_t context);
 
-/** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked for (0 for frees). */
+/** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked
+ * for (0 for frees). */
 void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
 /** There was no memory: remembered for oom[]. */
-void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack, const struct ms_oom_view *view);
+void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,
+                   const struct ms_oom_view *view);
 /** Bytes of the device that are live, whoever gave them. */
 uint64_t ms_ledger_live(int device);
 

@@ -1,7 +1,8 @@
 /* misfrees.c - see misfrees.h.
  *
- * Floor 2. What a refused free was about is found by going through the slots and sites without a lock, each read
- * again if it changed meanwhile; a row is written under one lock (MS_RANK_TIMELINE). Allocates nothing but rows. */
+ * Floor 2. What a refused free was about is found by going through the slots and sites without a lock, each
+ * read again if it changed meanwhile; a row is written under one lock (MS_RANK_TIMELINE). Allocates nothing
+ * but rows. */
 #include "config.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "base/log.h"
 #include "ledger/misfrees.h"
 
-/* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second, however many
- * frees are refused. */
+/* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second,
+ * however many frees are refused. */
 enum { LOOKS_MAX = 1 << 24 };
 enum { RULES = MS_MISFREE_INTERIOR, PAIRS_MAX = MS_MISFREES_MAX - RULES };
 
@@ -32,13 +33,15 @@ static bool is_spent(uint64_t rows)
     if (before > LOOKS_MAX)
         return true;
     if (before + rows > LOOKS_MAX)
-        ms_diagnostic(MS_LOG_INFO, "ledger", "many frees were refused: those from now on are not looked into");
+        ms_diagnostic(MS_LOG_INFO, "ledger",
+                      "many frees were refused: those from now on are not looked into");
     return false;
 }
 
 static struct ms_misfree misfree_of(enum ms_misfree_rule rule, const struct ms_slot *slot)
 {
-    return (struct ms_misfree){.rule = rule, .begin = slot->key, .bytes = slot->bytes, .site = slot->site, .device = slot->device};
+    return (struct ms_misfree){
+        .rule = rule, .begin = slot->key, .bytes = slot->bytes, .site = slot->site, .device = slot->device};
 }
 
 static void look_at_live(struct look *look, const struct ms_slot *slot)
@@ -46,7 +49,8 @@ static void look_at_live(struct look *look, const struct ms_slot *slot)
     if (slot->key == look->key) {
         look->is_live = true;
         look->live = misfree_of(MS_MISFREE_DOUBLE, slot);
-    } else if (look->space == MS_SPACE_ADDRESS && ms_slot_kind(slot) != MS_KIND_GRAPH && look->key - slot->key < slot->bytes &&
+    } else if (look->space == MS_SPACE_ADDRESS && ms_slot_kind(slot) != MS_KIND_GRAPH &&
+               look->key - slot->key < slot->bytes &&
                (!look->inside.rule || slot->bytes < look->inside.bytes)) {
         look->inside = misfree_of(MS_MISFREE_INTERIOR, slot);
     }
@@ -108,11 +112,15 @@ static MS_UNSYNCHRONIZED void look_at_sites(struct look *look, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
         const struct ms_site *site = ms_site_at(i);
-        if (!site || site->freed_key != look->key || site->freed_ns <= look->freed_ns || !fits(look->space, site->kind))
+        if (!site || site->freed_key != look->key || site->freed_ns <= look->freed_ns ||
+            !fits(look->space, site->kind))
             continue;
         look->freed_ns = site->freed_ns;
-        look->freed = (struct ms_misfree){
-            .rule = MS_MISFREE_DOUBLE, .begin = look->key, .bytes = site->freed_bytes, .site = i, .device = site->device};
+        look->freed = (struct ms_misfree){.rule = MS_MISFREE_DOUBLE,
+                                          .begin = look->key,
+                                          .bytes = site->freed_bytes,
+                                          .site = i,
+                                          .device = site->device};
     }
 }
 
@@ -173,7 +181,8 @@ void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_
     struct ms_misfree_row *row = row_for(&wanted);
     uint64_t count = atomic_load_explicit(&row->count, memory_order_relaxed), bytes = row->bytes;
     if (!count)
-        memcpy((char *)row + sizeof row->count, (const char *)&wanted + sizeof wanted.count, sizeof wanted - sizeof wanted.count);
+        memcpy((char *)row + sizeof row->count, (const char *)&wanted + sizeof wanted.count,
+               sizeof wanted - sizeof wanted.count);
     else
         row->bytes = wanted.bytes < INT64_MAX - bytes ? bytes + wanted.bytes : INT64_MAX;
     atomic_store_explicit(&row->count, count + 1, memory_order_release);

@@ -1,7 +1,7 @@
 /* misfrees.h - frees that were refused, of what had been freed before or of an address inside a block.
  *
- * Floor 2. Nothing is kept for this but what the record has anyway: a slot still says what lived in it until it is
- * used again, and a site which block was freed last. Only a free that was refused is looked into. */
+ * Floor 2. Nothing is kept for this but what the record has anyway: a slot still says what lived in it until
+ * it is used again, and a site which block was freed last. Only a free that was refused is looked into. */
 #ifndef MS_LEDGER_MISFREES_H
 #define MS_LEDGER_MISFREES_H
 
@@ -11,7 +11,8 @@
 
 #include "ledger/internal.h"
 
-/** One pair of places: where was freed, and where the block was allocated. The last rows have what found none. */
+/** One pair of places: where was freed, and where the block was allocated. The last rows have what found
+ * none. */
 struct ms_misfree_row {
     _Atomic uint64_t count; /* written last; 0: there is no such row */
     uint64_t bytes;         /* of the blocks, added up */
@@ -30,7 +31,8 @@ _Static_assert(sizeof(struct ms_misfree_row) == MS_TABLE_MISFREES_ROW_BYTES, "a 
 
 enum { MS_MISFREES_MAX = MS_TABLE_MISFREES_ROWS };
 
-/** Copies the rows that there are, at most MS_MISFREES_MAX; the rests come last. Waits for the lock at most `timeout_ms`; false without. */
+/** Copies the rows that there are, at most MS_MISFREES_MAX; the rests come last. Waits for the lock at most
+ * `timeout_ms`; false without. */
 bool ms_misfrees_copy(struct ms_misfree_row *rows, uint32_t *count_p, unsigned timeout_ms);
 
 /** Blocks went without having been freed: what is remembered of their addresses from before may be wrong. */

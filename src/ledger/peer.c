@@ -1,9 +1,9 @@
 /* peer.c - the importer's side of exports.h: one row of another process's ledger.
  *
- * Floor 2. Called by the hooks, inside a section; runs on a spare stack (base/spare.h). The file is read and never mapped: one that is
- * cut off meanwhile must not be a SIGBUS in the host. All signals are blocked while a descriptor is open. Nothing in the file is
- * believed: it lies where every user may write, so it must be this user's own and closed to others, and it must say of itself what
- * the token says of it. */
+ * Floor 2. Called by the hooks, inside a section; runs on a spare stack (base/spare.h). The file is read and
+ * never mapped: one that is cut off meanwhile must not be a SIGBUS in the host. All signals are blocked while
+ * a descriptor is open. Nothing in the file is believed: it lies where every user may write, so it must be
+ * this user's own and closed to others, and it must say of itself what the token says of it. */
 #include "config.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static bool has_rows_of(int fd, enum ms_table number, uint32_t row_bytes)
 {
     struct ms_store_table table;
 
-    return read_at(fd, &table, sizeof(table), offsetof(struct ms_store_header, tables) + number * sizeof(table)) &&
+    return read_at(fd, &table, sizeof(table),
+                   offsetof(struct ms_store_header, tables) + number * sizeof(table)) &&
            table.row_bytes == row_bytes;
 }
 
@@ -51,9 +52,10 @@ static bool has_our_format(int fd)
 
     if (!read_at(fd, &head, sizeof(head), 0))
         return false;
-    return memcmp(head.magic, MS_STORE_MAGIC, sizeof(head.magic)) == 0 && head.byte_order == MS_STORE_BYTE_ORDER &&
-           head.version == MS_STORE_VERSION && head.header_bytes == MS_STORE_HEADER_BYTES &&
-           head.table_count == MS_TABLE_COUNT && head.extent_max == MS_STORE_EXTENTS_MAX &&
+    return memcmp(head.magic, MS_STORE_MAGIC, sizeof(head.magic)) == 0 &&
+           head.byte_order == MS_STORE_BYTE_ORDER && head.version == MS_STORE_VERSION &&
+           head.header_bytes == MS_STORE_HEADER_BYTES && head.table_count == MS_TABLE_COUNT &&
+           head.extent_max == MS_STORE_EXTENTS_MAX &&
            has_rows_of(fd, MS_TABLE_PROCESS, MS_TABLE_PROCESS_ROW_BYTES) &&
            has_rows_of(fd, MS_TABLE_EXPORTS, MS_TABLE_EXPORTS_ROW_BYTES);
 }
@@ -64,11 +66,13 @@ static bool place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_
     struct ms_store_extent some[16];
     uint32_t count = 0;
 
-    if (!read_at(fd, &count, sizeof(count), offsetof(struct ms_store_header, extent_count)) || count > MS_STORE_EXTENTS_MAX)
+    if (!read_at(fd, &count, sizeof(count), offsetof(struct ms_store_header, extent_count)) ||
+        count > MS_STORE_EXTENTS_MAX)
         return false;
     for (uint32_t i = 0; i < count; i += MS_ARRAY_LEN(some)) {
         uint32_t part = count - i < MS_ARRAY_LEN(some) ? count - i : MS_ARRAY_LEN(some);
-        if (!read_at(fd, some, part * sizeof(some[0]), offsetof(struct ms_store_header, extents) + i * sizeof(some[0])))
+        if (!read_at(fd, some, part * sizeof(some[0]),
+                     offsetof(struct ms_store_header, extents) + i * sizeof(some[0])))
             return false;
         for (uint32_t k = 0; k < part; k++) {
             if (some[k].table == table && table_offset - some[k].table_offset < some[k].bytes) {
@@ -90,7 +94,8 @@ static bool is_of_process(int fd, const struct ms_token *token, const char **why
         atomic_load(&process.described) != 1)
         return false;
     *why_p = "the exporter's ledger is another process's";
-    if (process.pid != token->pid || process.start_ticks != token->start_ticks || process.pid_space != token->pid_space)
+    if (process.pid != token->pid || process.start_ticks != token->start_ticks ||
+        process.pid_space != token->pid_space)
         return false;
     *why_p = "the exporting program has ended";
     return atomic_load(&process.end_reason) == MS_END_NONE;
@@ -106,8 +111,8 @@ static bool is_sound(const struct ms_export_row *row)
 
     memcpy(checked.nonce, row->nonce, sizeof(checked.nonce));
     checked.block = *block;
-    return row->check == ms_token_check(&checked, sizeof(checked)) && block->bytes > 0 && block->bytes <= block->segment_bytes &&
-           block->offset <= block->segment_bytes - block->bytes;
+    return row->check == ms_token_check(&checked, sizeof(checked)) && block->bytes > 0 &&
+           block->bytes <= block->segment_bytes && block->offset <= block->segment_bytes - block->bytes;
 }
 
 bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *block_p, const char **why_p)
@@ -135,8 +140,10 @@ bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *bloc
     return true;
 }
 
-/* One of the exporter's files: it had several if it was replaced by exec. The reason of the file that tells most is kept. */
-static bool read_file(const char *path, const struct ms_token *token, struct ms_export *block_p, const char **why_p, bool *found_p)
+/* One of the exporter's files: it had several if it was replaced by exec. The reason of the file that tells
+ * most is kept. */
+static bool read_file(const char *path, const struct ms_token *token, struct ms_export *block_p,
+                      const char **why_p, bool *found_p)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -147,7 +154,8 @@ static bool read_file(const char *path, const struct ms_token *token, struct ms_
     *found_p = true;
     if (fd < 0)
         *why_p = strerrordesc_np(errno);
-    else if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077))
+    else if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+             (status.st_mode & 077))
         *why_p = "the exporter's ledger is not a file of this user alone";
     else
         good = ms_export_read(fd, token, block_p, why_p);
@@ -168,10 +176,12 @@ static bool find_file(const struct ms_token *token, struct ms_export *block_p, c
     *why_p = "there is no memory to look into its ledger";
     if (!names)
         return false;
-    for (unsigned i = 0; !good && (directory = ms_journal_directory(i, names->text, sizeof(names->text))); i++) {
+    for (unsigned i = 0; !good && (directory = ms_journal_directory(i, names->text, sizeof(names->text)));
+         i++) {
         for (int number = 1; !good && number <= MS_JOURNAL_NAMES; number++) {
             ms_journal_name(name, sizeof(name), token->pid, token->start_ticks, number);
-            if ((size_t)snprintf(names->path, sizeof(names->path), "%s/%s", directory, name) < sizeof(names->path))
+            if ((size_t)snprintf(names->path, sizeof(names->path), "%s/%s", directory, name) <
+                sizeof(names->path))
                 good = read_file(names->path, token, block_p, why_p, &found);
         }
     }
@@ -179,7 +189,8 @@ static bool find_file(const struct ms_token *token, struct ms_export *block_p, c
     if (good)
         return true;
     if (!found)
-        *why_p = "its ledger is not where this process looks: MEMSHIM_DIR must be the same for both, and the directory too";
+        *why_p = "its ledger is not where this process looks: MEMSHIM_DIR must be the same for both, and the "
+                 "directory too";
     return false;
 }
 
@@ -233,7 +244,8 @@ static void answer(void *arg)
     question->reason = resolve(&question->token, question->block_p);
 }
 
-bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_export *block_p, char *why, size_t why_bytes)
+bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_export *block_p, char *why,
+                       size_t why_bytes)
 {
     int saved_errno = errno;
     struct question question = {.block_p = block_p, .reason = "its bytes were changed on their way"};
@@ -247,7 +259,8 @@ bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_expo
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ms_cancel_release(cancel);
     if (question.reason && question.token.pid)
-        snprintf(why, why_bytes, "memory of process %d cannot be opened here: %s", (int)question.token.pid, question.reason);
+        snprintf(why, why_bytes, "memory of process %d cannot be opened here: %s", (int)question.token.pid,
+                 question.reason);
     else if (question.reason)
         snprintf(why, why_bytes, "memory of another process cannot be opened here: %s", question.reason);
     errno = saved_errno;

@@ -1,7 +1,7 @@
 /* pools.c - see pools.h.
  *
- * Floor 2. Rows of POOLS are the devices; rows of SEGMENTS are used again once their segment is gone (the state word is written last, as
- * of a block). One lock (MS_RANK_TIMELINE) covers them and their timelines. */
+ * Floor 2. Rows of POOLS are the devices; rows of SEGMENTS are used again once their segment is gone (the
+ * state word is written last, as of a block). One lock (MS_RANK_TIMELINE) covers them and their timelines. */
 #include "config.h"
 
 #include <errno.h>

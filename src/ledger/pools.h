@@ -57,7 +57,8 @@ struct ms_oom_view {
     uint64_t reserved, largest_free, limbo;
 };
 
-/** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and the driver's. */
+/** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and
+ * the driver's. */
 struct ms_flow_record {
     uint64_t pool, stream;
     uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;

@@ -182,7 +182,8 @@ static bool is_same(const struct ms_site *a, const struct ms_site *b)
     return a->stack == b->stack && a->device == b->device && a->api == b->api && a->kind == b->kind;
 }
 
-/* A row that does not say which one stands for all lanes, or is not the only one of its lane, is a site by itself. */
+/* A row that does not say which one stands for all lanes, or is not the only one of its lane, is a site by
+ * itself. */
 static void clean_lanes(uint32_t count)
 {
     uint16_t *seen = calloc(count, sizeof *seen); /* which lanes a site has rows of */
@@ -461,8 +462,8 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     return 0;
 }
 
-/* The n-th field of /proc/PID/stat; 0 if it cannot be had. The second one is a name, which may hold anything.
- */
+/* The n-th field of /proc/PID/stat; 0 if it cannot be had. The second one is a name, which may hold
+ * anything. */
 static uint64_t stat_field(int n)
 {
     char path[64], line[1024];

@@ -1,7 +1,7 @@
 /* recover_pools.c - what a loaded ledger says of the pool, made whole; see recover.h.
  *
- * Floor 2, command line only; one thread. Figures are as old as the pool's last word; segments and live blocks are known better, so
- * the parts of reserved memory are made from them. */
+ * Floor 2, command line only; one thread. Figures are as old as the pool's last word; segments and live
+ * blocks are known better, so the parts of reserved memory are made from them. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -44,9 +44,10 @@ static void clean_parts(struct ms_parts *parts, uint64_t *whole)
 
 static void clean_pool(struct ms_pool_record *pool)
 {
-    uint64_t *each[] = {&pool->tier_hits[0],  &pool->tier_hits[1],  &pool->tier_hits[2], &pool->misses,
-                        &pool->limbo_waits,   &pool->trims,         &pool->vendor_allocs, &pool->vendor_frees,
-                        &pool->fences,        &pool->served_allocs, &pool->served_frees, &pool->largest_free_bytes};
+    uint64_t *each[] = {&pool->tier_hits[0],  &pool->tier_hits[1], &pool->tier_hits[2],
+                        &pool->misses,        &pool->limbo_waits,  &pool->trims,
+                        &pool->vendor_allocs, &pool->vendor_frees, &pool->fences,
+                        &pool->served_allocs, &pool->served_frees, &pool->largest_free_bytes};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         clamp(each[i]);
     clean_parts(&pool->parts, &pool->reserved_bytes);
@@ -60,9 +61,11 @@ static void clean_flows(void)
     struct ms_flow_row *flows = rows ? MS_ROWS(FLOWS, struct ms_flow_row) : NULL;
     for (uint64_t i = 0; i < rows; i++) {
         struct ms_flow_record *f = &flows[i].record;
-        uint64_t *each[] = {&f->pool,    &f->stream,  &f->reserved_bytes, &f->live_bytes, &f->limbo_bytes, &f->largest_free_bytes,
-                            &f->hits[0], &f->hits[1], &f->hits[2],        &f->misses,     &f->trims,       &f->crossed,
-                            &f->borrowed, &f->limbo_waits, &f->waited};
+        uint64_t *each[] = {&f->pool,       &f->stream,      &f->reserved_bytes,
+                            &f->live_bytes, &f->limbo_bytes, &f->largest_free_bytes,
+                            &f->hits[0],    &f->hits[1],     &f->hits[2],
+                            &f->misses,     &f->trims,       &f->crossed,
+                            &f->borrowed,   &f->limbo_waits, &f->waited};
         for (size_t k = 0; k < sizeof each / sizeof each[0]; k++)
             clamp(each[k]);
         if (f->device < 0 || f->device >= MS_DEVICES_MAX)
@@ -133,8 +136,8 @@ static void add_block(void *arg, const struct ms_block *block)
         place->live_bytes += block->bytes;
 }
 
-/* What lies between live blocks was free, in limbo, or rounding: it counts as stranded, or as cached in a segment
- * without a block. */
+/* What lies between live blocks was free, in limbo, or rounding: it counts as stranded, or as cached in a
+ * segment without a block. */
 static void add_place(const struct place *place, struct ms_pool_record *pool)
 {
     uint64_t bytes = place->end - place->begin;

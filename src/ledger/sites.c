@@ -77,7 +77,8 @@ static void chain(struct ms_site *site, uint32_t number, uint32_t whole)
 static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns, uint64_t rows)
 {
     uint64_t number;
-    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(lane) || !ms_table_take(MS_TABLE_SITES, 1, &number))
+    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(lane) ||
+        !ms_table_take(MS_TABLE_SITES, 1, &number))
         return UINT32_MAX;
     struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
     site->stack = block->stack;

@@ -76,8 +76,10 @@ static uint64_t **line_of(struct ms_snapshot_device *device, enum ms_series seri
 
 static size_t bytes_of_pool(const struct ms_snapshot *snapshot)
 {
-    return carved(snapshot->flow_room * sizeof *snapshot->flows) + carved(snapshot->segment_room * sizeof *snapshot->segments) +
-           carved(snapshot->piece_room * sizeof *snapshot->pieces) + carved(snapshot->told_room * sizeof *snapshot->told);
+    return carved(snapshot->flow_room * sizeof *snapshot->flows) +
+           carved(snapshot->segment_room * sizeof *snapshot->segments) +
+           carved(snapshot->piece_room * sizeof *snapshot->pieces) +
+           carved(snapshot->told_room * sizeof *snapshot->told);
 }
 
 /* Room for everything, counted under the locks. */
@@ -93,11 +95,11 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
             timelines += ms_timeline_of_series(series, i, false) != NULL;
     }
-    snapshot->memory_bytes = carved(snapshot->site_count * sizeof *snapshot->sites) +
-                             carved(snapshot->row_count * sizeof *snapshot->places) +
-                             carved(blocks * sizeof *snapshot->blocks) + timelines * carved(timeline_bytes) +
-                             carved(snapshot->counts_count * sizeof *snapshot->counts) +
-                             carved(MS_MISFREES_MAX * sizeof *snapshot->misfrees) + bytes_of_pool(snapshot) + 4096;
+    snapshot->memory_bytes =
+        carved(snapshot->site_count * sizeof *snapshot->sites) +
+        carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof *snapshot->blocks) +
+        timelines * carved(timeline_bytes) + carved(snapshot->counts_count * sizeof *snapshot->counts) +
+        carved(MS_MISFREES_MAX * sizeof *snapshot->misfrees) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -299,7 +301,8 @@ static void copy_counts(struct ms_snapshot *snapshot)
 
 static void copy_all(struct ms_snapshot *snapshot, uint64_t blocks_max, bool is_told)
 {
-    struct copying copying = {snapshot, snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
+    struct copying copying = {snapshot,
+                              snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
     copy_devices(snapshot);
     copy_sites(snapshot);
     ms_blocks_each(copy_block, &copying);
@@ -324,7 +327,8 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
-        snapshot->consistent &= ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
+        snapshot->consistent &=
+            ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);

@@ -51,7 +51,8 @@ struct ms_snapshot {
     uint32_t site_count;
     uint32_t *places; /* in `sites`, of each row of the record */
     uint32_t row_count;
-    struct ms_block *blocks; /* by device, space and key; the largest ones if there were too many. Their sites are places */
+    /* by device, space and key; the largest ones if there were too many. Their sites are places */
+    struct ms_block *blocks;
     uint64_t block_count, block_total;
     struct ms_flow_record *flows;
     uint32_t flow_count, flow_room;

@@ -33,8 +33,8 @@ unsigned ms_timeline_buckets(void)
     return buckets;
 }
 
-/* Device by device, so that few devices need few rows. Memory of no device comes first: it is rare, but devices are
- * numbered from 0. */
+/* Device by device, so that few devices need few rows. Memory of no device comes first: it is rare, but
+ * devices are numbered from 0. */
 static uint64_t place_of(enum ms_series series, unsigned account)
 {
     return (uint64_t)((account + 1) % MS_ACCOUNTS) * MS_SERIES_COUNT + series;
@@ -147,5 +147,6 @@ void ms_timeline_adopt(unsigned count)
 void ms_timeline_reset(void)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++)
-        atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL, memory_order_relaxed);
+        atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL,
+                              memory_order_relaxed);
 }

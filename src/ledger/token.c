@@ -47,7 +47,8 @@ bool ms_token_decode(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_token 
     struct wire wire;
 
     memcpy(&wire, bytes, sizeof(wire));
-    if (!ms_token_is(bytes) || wire.check != ms_token_check(&wire, offsetof(struct wire, check)) || wire.token.pid <= 0)
+    if (!ms_token_is(bytes) || wire.check != ms_token_check(&wire, offsetof(struct wire, check)) ||
+        wire.token.pid <= 0)
         return false;
     *token_p = wire.token;
     return true;

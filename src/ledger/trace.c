@@ -115,8 +115,8 @@ static void introduce(unsigned number, const struct stream *stream)
     char line[LINE_BYTES];
     bool other = stream->device >= 0 && ms_device_maker(stream->device) != MS_MAKER_CUDA;
     int count = snprintf(line, sizeof line, "# stream %u: %s%sdevice %d, handle 0x%llx", number,
-                         other ? ms_device_api(stream->device) : "", other ? " " : "", ms_device_index(stream->device),
-                         (unsigned long long)stream->handle);
+                         other ? ms_device_api(stream->device) : "", other ? " " : "",
+                         ms_device_index(stream->device), (unsigned long long)stream->handle);
     if (stream->thread)
         count += snprintf(line + count, sizeof line - (size_t)count, ", thread %u", stream->thread);
     line[count++] = '\n';

@@ -99,8 +99,8 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
 uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes);
 /** Whether a free run is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
 bool ms_backing_suits(const struct ms_run *run, uint64_t bytes);
-/** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the vendor.
- */
+/** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the
+ * vendor. */
 uint64_t ms_backing_movable_bytes(const struct ms_heap *heap);
 uint64_t ms_backing_free_bytes(const struct ms_heap *heap);
 /** In pages without anything that is live, in limbo or pinned; for figures. */

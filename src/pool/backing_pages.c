@@ -33,8 +33,10 @@ bool ms_backing_suits(const struct ms_run *run, uint64_t bytes)
     return ms_run_address(run) >= b->border || ms_run_bytes(run) < b->page_bytes;
 }
 
-/* The pages that lie in a free run as a whole and may be unmapped: the first such stretch at or after `from`. Returns its bytes. */
-static uint64_t whole_pages(const struct ms_backing *b, const struct ms_run *run, uint64_t from, uint64_t *begin_p)
+/* The pages that lie in a free run as a whole and may be unmapped: the first such stretch at or after `from`.
+ * Returns its bytes. */
+static uint64_t whole_pages(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
+                            uint64_t *begin_p)
 {
     uint64_t at = ms_round_up(from > ms_run_address(run) ? from : ms_run_address(run), b->page_bytes);
     uint64_t end = round_down(run_end(run), b->page_bytes);

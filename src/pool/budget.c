@@ -7,27 +7,30 @@
  * growth that only takes again what was given back is owed, and adds nothing.
  *
  * Also here: from when on the end of the device's memory is near. What is large and vacant is split as long
- * as the device has plenty; then only for what takes much of it, since what is split cannot go back before all
- * of it is free; near the end it is kept whole, and calls of the vendor's count for less. Heap's lock held. */
+ * as the device has plenty; then only for what takes much of it, since what is split cannot go back before
+ * all of it is free; near the end it is kept whole, and calls of the vendor's count for less. Heap's lock
+ * held. */
 #include "config.h"
 
 #include "pool/internal.h"
 
 #define SMALL_SEGMENT (2 * MS_MIB)
 #define LARGE_SEGMENT (20 * MS_MIB)
-/* In quarters of what is reserved: what the device has to have left so that any vacant segment is split, and so that
- * any is at all. Between the two a request may have a segment of up to three times its size, if an eighth of what the
- * device has left is more than what it leaves over. */
+/* In quarters of what is reserved: what the device has to have left so that any vacant segment is split, and
+ * so that any is at all. Between the two a request may have a segment of up to three times its size, if an
+ * eighth of what the device has left is more than what it leaves over. */
 enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
-/* Kept whole, blocks of different sizes cannot stand in for each other. Once a half of what is reserved has gone back to make room for
- * another size, vacant segments are split, where the device has twice as much as was ever in use: its end is not near then,
- * only what is reserved has got that far. Any is, where the device has as much as three of the largest blocks more; else so that
- * what is whole, or not asked for yet, stays as much as two of them, a half of what is free in chunks, and what the split leaves over:
- * a block that fits none of what is free there must still find room. */
+/* Kept whole, blocks of different sizes cannot stand in for each other. Once a half of what is reserved has
+ * gone back to make room for another size, vacant segments are split, where the device has twice as much as
+ * was ever in use: its end is not near then, only what is reserved has got that far. Any is, where the device
+ * has as much as three of the largest blocks more; else so that what is whole, or not asked for yet, stays as
+ * much as two of them, a half of what is free in chunks, and what the split leaves over: a block that fits
+ * none of what is free there must still find room. */
 enum { HABIT_SHARE = 2, USED_TIMES = 2, ROOMY_LARGEST = 3, WHOLE_LARGEST = 2, FREE_SHARE = 2 };
-/* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share of so many, and
- * so many frees of large blocks earn one. Each fence spends one, also those that a request could not do without: of these some
- * may be owed. So a heap that grows has plenty, and one that does not has few more than it needs. */
+/* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share
+ * of so many, and so many frees of large blocks earn one. Each fence spends one, also those that a request
+ * could not do without: of these some may be owed. So a heap that grows has plenty, and one that does not has
+ * few more than it needs. */
 enum { FENCES_MOST = 768, FREES_PER_FENCE = 32, FENCES_OWED = 64, FREES_PER_FLUSH = 8 };
 
 void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
@@ -92,8 +95,9 @@ bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters)
 static uint64_t splits_in_vain(const struct ms_heap *heap, uint64_t bytes)
 {
     const struct ms_budget *budget = &heap->budget;
-    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed), left = ms_heap_left(heap),
-             most = left + heap->reserved_bytes, used = USED_TIMES * budget->used_peak_bytes;
+    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed),
+             left = ms_heap_left(heap), most = left + heap->reserved_bytes,
+             used = USED_TIMES * budget->used_peak_bytes;
     if (churned <= heap->reserved_bytes / HABIT_SHARE || most <= used)
         return 0;
     if (most > used + ROOMY_LARGEST * budget->largest_bytes)

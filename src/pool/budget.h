@@ -35,10 +35,11 @@ void ms_budget_owe(struct ms_heap *heap, uint64_t bytes);
 int64_t ms_budget_left(const struct ms_heap *heap);
 /** Whether the device has less left than so many quarters of what is reserved. */
 bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
-/** How large a vacant segment may be that a request of `bytes` splits; 0: by the rules for small ones alone. */
+/** How large a vacant segment may be that a request of `bytes` splits; 0: by the rules for small ones
+ * alone. */
 uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
-/** Before something is split: whether leases should give up what they hold, so that a closer fit may come of it; and whether a fence
- * may be spent on that. */
+/** Before something is split: whether leases should give up what they hold, so that a closer fit may come of
+ * it; and whether a fence may be spent on that. */
 bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p);
 /** A fence was, on whatever. */
 void ms_budget_fenced(struct ms_heap *heap);

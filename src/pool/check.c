@@ -257,7 +257,8 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     MUST(heap->flow ||
              (fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open),
          "epochs are out of order");
-    MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(heap), "something waits for an epoch that tags nothing");
+    MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(heap),
+         "something waits for an epoch that tags nothing");
     return NULL;
 }
 

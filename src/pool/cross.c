@@ -6,8 +6,8 @@
  * is not done. Without an event (a capture is open, a thread is gone) a batch waits until there can be one:
  * then an event over the whole context does. Lock: the streams'. Nothing here waits for the device.
  *
- * Where frees are marked (flow_wait.c) each larger one has an event of its own, and a stream that may be made to
- * wait for it on the device has the block before it is over. */
+ * Where frees are marked (flow_wait.c) each larger one has an event of its own, and a stream that may be made
+ * to wait for it on the device has the block before it is over. */
 #include "config.h"
 
 #include <string.h>
@@ -85,7 +85,8 @@ static void unlink_batch(struct ms_batch *batch)
 static CUevent make_event(const struct ms_gpu *gpu)
 {
     CUevent event = NULL;
-    return gpu->event_create && gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : NULL;
+    return gpu->event_create && gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event
+                                                                                                   : NULL;
 }
 
 CUevent ms_cross_record(struct ms_stream *stream)
@@ -128,7 +129,8 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow)
     ms_lock(&ms_streams_lock);
     const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     struct ms_batch probe = {.gpu = stream ? stream->gpu : NULL,
-                             .context = stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0};
+                             .context =
+                                 stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0};
     CUevent event = stream ? record_over_context(&probe) : NULL;
     bool idle = !stream && flow->over;
     if (event) {
@@ -143,7 +145,8 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow)
     return idle;
 }
 
-void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event)
+void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu,
+                         CUevent event)
 {
     bool same = atomic_load_explicit(&stream->handle, memory_order_relaxed) &&
                 atomic_load_explicit(&stream->id, memory_order_relaxed) == stream_id;
@@ -254,8 +257,8 @@ void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
     const struct ms_mempool *pool = slot->run->segment->heap->flow->pool;
     depart(block, slot);
     ms_lock(&ms_streams_lock);
-    if (MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) && block->granted > MS_SLAB_MAX_BYTES &&
-        alone(stream, slot)) {
+    if (MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) &&
+        block->granted > MS_SLAB_MAX_BYTES && alone(stream, slot)) {
         ms_unlock(&ms_streams_lock);
         return;
     }
@@ -352,7 +355,7 @@ bool ms_cross_collect(void)
     return any;
 }
 
-/* --- before it is over ----------------------------------------------------------------------------------- */
+/* --- before it is over ---------------------------------------------------------------------------------- */
 
 /* Nothing of it waits any more. */
 static void unlink_if_empty(struct ms_batch *batch)
@@ -374,10 +377,12 @@ static struct ms_slot *remove_item(struct ms_batch *batch, uint32_t i)
 
 static bool is_of(const struct ms_batch *batch, const struct ms_stream *stream)
 {
-    return batch->stream == stream && batch->stream_id == atomic_load_explicit(&stream->id, memory_order_relaxed);
+    return batch->stream == stream &&
+           batch->stream_id == atomic_load_explicit(&stream->id, memory_order_relaxed);
 }
 
-static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request, uint64_t most)
+static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request,
+                 uint64_t most)
 {
     const struct ms_segment *segment = slot->run->segment;
     const struct ms_flow *home = segment->heap->flow;
@@ -387,7 +392,8 @@ static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const s
     return !request->single || atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE;
 }
 
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most, bool of_others)
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
+                              bool of_others)
 {
     struct ms_batch *best = NULL;
     struct ms_slot *slot = NULL;

@@ -7,9 +7,9 @@
  *
  * The fence's lock is the one lock that is held across calls of the vendor's (record, query): a record over
  * the context destroys captures that are open in it, so their beginning and end, and the end of streams, take
- * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where there can be
- * no event over a context, each stream that can have work gets one (fence_streams.c); the last of them carries
- * the epoch, and events are looked at in their order. */
+ * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where there can
+ * be no event over a context, each stream that can have work gets one (fence_streams.c); the last of them
+ * carries the epoch, and events are looked at in their order. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -123,7 +123,8 @@ bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
 /* Events for everything that was issued up to now, the last of which retires `upto`. */
 static bool record(struct ms_heap *heap, uint64_t upto)
 {
-    return ms_fence_by_streams(heap) ? ms_fence_record_streams(heap, upto) : ms_fence_record_one(heap, NULL, upto);
+    return ms_fence_by_streams(heap) ? ms_fence_record_streams(heap, upto)
+                                     : ms_fence_record_one(heap, NULL, upto);
 }
 
 bool ms_fence_close_locked(struct ms_heap *heap)
@@ -170,8 +171,8 @@ bool ms_fence_poll(struct ms_heap *heap)
     return moved;
 }
 
-/* Where there is no event over the context and a free of the vendor's waits for all of it: whether it would find no work, as far as
- * streams are known. Nothing of it is kept. Fence's lock held. */
+/* Where there is no event over the context and a free of the vendor's waits for all of it: whether it would
+ * find no work, as far as streams are known. Nothing of it is kept. Fence's lock held. */
 static bool streams_idle(struct ms_heap *heap)
 {
     const struct ms_gpu *gpu = heap->gpu;
@@ -181,8 +182,8 @@ static bool streams_idle(struct ms_heap *heap)
     return idle;
 }
 
-/* A query of HIP's destroys captures whatever the thread's mode is: so it is made while none is open anywhere, under the lock under which
- * they begin. */
+/* A query of HIP's destroys captures whatever the thread's mode is: so it is made while none is open
+ * anywhere, under the lock under which they begin. */
 static bool device_idle(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;

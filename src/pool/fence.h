@@ -1,6 +1,7 @@
 /* fence.h - epochs of a heap, and the events that retire them; see fence.c.
  *
- * Floor 2, for src/pool/ alone. Part of a heap, with a lock of its own, which may be held across calls of the vendor's. */
+ * Floor 2, for src/pool/ alone. Part of a heap, with a lock of its own, which may be held across calls of the
+ * vendor's. */
 #ifndef MS_POOL_FENCE_H
 #define MS_POOL_FENCE_H
 
@@ -18,7 +19,8 @@ struct ms_fence_mark {
     uint64_t upto; /* 0: one of several, the last one says */
 };
 
-/* As many events as a host that is far ahead may have under way: without a free one an epoch waits for a later one. */
+/* As many events as a host that is far ahead may have under way: without a free one an epoch waits for a
+ * later one. */
 enum { MS_MARKS = 4096, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
 
 /** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
@@ -43,7 +45,8 @@ struct ms_fence {
 bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
 bool ms_fence_close(struct ms_heap *heap);
-/** Fence's lock held: closes the epoch, whatever is in it. Whether everything that was issued up to now has its event. */
+/** Fence's lock held: closes the epoch, whatever is in it. Whether everything that was issued up to now has
+ * its event. */
 bool ms_fence_close_locked(struct ms_heap *heap);
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
@@ -51,21 +54,24 @@ bool ms_fence_poll(struct ms_heap *heap);
 int ms_fence_look_locked(struct ms_heap *heap);
 /** Whether nothing is going on in the context: a fresh event over it is done at once. */
 bool ms_fence_quiet(struct ms_heap *heap);
-/** The same, but an event that is not over at once is looked at again, with naps, for so long. No lock held. */
+/** The same, but an event that is not over at once is looked at again, with naps, for so long. No lock
+ * held. */
 bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns);
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
-/** For memory that is no heap's (foreign.c): the epoch of the context in which something is freed now, 0 without a fence;
- * and whether one has passed, which is looked at once, after closing it if wanted. No lock held. */
+/** For memory that is no heap's (foreign.c): the epoch of the context in which something is freed now, 0
+ * without a fence; and whether one has passed, which is looked at once, after closing it if wanted. No lock
+ * held. */
 uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device);
 bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close);
 void ms_fence_forget(struct ms_heap *heap);
 /** What is in use now is known to the graph of a capture; or there are no graphs any more. */
 void ms_fence_mark_captured(struct ms_heap *heap);
 void ms_fence_forget_captured(struct ms_heap *heap);
-/** Fence's lock held, as for all that follow. An event in `stream`, or over the context (NULL), that retires `upto`, or nothing (0). */
+/** Fence's lock held, as for all that follow. An event in `stream`, or over the context (NULL), that retires
+ * `upto`, or nothing (0). */
 bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto);
-/** fence_streams.c: whether there can be no event over the context; events in all streams instead; whether an event's status says that a
- * capture took it in, which is remembered until the last event of its epoch. */
+/** fence_streams.c: whether there can be no event over the context; events in all streams instead; whether an
+ * event's status says that a capture took it in, which is remembered until the last event of its epoch. */
 bool ms_fence_by_streams(const struct ms_heap *heap);
 bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto);
 bool ms_fence_spoils(struct ms_heap *heap, int status);

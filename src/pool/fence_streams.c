@@ -1,14 +1,16 @@
 /* fence_streams.c - fences where there can be no event over the context: an event in each stream.
  *
- * So it is where the driver has no such event; and from the moment when somebody called a function that may begin a
- * capture which nobody tells of (hooks/unseen.h), since an event over the context destroys captures that are open in it.
- * An event in a stream does not: in one that captures it is taken in. So the streams are asked first, and nothing is
- * recorded while one of them captures; an event that was taken in all the same covers nothing (ms_fence_spoils). The
- * legacy stream's event follows all blocking streams, a thread's own among them (CUDA driver API, "Stream
- * synchronization behavior"); streams are known from their creation on, whatever the fences are.
+ * So it is where the driver has no such event; and from the moment when somebody called a function that may
+ * begin a capture which nobody tells of (hooks/unseen.h), since an event over the context destroys captures
+ * that are open in it. An event in a stream does not: in one that captures it is taken in. So the streams are
+ * asked first, and nothing is recorded while one of them captures; an event that was taken in all the same
+ * covers nothing (ms_fence_spoils). The legacy stream's event follows all blocking streams, a thread's own
+ * among them (CUDA driver API, "Stream synchronization behavior"); streams are known from their creation on,
+ * whatever the fences are.
  *
- * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be no better,
- * and what was freed stays in limbo until the program itself waits for the context. All under the fence's lock. */
+ * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be
+ * no better, and what was freed stays in limbo until the program itself waits for the context. All under the
+ * fence's lock. */
 #include "config.h"
 
 #include "pool/flow.h"
@@ -21,8 +23,8 @@ bool ms_fence_by_streams(const struct ms_heap *heap)
     return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_captures_are_unseen());
 }
 
-/* An error counts: that of the legacy stream says that a blocking one captures, and harms none (CUDA driver API,
- * cuStreamIsCapturing). */
+/* An error counts: that of the legacy stream says that a blocking one captures, and harms none (CUDA driver
+ * API, cuStreamIsCapturing). */
 static bool captures(const struct ms_gpu *gpu, uint64_t stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -105,8 +107,8 @@ static int place_of(const struct ms_fence *fence, uint64_t stream)
     return -1;
 }
 
-/* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams cannot be reached there
- * is none, for no epoch closes. */
+/* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams
+ * cannot be reached there is none, for no epoch closes. */
 void ms_pool_stream_ending(uint64_t context, uint64_t stream)
 {
     struct ms_heap *heap = ms_heap_of(context);

@@ -90,7 +90,8 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
     *p = (struct ms_pool_parts){.requested = requested, .rounding = granted - requested};
     p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
-    p->cached = exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
+    p->cached =
+        exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
     fit(p, heap->reserved_bytes);
 }
 

@@ -30,7 +30,8 @@ static bool is_empty(struct ms_flow *flow)
     return empty;
 }
 
-/* Lock held. One that is nobody's and over: of this pool; or any with nothing in it, of one that was destroyed. */
+/* Lock held. One that is nobody's and over: of this pool; or any with nothing in it, of one that was
+ * destroyed. */
 static struct ms_flow *unowned(struct ms_mempool *pool)
 {
     for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
@@ -169,16 +170,18 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
     return status;
 }
 
-/* What was given back to make room for more leaves the device: else the driver's pool would hold both. What the
- * program wants kept, beside what it never had, stays; what is not the driver's yet is let go of the next time. */
+/* What was given back to make room for more leaves the device: else the driver's pool would hold both. What
+ * the program wants kept, beside what it never had, stays; what is not the driver's yet is let go of the next
+ * time. */
 static void let_go(struct ms_mempool *pool)
 {
     uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
     if (!atomic_load_explicit(&pool->freed, memory_order_relaxed))
         return;
     ms_returns_settle(pool->device);
-    uint64_t freed = ms_returns_pending(pool->device) ? atomic_load_explicit(&pool->freed, memory_order_relaxed)
-                                                      : atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
+    uint64_t freed = ms_returns_pending(pool->device)
+                         ? atomic_load_explicit(&pool->freed, memory_order_relaxed)
+                         : atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
     uint64_t reserved = keep ? ms_mempool_reserved(pool) : 0;
     if (reserved > freed && keep > reserved - freed)
         keep = reserved - freed;
@@ -186,11 +189,14 @@ static void let_go(struct ms_mempool *pool)
 }
 
 /* Lock held, the stream reachable and its context current. */
-static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address, uint64_t bytes)
+static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address,
+                   uint64_t bytes)
 {
-    const struct ms_return_of of = {.gpu = gpu, .context = atomic_load_explicit(&stream->context, memory_order_relaxed),
+    const struct ms_return_of of = {.gpu = gpu,
+                                    .context = atomic_load_explicit(&stream->context, memory_order_relaxed),
                                     .stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed),
-                                    .stream = ms_stream_handle(stream), .device = device};
+                                    .stream = ms_stream_handle(stream),
+                                    .device = device};
     int status = (int)gpu->mem_free_async(address, of.stream);
     if (status == CUDA_SUCCESS)
         ms_returns_note(&of, bytes);
@@ -198,8 +204,8 @@ static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int
 }
 
 /* What the stream was given just now. */
-static void free_in_order(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address,
-                          uint64_t bytes)
+static void free_in_order(const struct ms_gpu *gpu, const struct ms_stream *stream, int device,
+                          uint64_t address, uint64_t bytes)
 {
     struct ms_visit visit;
     ms_lock(&ms_streams_lock);
@@ -213,8 +219,8 @@ static void note_held(struct ms_mempool *pool, uint64_t bytes)
 {
     uint64_t held = atomic_fetch_add_explicit(&pool->held, bytes, memory_order_relaxed) + bytes,
              peak = atomic_load_explicit(&pool->held_peak, memory_order_relaxed);
-    while (held > peak && !atomic_compare_exchange_weak_explicit(&pool->held_peak, &peak, held, memory_order_relaxed,
-                                                                 memory_order_relaxed))
+    while (held > peak && !atomic_compare_exchange_weak_explicit(&pool->held_peak, &peak, held,
+                                                                 memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
@@ -288,7 +294,8 @@ bool ms_flow_may_return(const struct ms_heap *heap)
 static void capture(struct ms_flow *flow, int change)
 {
     _Atomic int *open = &flow->heap->fence.captures;
-    atomic_store_explicit(open, atomic_load_explicit(&ms_open_captures, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(open, atomic_load_explicit(&ms_open_captures, memory_order_relaxed),
+                          memory_order_relaxed);
     if (change > 0)
         ms_fence_mark_captured(flow->heap);
 }
@@ -325,7 +332,8 @@ static uint64_t stepped(uint64_t requested)
 
 static void count_alloc(struct ms_mempool *pool, uint64_t requested)
 {
-    uint64_t used = atomic_fetch_add_explicit(&pool->used, stepped(requested), memory_order_relaxed) + stepped(requested);
+    uint64_t used =
+        atomic_fetch_add_explicit(&pool->used, stepped(requested), memory_order_relaxed) + stepped(requested);
     uint64_t high = atomic_load_explicit(&pool->used_high, memory_order_relaxed);
     while (MS_UNLIKELY(used > high) &&
            !atomic_compare_exchange_weak_explicit(&pool->used_high, &high, used, memory_order_relaxed,
@@ -363,12 +371,15 @@ bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, st
 static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
-    return heap->limit_bytes != UINT64_MAX && (bytes > heap->limit_bytes || reserved > heap->limit_bytes - bytes);
+    return heap->limit_bytes != UINT64_MAX &&
+           (bytes > heap->limit_bytes || reserved > heap->limit_bytes - bytes);
 }
 
 static MS_NOINLINE enum ms_pool_verdict without(const struct ms_flow *flow, uint64_t bytes, int status)
 {
-    return flow && bytes && status == CUDA_ERROR_OUT_OF_MEMORY && is_limited(flow->heap, bytes) ? MS_POOL_REFUSED : MS_POOL_PASSED;
+    return flow && bytes && status == CUDA_ERROR_OUT_OF_MEMORY && is_limited(flow->heap, bytes)
+               ? MS_POOL_REFUSED
+               : MS_POOL_PASSED;
 }
 
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,

@@ -1,4 +1,5 @@
-/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, flow_figures.c, cross.c, flow_wait.c, flow_ladder.c.
+/* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, flow_figures.c, cross.c,
+ * flow_wait.c, flow_ladder.c.
  *
  * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
  * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
@@ -56,7 +57,8 @@ struct ms_mempool {
     _Atomic uint64_t held;                   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
-    /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked for again. */
+    /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked
+     * for again. */
     _Atomic bool tried;
     _Atomic uint64_t unit; /* what it takes for little; 0: not known, or no more than a page */
     _Atomic uint64_t held_peak, churned;
@@ -107,10 +109,11 @@ static inline CUstream ms_stream_handle(const struct ms_stream *stream)
 
 /* mempool.c */
 struct ms_mempool *ms_mempool_find(uint64_t pool);
-/** The pool that a request names, for a stream of this device; one that was not seen being made is a device's own, or not
- * served. NULL if there is none. May call the vendor. */
+/** The pool that a request names, for a stream of this device; one that was not seen being made is a device's
+ * own, or not served. NULL if there is none. May call the vendor. */
 struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t pool);
-/** Asks the driver to give the device what the pool holds beyond that. A pool that was destroyed is let be. */
+/** Asks the driver to give the device what the pool holds beyond that. A pool that was destroyed is let
+ * be. */
 void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
@@ -149,11 +152,13 @@ bool ms_cross_collect(void);
 bool ms_cross_pending(void);
 void ms_cross_context_died(uint64_t context);
 void ms_cross_reset(void);
-/** Whether nothing is under way in the context of the flow's stream; false if that cannot be told. Takes the lock. */
+/** Whether nothing is under way in the context of the flow's stream; false if that cannot be told. Takes the
+ * lock. */
 bool ms_cross_context_is_idle(const struct ms_flow *flow);
 /** An event that is done when all that the stream has now is; NULL if there cannot be one. */
 CUevent ms_cross_record(struct ms_stream *stream);
-void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu, CUevent event);
+void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu,
+                         CUevent event);
 
 /* flow_grow.c: no lock held. */
 /** A block of memory that the driver's pool gives; NULL with its status. */
@@ -161,38 +166,43 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
 /** What the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 
-/** A block of up to `most` bytes for the request that waits for an event: what the flow's own stream freed; or what others
- * did, and the stream is made to wait. NULL if there is none. Without the lock. */
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most, bool of_others);
+/** A block of up to `most` bytes for the request that waits for an event: what the flow's own stream freed;
+ * or what others did, and the stream is made to wait. NULL if there is none. Without the lock. */
+struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
+                              bool of_others);
 
 /** run.c: a block out of what is free of a chunk's addresses from `begin` to `end`. Heap's lock held. */
-struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin, uint64_t end,
-                                  uint64_t bytes);
+struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
+                                  uint64_t end, uint64_t bytes);
 
 /* flow_wait.c: lock held, but where it says otherwise. */
 /** The device may be getting short: from now on others may wait for frees. Without the lock. */
 void ms_wait_weigh(struct ms_flow *flow);
-/** The flow has a stream, the work of the one before being over; or its stream's events are gone with their context. */
+/** The flow has a stream, the work of the one before being over; or its stream's events are gone with their
+ * context. */
 void ms_wait_bound(struct ms_flow *flow);
 void ms_wait_events_gone(struct ms_flow *flow);
-/** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment. Without the lock. */
+/** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment.
+ * Without the lock. */
 void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block);
 void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes);
 /** Whether what lies there is known to be free for everybody. */
 bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end);
 /** The stream waits on the device for the event. */
 bool ms_wait_order(struct ms_stream *stream, CUevent event);
-/** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow. Without the lock. */
+/** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow.
+ * Without the lock. */
 struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);
 void ms_wait_reset(void);
 
 /* flow_move.c */
-/** What is vacant in a flow, and will do for the request, is the other's from now on: false if there is nothing, or
- * something is under way there. No lock held. */
+/** What is vacant in a flow, and will do for the request, is the other's from now on: false if there is
+ * nothing, or something is under way there. No lock held. */
 bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_request *request);
 
 /* flow_ladder.c */
-/** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams' lock held. */
+/** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams'
+ * lock held. */
 bool ms_flow_is_idle(struct ms_flow *flow);
 struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** Gives back what is vacant in the flows of a pool, up to `bytes` or a little more. No lock held. */

@@ -1,7 +1,7 @@
 /* flow_figures.c - what is told of flows: one set of figures for each, and one for those that are no more.
  *
- * A flow whose pool was destroyed may be another pool's later. Its heap counts on, and so that heaps add up to
- * their device; the flow keeps what was counted before, and each device the sum of that. */
+ * A flow whose pool was destroyed may be another pool's later. Its heap counts on, and so that heaps add up
+ * to their device; the flow keeps what was counted before, and each device the sum of that. */
 #include "config.h"
 
 #include "pool/flow.h"
@@ -75,8 +75,11 @@ static bool former_of(int device, struct ms_stream_figures *f)
     uint64_t counts[MS_FLOW_COUNTS], any = 0;
     for (int i = 0; i < MS_FLOW_COUNTS; i++)
         any |= counts[i] = read_of(&former[device][i]);
-    *f = (struct ms_stream_figures){
-        .pool = MS_FORMER_POOLS + (uint64_t)device, .device = device, .by_program = true, .ended = true, .former = true};
+    *f = (struct ms_stream_figures){.pool = MS_FORMER_POOLS + (uint64_t)device,
+                                    .device = device,
+                                    .by_program = true,
+                                    .ended = true,
+                                    .former = true};
     set(f, counts);
     return any != 0;
 }

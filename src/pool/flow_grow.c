@@ -1,10 +1,11 @@
 /* flow_grow.c - how much is asked of the driver's pool when a flow has to grow, and what goes back before.
  *
  * The driver's pool takes memory of the device in units of its own, and what of a unit nobody asks for lies
- * idle. So a flow asks for a whole unit, and for what is longer in just its length: what that leaves of its last
- * unit the driver begins the next request in, whatever its length. How long a unit is, the driver's own figure
- * tells: what its pool has before a page was asked for, and what it has then. A stream that is not alone begins
- * with less: a pool's streams share units through the driver, which knows what of them nobody ever had.
+ * idle. So a flow asks for a whole unit, and for what is longer in just its length: what that leaves of its
+ * last unit the driver begins the next request in, whatever its length. How long a unit is, the driver's own
+ * figure tells: what its pool has before a page was asked for, and what it has then. A stream that is not
+ * alone begins with less: a pool's streams share units through the driver, which knows what of them nobody
+ * ever had.
  *
  * Before more is held than ever was, what is vacant beyond a share of what is in use goes back, if nothing is
  * under way there, so that the driver can make one piece of several. No lock is held where the driver is
@@ -13,12 +14,20 @@
 
 #include "pool/flow.h"
 
-/* The device is short of memory where it has less left than so many times what is reserved; for a stream that is alone, than so many
- * units: what it leaves of one in the driver's pool serves whoever comes. Of a unit: what a stream
- * that is not alone begins with. Of what is in use: what may be vacant. Of what went back for more: what may be vacant
- * too, up to a share of what is in use or to MEMSHIM_KEEP, so that it does not go on. MERGED times what is asked for goes
- * back at once. */
-enum { SHORT = 4, SHORT_ALONE = 2, PIECE_SHARE = 8, SLACK_SHARE = 10, HABIT_SHARE = 8, HABIT_MOST_SHARE = 2, MERGED = 2 };
+/* The device is short of memory where it has less left than so many times what is reserved; for a stream that
+ * is alone, than so many units: what it leaves of one in the driver's pool serves whoever comes. Of a unit:
+ * what a stream that is not alone begins with. Of what is in use: what may be vacant. Of what went back for
+ * more: what may be vacant too, up to a share of what is in use or to MEMSHIM_KEEP, so that it does not go
+ * on. MERGED times what is asked for goes back at once. */
+enum {
+    SHORT = 4,
+    SHORT_ALONE = 2,
+    PIECE_SHARE = 8,
+    SLACK_SHARE = 10,
+    HABIT_SHARE = 8,
+    HABIT_MOST_SHARE = 2,
+    MERGED = 2
+};
 #define UNIT_MOST_BYTES (256 * MS_MIB)
 
 static uint64_t least_of(const struct ms_request *request)
@@ -32,7 +41,7 @@ static bool is_alone(const struct ms_flow *flow)
     return !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
 }
 
-/* --- what the driver does --------------------------------------------------------------------------------- */
+/* --- what the driver does ------------------------------------------------------------------------------- */
 
 static bool figure(const struct ms_mempool *pool, CUmemPool_attribute attribute, uint64_t *bytes_p)
 {
@@ -58,9 +67,10 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
     return known && reserved > used ? reserved - used : 0;
 }
 
-/* Before the first growth of a pool: what the driver takes for a page, or has taken already for a pool in which nothing was ever
- * in use: one that the program made begins with a unit. Where the stream has nothing to do the page goes
- * back at once, and is a part of the unit again; else it stays, vacant. Returns what there is of a first unit beside it. */
+/* Before the first growth of a pool: what the driver takes for a page, or has taken already for a pool in
+ * which nothing was ever in use: one that the program made begins with a unit. Where the stream has nothing
+ * to do the page goes back at once, and is a part of the unit again; else it stays, vacant. Returns what
+ * there is of a first unit beside it. */
 static uint64_t try_a_page(struct ms_heap *heap)
 {
     struct ms_mempool *pool = heap->flow->pool;
@@ -94,19 +104,20 @@ static uint64_t try_a_page(struct ms_heap *heap)
     return !known ? 0 : idle ? unit : rest;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------ */
+/* --- asking --------------------------------------------------------------------------------------------- */
 
 /* Then what one stream does not need is for the others. */
 static bool is_short(const struct ms_flow *flow, uint64_t unit)
 {
     if (is_alone(flow))
         return ms_heap_left(flow->heap) < SHORT_ALONE * unit;
-    uint64_t reserved = atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
+    uint64_t reserved =
+        atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
     return ms_heap_left(flow->heap) < SHORT * reserved;
 }
 
-/* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a part of one that it
- * begins for others. 0: a unit of its own. */
+/* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a
+ * part of one that it begins for others. 0: a unit of its own. */
 static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint64_t least, uint64_t unit)
 {
     uint64_t part = ms_round_up(unit / PIECE_SHARE, MS_PAGE_BYTES), idle = has ? idle_in_driver(pool) : unit;
@@ -121,7 +132,8 @@ static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint6
 static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
 {
     const struct ms_mempool *pool = flow->pool;
-    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire), piece = 0;
+    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire),
+             piece = 0;
     if (request->single || !unit || least >= unit || is_short(flow, unit))
         return least;
     if (!is_alone(flow) && has < unit)
@@ -129,7 +141,8 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
     return piece ? piece : unit;
 }
 
-static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes, int *status_p)
+static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
+                           int *status_p)
 {
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
@@ -146,8 +159,8 @@ static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *reques
     return slot;
 }
 
-/* What should go back before `bytes` more are asked for. What was held once already costs the program nothing that it did not
- * have before. */
+/* What should go back before `bytes` more are asked for. What was held once already costs the program nothing
+ * that it did not have before. */
 static uint64_t over(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
 {
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
@@ -174,7 +187,8 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
 {
     struct ms_mempool *pool = heap->flow->pool;
     uint64_t least = least_of(request), first = 0;
-    if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) && !request->single) {
+    if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) &&
+        !request->single) {
         struct ms_slot *slot = NULL;
         first = try_a_page(heap);
         if (!first && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)

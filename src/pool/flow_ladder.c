@@ -1,9 +1,9 @@
 /* flow_ladder.c - how a request in stream order is answered when the flow has no block ready for it.
  *
- * In this order: memory of the flow that is free; what the stream has freed of another flow's; what came home from
- * other streams; all of it put together; what another flow of the pool has vacant, which becomes this one's
- * (flow_move.c), or a block of it, if nothing is under way there; more from the driver's pool. When
- * the driver has none: what the stream can be made to wait for on the device, if the pool's rules allow it
+ * In this order: memory of the flow that is free; what the stream has freed of another flow's; what came home
+ * from other streams; all of it put together; what another flow of the pool has vacant, which becomes this
+ * one's (flow_move.c), or a block of it, if nothing is under way there; more from the driver's pool. When the
+ * driver has none: what the stream can be made to wait for on the device, if the pool's rules allow it
  * (flow_wait.c); for as long as MEMSHIM_OOM_WAIT_MS what is under way, and then the driver answers the
  * request as it stands, by the rules of its own pool. No lock is held where memory is asked for. */
 #include "config.h"
@@ -13,10 +13,11 @@
 #include "pool/lease.h"
 #include "pool/returns.h"
 
-/* Of what is in use: so much must lie idle before another flow is asked. Of what is asked for: so much longer may be what
- * the stream has again of another flow's. */
+/* Of what is in use: so much must lie idle before another flow is asked. Of what is asked for: so much longer
+ * may be what the stream has again of another flow's. */
 enum { IDLE_SHARE = 8, CLOSE_SHARE = 8 };
-/* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get to it. */
+/* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get
+ * to it. */
 #define LOOK_NS 5000u
 
 bool ms_flow_is_idle(struct ms_flow *flow)
@@ -83,7 +84,8 @@ static struct ms_slot *move_here(struct ms_flow *flow, const struct ms_request *
 }
 
 /* `busy`: there would be some, where something is under way. */
-static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush, bool *busy_p)
+static struct ms_slot *borrow(struct ms_flow *flow, const struct ms_request *request, bool flush,
+                              bool *busy_p)
 {
     struct ms_mempool *pool = flow->pool;
     struct ms_slot *slot = move_here(flow, request, flush);
@@ -103,7 +105,8 @@ static bool may_borrow(struct ms_flow *flow, uint64_t granted)
 {
     struct ms_mempool *pool = flow->pool;
     bool alone = !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
-    if (alone || granted <= MS_SLAB_MAX_BYTES || !atomic_load_explicit(&pool->opportunistic, memory_order_relaxed))
+    if (alone || granted <= MS_SLAB_MAX_BYTES ||
+        !atomic_load_explicit(&pool->opportunistic, memory_order_relaxed))
         return false;
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed);
@@ -180,7 +183,8 @@ struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *re
     ms_lease_flush(heap);
     if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
-    if (may_borrow(flow, request->granted) && (slot = borrow(flow, request, request->granted >= MS_MIB, &busy)) != NULL)
+    if (may_borrow(flow, request->granted) &&
+        (slot = borrow(flow, request, request->granted >= MS_MIB, &busy)) != NULL)
         return slot;
     *status_p = CUDA_SUCCESS;
     slot = ms_flow_grow(heap, request, status_p);
@@ -227,8 +231,9 @@ static bool nothing_under_way(struct ms_flow *flow)
     return idle || ms_cross_context_is_idle(flow);
 }
 
-/* What is vacant goes back if nothing is under way after it was set aside: where the driver gave it to another
- * stream, and made that one wait, the wait would be for what was issued up to now, not up to the free. */
+/* What is vacant goes back if nothing is under way after it was set aside: where the driver gave it to
+ * another stream, and made that one wait, the wait would be for what was issued up to now, not up to the
+ * free. */
 static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
 {
     uint64_t given = 0;
@@ -260,8 +265,8 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     ms_cross_collect();
     if (gone)
         forget_captured(pool);
-    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire); flow && given < bytes;
-         flow = flow->next_of_pool) {
+    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+         flow && given < bytes; flow = flow->next_of_pool) {
         atomic_fetch_add(&flow->leaving, 1);
         if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
             ms_lease_flush(flow->heap);
@@ -276,8 +281,8 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     return given;
 }
 
-/* What goes back stays with the driver's pool until that is told: not every allocation of the driver's takes it
- * from there. */
+/* What goes back stays with the driver's pool until that is told: not every allocation of the driver's takes
+ * it from there. */
 static uint64_t trim(struct ms_mempool *pool)
 {
     uint64_t given = ms_flow_give_back(pool, UINT64_MAX);
@@ -313,8 +318,8 @@ uint64_t ms_stream_reclaimable(int device)
     return bytes;
 }
 
-/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP; of a pool that was destroyed,
- * what came home since its last block was freed. */
+/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP; of a pool that was
+ * destroyed, what came home since its last block was freed. */
 static void settle(struct ms_mempool *pool)
 {
     struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);

@@ -1,23 +1,25 @@
 /* flow_move.c - memory of one stream's flow that becomes another's, whole.
  *
  * A stream that is idle may have left much vacant, and the next stream should have that before the driver is
- * asked. A block that is lent belongs to its flow all the same: freed on the other stream it is nobody's until an
- * event is done, so that both take more meanwhile. So what is vacant changes its flow, with all that will be
- * carved of it, if nothing is under way there, and goes on as if the driver had given it to the other stream.
+ * asked. A block that is lent belongs to its flow all the same: freed on the other stream it is nobody's
+ * until an event is done, so that both take more meanwhile. So what is vacant changes its flow, with all that
+ * will be carved of it, if nothing is under way there, and goes on as if the driver had given it to the other
+ * stream.
  *
- * Floor 2, for flow_ladder.c. Takes the streams' lock, and then each heap's by itself; calls of the vendor's are
- * those of an event. What a graph may know stays where it is. Nothing is allocated. */
+ * Floor 2, for flow_ladder.c. Takes the streams' lock, and then each heap's by itself; calls of the vendor's
+ * are those of an event. What a graph may know stays where it is. Nothing is allocated. */
 #include "config.h"
 
 #include "pool/flow.h"
 
-/* What moves is no longer than a unit of the driver's, or so many times what is asked for: its flow would miss
- * it. A whole block may waste so much of it as of its own flow's (single.c). */
+/* What moves is no longer than a unit of the driver's, or so many times what is asked for: its flow would
+ * miss it. A whole block may waste so much of it as of its own flow's (single.c). */
 enum { MOST_TIMES = 2, WHOLE_SHARE = 4 };
 
 static uint64_t longest(const struct ms_flow *flow, const struct ms_request *request)
 {
-    uint64_t unit = atomic_load_explicit(&flow->pool->unit, memory_order_acquire), most = MOST_TIMES * request->granted;
+    uint64_t unit = atomic_load_explicit(&flow->pool->unit, memory_order_acquire),
+             most = MOST_TIMES * request->granted;
     if (request->single)
         return request->granted + request->granted / WHOLE_SHARE;
     return most > unit ? most : unit;
@@ -68,7 +70,8 @@ bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_requ
     if (!segment)
         return false;
     ms_lock(&ms_streams_lock);
-    bool idle = ms_wait_is_over(from, segment->address, segment->address + segment->bytes) || ms_flow_is_idle(from);
+    bool idle =
+        ms_wait_is_over(from, segment->address, segment->address + segment->bytes) || ms_flow_is_idle(from);
     ms_unlock(&ms_streams_lock);
     if (!idle) {
         put_back(from->heap, segment);

@@ -1,12 +1,12 @@
 /* flow_wait.c - who else may have what a stream has freed, and what that stream has to wait for first.
  *
- * A flow's memory is its own stream's at once; for others it is free behind the work that its own stream had when
- * it was freed. Where the device is short, and there are several streams, an event is recorded right behind each
- * free of a larger block, and a list says which addresses were freed when. Memory whose event is done may be
- * given to any stream; and where the pool's rule allows it, memory whose event is not done is given to a stream
- * that waits for it on the device. Nobody is made to wait for an event that was recorded later than the
- * free: the stream may have been given something since that ends only when the one that waits goes on.
- * Lock: the streams'. */
+ * A flow's memory is its own stream's at once; for others it is free behind the work that its own stream had
+ * when it was freed. Where the device is short, and there are several streams, an event is recorded right
+ * behind each free of a larger block, and a list says which addresses were freed when. Memory whose event is
+ * done may be given to any stream; and where the pool's rule allows it, memory whose event is not done is
+ * given to a stream that waits for it on the device. Nobody is made to wait for an event that was recorded
+ * later than the free: the stream may have been given something since that ends only when the one that waits
+ * goes on. Lock: the streams'. */
 #include "config.h"
 
 #include "base/arena.h"
@@ -140,7 +140,7 @@ static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint
     return latest;
 }
 
-/* --- what is freed --------------------------------------------------------------------------------------- */
+/* --- what is freed -------------------------------------------------------------------------------------- */
 
 /* Lock held. Everything in the flow was freed by now, or before: it has no mark yet. */
 static void begin(struct ms_flow *flow)
@@ -178,13 +178,14 @@ void ms_wait_events_gone(struct ms_flow *flow)
     }
 }
 
-/* Lock held. From here on frees are listed. Who is in the middle of one that is not has issued all that used the
- * block before this, so that a mark from now on is behind it. */
+/* Lock held. From here on frees are listed. Who is in the middle of one that is not has issued all that used
+ * the block before this, so that a mark from now on is behind it. */
 static void start(struct ms_flow *flow)
 {
     struct ms_waits *waits;
     if (atomic_load_explicit(&flow->waits, memory_order_relaxed) ||
-        !atomic_load_explicit(&flow->stream, memory_order_relaxed) || !(waits = ms_arena_alloc(sizeof(*waits))))
+        !atomic_load_explicit(&flow->stream, memory_order_relaxed) ||
+        !(waits = ms_arena_alloc(sizeof(*waits))))
         return;
     atomic_store(&flow->waits, waits);
     begin(flow);
@@ -205,7 +206,8 @@ void ms_wait_weigh(struct ms_flow *flow)
         return;
     ms_lock(&ms_streams_lock);
     atomic_store_explicit(&pool->marked, true, memory_order_relaxed);
-    for (struct ms_flow *each = atomic_load_explicit(&pool->flows, memory_order_relaxed); each; each = each->next_of_pool)
+    for (struct ms_flow *each = atomic_load_explicit(&pool->flows, memory_order_relaxed); each;
+         each = each->next_of_pool)
         start(each);
     ms_unlock(&ms_streams_lock);
 }
@@ -226,7 +228,8 @@ void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block)
     bool small = run->class_index != MS_NO_CLASS;
     ms_lock(&ms_streams_lock);
     if (atomic_load_explicit(&flow->stream, memory_order_relaxed))
-        note(flow, small ? ms_run_address(run) : block->address, small ? ms_run_bytes(run) : block->granted, !small);
+        note(flow, small ? ms_run_address(run) : block->address, small ? ms_run_bytes(run) : block->granted,
+             !small);
     ms_unlock(&ms_streams_lock);
 }
 
@@ -241,7 +244,7 @@ void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes)
     ms_unlock(&ms_streams_lock);
 }
 
-/* --- who may have it ------------------------------------------------------------------------------------- */
+/* --- who may have it ------------------------------------------------------------------------------------ */
 
 bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end)
 {
@@ -279,7 +282,8 @@ static void put_back(struct ms_flow *home, struct ms_slot *const *slots, uint32_
     ms_lease_unlock(lease);
 }
 
-/* Of what another flow has free, where it is over; a few places are looked at, since that may lie behind what is not. */
+/* Of what another flow has free, where it is over; a few places are looked at, since that may lie behind what
+ * is not. */
 static struct ms_slot *over_elsewhere(struct ms_flow *home, const struct ms_request *request)
 {
     struct ms_slot *aside[TRIES], *slot = NULL;
@@ -322,8 +326,10 @@ static const struct piece *next_larger(const struct ms_waits *waits, uint64_t by
     const struct piece *best = NULL;
     for (uint32_t i = 0; i < PIECES; i++) {
         const struct piece *piece = &waits->pieces[i];
-        bool later = !than || length_of(piece) > length_of(than) || (length_of(piece) == length_of(than) && piece > than);
-        if (piece->exact && length_of(piece) >= bytes && later && (!best || length_of(piece) < length_of(best)))
+        bool later = !than || length_of(piece) > length_of(than) ||
+                     (length_of(piece) == length_of(than) && piece > than);
+        if (piece->exact && length_of(piece) >= bytes && later &&
+            (!best || length_of(piece) < length_of(best)))
             best = piece;
     }
     return best;
@@ -346,15 +352,16 @@ static struct ms_slot *take_of(struct ms_heap *heap, const struct piece *piece, 
             if (!chunk)
                 ms_vacant_put(heap, segment);
         }
-        struct ms_run *run = chunk ? ms_run_take_within(heap, segment, piece->begin, piece->end, bytes) : NULL;
+        struct ms_run *run =
+            chunk ? ms_run_take_within(heap, segment, piece->begin, piece->end, bytes) : NULL;
         slot = run ? &run->only : NULL;
     }
     ms_unlock(&heap->lock);
     return slot;
 }
 
-/* Lock held. Out of a block that another stream freed, behind that free. The driver would wait for one block's free as well, but not
- * for several that lie side by side. */
+/* Lock held. Out of a block that another stream freed, behind that free. The driver would wait for one
+ * block's free as well, but not for several that lie side by side. */
 static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const struct ms_request *request)
 {
     struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
@@ -363,7 +370,9 @@ static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const 
     const struct piece *piece = stream ? next_larger(waits, bytes, NULL) : NULL;
     for (int i = 0; i < PLACES && piece; i++, piece = next_larger(waits, bytes, piece)) {
         struct ms_slot *slot = take_of(home->heap, piece, bytes, request->single);
-        struct mark *mark = slot ? mark_of(waits, ms_slot_address(slot), ms_slot_address(slot) + slot->run->slot_bytes) : NULL;
+        struct mark *mark =
+            slot ? mark_of(waits, ms_slot_address(slot), ms_slot_address(slot) + slot->run->slot_bytes)
+                 : NULL;
         if (mark && ms_wait_order(stream, mark->event))
             return slot;
         if (slot)

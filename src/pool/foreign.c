@@ -1,7 +1,8 @@
 /* foreign.c - see foreign.h.
  *
- * Owns a table of records that is filled once and searched from its beginning: a program has few such buffers, and each costs the vendor
- * a thousand times what the search does. One lock, taken with none of the pool's held or to be taken inside. */
+ * Owns a table of records that is filled once and searched from its beginning: a program has few such
+ * buffers, and each costs the vendor a thousand times what the search does. One lock, taken with none of the
+ * pool's held or to be taken inside. */
 #include "config.h"
 
 #include <string.h>
@@ -69,8 +70,13 @@ static struct record *unused(void)
 
 static void describe(const struct record *r, struct ms_foreign_block *b)
 {
-    *b = (struct ms_foreign_block){.address = r->address, .requested = r->requested, .granted = r->bytes, .device = r->device,
-                                 .ticket = r->ticket, .live = r->state == LIVE, .own = (uint32_t)(r - records)};
+    *b = (struct ms_foreign_block){.address = r->address,
+                                   .requested = r->requested,
+                                   .granted = r->bytes,
+                                   .device = r->device,
+                                   .ticket = r->ticket,
+                                   .live = r->state == LIVE,
+                                   .own = (uint32_t)(r - records)};
 }
 
 static void bear(struct record *r, const struct ms_foreign_request *request, struct ms_foreign_block *b)
@@ -85,7 +91,8 @@ static void bear(struct record *r, const struct ms_foreign_request *request, str
 
 static bool fits(const struct record *r, const struct ms_foreign_request *request)
 {
-    return r->source == request->source && r->device == request->device && r->bytes == request->granted && !r->spent;
+    return r->source == request->source && r->device == request->device && r->bytes == request->granted &&
+           !r->spent;
 }
 
 static struct record *choose(const struct ms_foreign_request *request, enum state state)
@@ -114,7 +121,8 @@ static void settle(int device)
         ms_lock(&lock);
         struct record seen = records[i];
         ms_unlock(&lock);
-        if (seen.state != LIMBO || seen.device != device || !ms_pool_epoch_done(seen.context, seen.epoch, false))
+        if (seen.state != LIMBO || seen.device != device ||
+            !ms_pool_epoch_done(seen.context, seen.epoch, false))
             continue;
         ms_lock(&lock);
         if (records[i].state == LIMBO && records[i].epoch == seen.epoch && records[i].context == seen.context)
@@ -167,7 +175,8 @@ static bool charge(const struct ms_foreign_request *request)
     struct ms_gpu_description about;
     ms_gpu_describe(request->gpu, request->device, &about);
     uint64_t limit = ms_policy->size_of('L', about.total_bytes);
-    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
+    uint64_t reserved =
+        atomic_fetch_add_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
     if (reserved + request->granted <= limit)
         return true;
     atomic_fetch_sub_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
@@ -188,7 +197,8 @@ static struct record *make(const struct ms_foreign_request *request, int *status
     ms_lock(&lock);
     struct record *r = unused();
     if (r)
-        *r = (struct record){.state = MAKING, .bytes = request->granted, .source = request->source, .device = request->device};
+        *r = (struct record){
+            .state = MAKING, .bytes = request->granted, .source = request->source, .device = request->device};
     ms_unlock(&lock);
     uint64_t address = 0;
     *status_p = r ? request->source->make(request->requested, &address) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -207,7 +217,8 @@ static struct record *make(const struct ms_foreign_request *request, int *status
     return made ? r : NULL;
 }
 
-bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p, int *status_p)
+bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p,
+                     int *status_p)
 {
     if (!is_device(request->device) || !ms_policy) {
         *status_p = CUDA_ERROR_INVALID_DEVICE;
@@ -217,13 +228,15 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     struct record *r = make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
     /* What the device could never hold is no reason to give anything back. */
-    for (uint64_t deadline = 0; !r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &deadline);)
+    for (uint64_t deadline = 0;
+         !r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &deadline);)
         r = make(request, status_p);
     if (!r)
         return false;
     struct counts *c = &counts[request->device];
     ms_lock(&lock);
-    if (c->trimmed_bytes) { /* what went back at a synchronisation is wanted again: keep as much the next time */
+    if (c->trimmed_bytes) {
+        /* what went back at a synchronisation is wanted again: keep as much the next time */
         c->extra_bytes += c->trimmed_bytes;
         c->trimmed_bytes = 0;
     }
@@ -361,7 +374,8 @@ void ms_foreign_spend(uint64_t address)
     ms_unlock(&lock);
 }
 
-/* The largest that is idle and no larger than `most`; a spent one whatever its size. It is the caller's then. Lock held. */
+/* The largest that is idle and no larger than `most`; a spent one whatever its size. It is the caller's then.
+ * Lock held. */
 static struct record *victim(int device, uint64_t most)
 {
     struct record *best = NULL;
@@ -525,13 +539,20 @@ void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
     unlock_after_look();
 }
 
-static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
+static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece),
+                        void *arg)
 {
-    static const uint8_t states[] = {[LIVE] = MS_STATE_LIVE, [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
-                                     [LIMBO] = MS_STATE_LIMBO, [IDLE] = MS_STATE_FREE, [LEAVING] = MS_STATE_FREE};
-    const struct ms_pool_segment segment = {.address = r->address, .bytes = r->bytes, .context = r->context,
-                                            .device = r->device, .tier = MS_TIER_SINGLE, .pinned = r->holds > 0};
-    struct ms_pool_piece piece = {.segment = &segment, .bytes = r->bytes, .state = (enum ms_pool_state)states[r->state]};
+    static const uint8_t states[] = {
+        [LIVE] = MS_STATE_LIVE,   [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
+        [LIMBO] = MS_STATE_LIMBO, [IDLE] = MS_STATE_FREE,  [LEAVING] = MS_STATE_FREE};
+    const struct ms_pool_segment segment = {.address = r->address,
+                                            .bytes = r->bytes,
+                                            .context = r->context,
+                                            .device = r->device,
+                                            .tier = MS_TIER_SINGLE,
+                                            .pinned = r->holds > 0};
+    struct ms_pool_piece piece = {
+        .segment = &segment, .bytes = r->bytes, .state = (enum ms_pool_state)states[r->state]};
     if (piece.state == MS_STATE_LIVE) {
         piece.requested = r->requested;
         piece.ticket = r->ticket;

@@ -1,11 +1,13 @@
 /* foreign.h - buffers that another library makes, recycled whole.
  *
- * Floor 2. A buffer of NCCL's has the handle types, the granularity and the peers that the library gives its own memory, so nobody but the
- * library can make one; between a free and the next request of the same size on the device it waits here. What may run on it still
- * is told by the fence of the context in which it was freed (fence.c). The same rules as in pool.h hold: inside a section, no malloc, no
- * lock across a call of the vendor's.
+ * Floor 2. A buffer of NCCL's has the handle types, the granularity and the peers that the library gives its
+ * own memory, so nobody but the library can make one; between a free and the next request of the same size on
+ * the device it waits here. What may run on it still is told by the fence of the context in which it was
+ * freed (fence.c). The same rules as in pool.h hold: inside a section, no malloc, no lock across a call of
+ * the vendor's.
  *
- * Every buffer is in one state: live, held (freed, while somebody has it registered), in limbo, idle, or on its way back. */
+ * Every buffer is in one state: live, held (freed, while somebody has it registered), in limbo, idle, or on
+ * its way back. */
 #ifndef MS_POOL_FOREIGN_H
 #define MS_POOL_FOREIGN_H
 
@@ -19,7 +21,8 @@ struct ms_foreign_source {
     int (*unmake)(uint64_t address);
 };
 
-/** `granted` is what the library is expected to make of `requested`: it is asked for the latter, and the driver then says what it made. */
+/** `granted` is what the library is expected to make of `requested`: it is asked for the latter, and the
+ * driver then says what it made. */
 struct ms_foreign_request {
     const struct ms_foreign_source *source;
     const struct ms_gpu *gpu;
@@ -43,20 +46,24 @@ static inline bool ms_foreign_any(void)
     return atomic_load_explicit(&ms_foreign_count, memory_order_relaxed) != 0;
 }
 
-/** An idle buffer of exactly this size from this source; may close an epoch and look at its event for a moment. */
+/** An idle buffer of exactly this size from this source; may close an epoch and look at its event for a
+ * moment. */
 bool ms_foreign_take(const struct ms_foreign_request *request, struct ms_foreign_block *block_p);
-/** A new one. When it cannot be had, what is idle on the device goes back and it is asked for once more. `status_p` is the library's; with
- * MS_FOREIGN_LIMIT it was not asked: MEMSHIM_LIMIT leaves no room. */
+/** A new one. When it cannot be had, what is idle on the device goes back and it is asked for once more.
+ * `status_p` is the library's; with MS_FOREIGN_LIMIT it was not asked: MEMSHIM_LIMIT leaves no room. */
 enum { MS_FOREIGN_LIMIT = -1 };
-bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p, int *status_p);
+bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p,
+                     int *status_p);
 /** What the record wants back, before the program knows the address. */
 void ms_foreign_set_ticket(const struct ms_foreign_block *block, uint32_t ticket);
 
-/** First half of a free. PASSED if the address lies in none; REFUSED if it is not the beginning of a live one. */
+/** First half of a free. PASSED if the address lies in none; REFUSED if it is not the beginning of a live
+ * one. */
 enum ms_pool_verdict ms_foreign_free_begin(uint64_t address, struct ms_foreign_block *block_p);
 /** Second half: into limbo, behind the fence of `context`. */
 void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_gpu *gpu, uint64_t context);
-/** The program took it apart itself, or it is given to the vendor without us: nothing of it stays. False if it was not live. */
+/** The program took it apart itself, or it is given to the vendor without us: nothing of it stays. False if
+ * it was not live. */
 bool ms_foreign_forget(uint64_t address, struct ms_foreign_block *block_p);
 
 /** The buffer that the address lies in, live or not. */

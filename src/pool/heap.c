@@ -94,7 +94,8 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
 {
     struct ms_gpu_description about;
     struct ms_heap *heap = ms_heap_known(context);
-    if (!heap || device < 0 || device >= MS_DEVICES_MAX || !gpu->mem_alloc || !gpu->mem_free || !gpu->event_query)
+    if (!heap || device < 0 || device >= MS_DEVICES_MAX || !gpu->mem_alloc || !gpu->mem_free ||
+        !gpu->event_query)
         return NULL;
     ms_gpu_describe(gpu, device, &about);
     ms_lock(&heap->lock);

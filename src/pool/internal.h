@@ -1,9 +1,9 @@
 /* internal.h - what the files of the pool share.
  *
  * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
- * (which may be held across a vendor call), its order (ordered.c; likewise), a lease's, the heap's, the tables'. Records (segments,
- * runs, slots, bags) are never given back to the system and keep their type, so that who reads one without a
- * lock reads something old at worst, and finds out by the stamp. */
+ * (which may be held across a vendor call), its order (ordered.c; likewise), a lease's, the heap's, the
+ * tables'. Records (segments, runs, slots, bags) are never given back to the system and keep their type, so
+ * that who reads one without a lock reads something old at worst, and finds out by the stamp. */
 #ifndef MS_POOL_INTERNAL_H
 #define MS_POOL_INTERNAL_H
 
@@ -143,7 +143,9 @@ struct ms_magazine {
  * below zero. */
 struct ms_lease {
     struct ms_bias lock;
-    _Atomic uint64_t bags[2]; /* magazines that may have a bag, by bits: of classes, of exact sizes; looked at without the lock as well */
+    /* magazines that may have a bag, by bits: of classes, of exact sizes; looked at without the lock as
+     * well */
+    _Atomic uint64_t bags[2];
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
     uint64_t unweighed; /* went into limbo, and the heap does not know yet */
@@ -152,7 +154,14 @@ struct ms_lease {
 } MS_CACHELINE;
 
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
-enum ms_heap_state { MS_HEAP_NONE, MS_HEAP_BLANK, MS_HEAP_SERVING, MS_HEAP_ENDING, MS_HEAP_DOWN, MS_HEAP_FLOW };
+enum ms_heap_state {
+    MS_HEAP_NONE,
+    MS_HEAP_BLANK,
+    MS_HEAP_SERVING,
+    MS_HEAP_ENDING,
+    MS_HEAP_DOWN,
+    MS_HEAP_FLOW
+};
 
 struct ms_flow;
 
@@ -164,7 +173,8 @@ struct ms_heap {
     const struct ms_gpu *gpu;  /* of its last life, once it served */
     struct ms_flow *flow;      /* NULL: of a context */
     _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
-    uint64_t stopped_done; /* what was over when the pool was stopped: an event may end at any time (stop.c) */
+    /* what was over when the pool was stopped: an event may end at any time (stop.c) */
+    uint64_t stopped_done;
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
@@ -232,7 +242,8 @@ extern _Atomic uint32_t ms_heap_count;
 
 /* pool.c */
 /** A request of this heap, which serves or is a flow's. */
-enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p);
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
+                                   int *status_p);
 /** ... if a magazine has it, or what is free in the heap, as long as nothing is waited for. */
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** One line for the report. */
@@ -279,7 +290,8 @@ struct ms_device {
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
     struct ms_pool_parts peak_parts;
-    uint64_t coming_requested, coming_granted; /* blocks for which there is memory now, and which no lease counts yet */
+    /* blocks for which there is memory now, and which no lease counts yet */
+    uint64_t coming_requested, coming_granted;
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
@@ -312,8 +324,8 @@ static inline uint64_t ms_slab_bytes(uint32_t class_index)
     uint32_t doubling = (class_index - 8) / 8 + 12;
     return ((uint64_t)1 << doubling) + ((uint64_t)((class_index - 8) % 8 + 1) << (doubling - 3));
 }
-/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock held.
- */
+/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock
+ * held. */
 uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count);
 void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
 
@@ -340,8 +352,8 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
 /** A block of `single_min_bytes` or more that need not be a whole segment. */
 struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes);
-/** A whole segment, also one that is larger than a request should waste, by up to a half, or by any size where
- * giving back has become a habit: where the alternative is to give it back and to ask for another. */
+/** A whole segment, also one that is larger than a request should waste, by up to a half, or by any size
+ * where giving back has become a habit: where the alternative is to give it back and to ask for another. */
 struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
 /** ... this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
@@ -353,7 +365,8 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
 /** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the
  * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. */
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
-/** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without, as many as there are. */
+/** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without, as many as
+ * there are. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 /** The other way: as vacant. Heap's lock held. */
@@ -366,14 +379,16 @@ bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** ... and their records, without a lock. */
 void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
-/** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and back. */
+/** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and
+ * back. */
 bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes);
 void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** What a growth cost. */
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns);
-/** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of them, from the first on. */
+/** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of
+ * them, from the first on. */
 uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p);
 void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode);
@@ -393,7 +408,8 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
     uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
     uint64_t freed = atomic_load_explicit(&fence->freed, memory_order_relaxed);
     while (MS_UNLIKELY(freed < open) &&
-           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed, memory_order_relaxed)) {
+           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
     }
     return open;
 }
@@ -412,14 +428,17 @@ static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 /** A slot for the request, by whatever it takes; NULL with the program's status. */
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 
-/** ... by the first step alone, which neither waits nor asks the vendor for memory; NULL if that is not enough. */
+/** ... by the first step alone, which neither waits nor asks the vendor for memory; NULL if that is not
+ * enough. */
 struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
 /** What the heap has; more from the vendor. No lock held. */
-struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated);
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
+                                    bool even_if_sated);
 struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** Lock held. Makes a block of a vacant segment, whole or out of it; NULL without host memory. */
-struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment);
+struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request,
+                                struct ms_segment *segment);
 
 /* keep.c */
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
@@ -429,32 +448,35 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
-/** Memory is short: what graphs may know, and nobody has, is no more than the driver would have unmapped at its free. */
+/** Memory is short: what graphs may know, and nobody has, is no more than the driver would have unmapped at
+ * its free. */
 void ms_keep_forget_captured(struct ms_heap *heap);
 /** The same where the context is not quiet, one segment at a time and asynchronously. */
 uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
-/** room.c: whether more may become free, or go back, in some context on the device: to be asked before one looks for it, and after,
- * when what other threads held has been gathered. */
+/** room.c: whether more may become free, or go back, in some context on the device: to be asked before one
+ * looks for it, and after, when what other threads held has been gathered. */
 bool ms_room_may_come(int device);
 /** How much should go back for that; heap's lock held. */
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
-/** Before `bytes` more are asked of the vendor for a request of `granted`. Returns how much should be asked for: more, where
- * several vacant segments make room for one. */
+/** Before `bytes` more are asked of the vendor for a request of `granted`. Returns how much should be asked
+ * for: more, where several vacant segments make room for one. */
 uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
-/** What is to be asked for of `bytes`, for a request of `granted`: a chunk is no larger than leaves a program of
- * synchronous calls within what it may reserve. No lock held. */
+/** What is to be asked for of `bytes`, for a request of `granted`: a chunk is no larger than leaves a program
+ * of synchronous calls within what it may reserve. No lock held. */
 uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
 
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */
 bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes);
-/** Fills a block that is freed and that nothing is under way in, and waits for the fill: false if it is not done in time. */
+/** Fills a block that is freed and that nothing is under way in, and waits for the fill: false if it is not
+ * done in time. */
 bool ms_poison_fill_freed(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes);
 /** In the stream that a block is given to, or freed on; it is not capturing. */
-void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes, bool freed);
+void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes,
+                       bool freed);
 
 /* pins.c */
 void ms_pins_reset(void);

@@ -149,8 +149,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use to
- * other sizes, so that it goes back whatever that costs. */
+/* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use
+ * to other sizes, so that it goes back whatever that costs. */
 static bool has_plenty(const struct ms_heap *heap)
 {
     bool whole = ms_policy->pack == MS_POOL_PACK_NONE ||
@@ -205,8 +205,8 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
 }
 
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
- * take more than a quarter more than it ever had, and a part that is for small ones. Natively each of its frees
- * would be a call, and would wait. Heap's lock held. */
+ * take more than a quarter more than it ever had, and a part that is for small ones. Natively each of its
+ * frees would be a call, and would wait. Heap's lock held. */
 static uint64_t bound(struct ms_heap *heap, uint64_t granted)
 {
     uint64_t live = ms_keep_live_bytes(heap) + granted;

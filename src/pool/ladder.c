@@ -1,11 +1,11 @@
 /* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it
  * fails.
  *
- * In this order: memory of the heap's that is free; large blocks that other leases hold; what a fence sets free, waiting for no
- * longer than an allocation of the vendor's takes; all that leases hold; more memory from the vendor. When the vendor
- * refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is vacant; both here and in other contexts
- * on the device; the vendor again; and then the vendor's own status. No lock is held where the vendor is
- * called. */
+ * In this order: memory of the heap's that is free; large blocks that other leases hold; what a fence sets
+ * free, waiting for no longer than an allocation of the vendor's takes; all that leases hold; more memory
+ * from the vendor. When the vendor refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is
+ * vacant; both here and in other contexts on the device; the vendor again; and then the vendor's own status.
+ * No lock is held where the vendor is called. */
 #include "config.h"
 
 #include <sched.h>
@@ -22,9 +22,9 @@
 #define POLL_LEAST_NS 5000u
 #define POLL_MOST_NS  200000u
 /* A chunk for runs has 20 MiB or a quarter of what is carved already, and less the more calls the budget has
- * left: half of that with ten. A chunk for spans has a 16th, from 2 MiB up. None has more than 128 MiB, nor than
- * a 256th of what the device has left: near the end of the device's memory chunks are just as large as they
- * must be, and larger blocks have their own. */
+ * left: half of that with ten. A chunk for spans has a 16th, from 2 MiB up. None has more than 128 MiB, nor
+ * than a 256th of what the device has left: near the end of the device's memory chunks are just as large as
+ * they must be, and larger blocks have their own. */
 #define CHUNK_BYTES      (20 * MS_MIB)
 #define CHUNK_MOST_BYTES (128 * MS_MIB)
 #define ALONE_BYTES      (16 * MS_MIB)
@@ -35,20 +35,23 @@ enum { CLOSE_SHARE = 16 };
 #define LIMBO_BYTES (8 * MS_MIB)
 enum { HABIT_FREES = 2048, FREES_PER_FENCE = 50, LIMBO_SHARE = 16 };
 
-struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request, bool even_if_sated)
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
+                                    bool even_if_sated)
 {
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, request);
     if (!slot && (even_if_sated || !ms_lease_sated(lease, request)))
         slot = ms_lease_refill(heap, lease, request);
     if (slot)
-        ms_slot_set(slot, MS_SLOT_READY); /* it may have been in limbo, and is in no bag now that says it no longer is */
+        /* it may have been in limbo, and is in no bag now that says it no longer is */
+        ms_slot_set(slot, MS_SLOT_READY);
     ms_lease_unlock(lease);
     return slot;
 }
 
-/* What was freed up to now comes out of limbo, if that takes no longer than an allocation of the vendor's. While a thread gives
- * memory back, no longer than that takes: it may be all that the context is busy with, and to grow for it would be absurd. */
+/* What was freed up to now comes out of limbo, if that takes no longer than an allocation of the vendor's.
+ * While a thread gives memory back, no longer than that takes: it may be all that the context is busy with,
+ * and to grow for it would be absurd. */
 static void fence(struct ms_heap *heap)
 {
     uint64_t freed = ms_fence_freed(heap);
@@ -104,7 +107,8 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
     return chunk > least ? ms_round_up(chunk, least) : least;
 }
 
-struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request, struct ms_segment *segment)
+struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request,
+                                struct ms_segment *segment)
 {
     struct ms_slot *slot = NULL;
     if (request->single || (request->large && segment->bytes == request->granted))
@@ -159,7 +163,8 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
     ms_unlock(&heap->lock);
     if (larger)
         return larger;
-    wanted = ms_keep_within_bound(heap, ms_keep_before_growth(heap, wanted, request->granted), request->granted);
+    wanted =
+        ms_keep_within_bound(heap, ms_keep_before_growth(heap, wanted, request->granted), request->granted);
     struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
     if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = from_vendor(heap, request, least, status_p);
@@ -316,7 +321,8 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
     ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
 }
 
-/* Whether more is free than was freed since the last event: then that is used before another one is recorded. */
+/* Whether more is free than was freed since the last event: then that is used before another one is
+ * recorded. */
 static bool has_spare(struct ms_heap *heap)
 {
     ms_lock(&heap->lock);
@@ -357,7 +363,8 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
     uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
     if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
         return slot;
-    if (is_large(heap, request) && ms_lease_flush_others(heap, MS_MIB) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+    if (is_large(heap, request) && ms_lease_flush_others(heap, MS_MIB) &&
+        (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
         return slot;
     fence(heap);
     if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)

@@ -42,8 +42,8 @@ static bool is_full(const struct ms_bag *bag, uint64_t bytes)
     return bag->count >= (bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT);
 }
 
-/* A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits for a later one: what a free
- * waits for (limbo.c) is then there to be used. */
+/* A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits
+ * for a later one: what a free waits for (limbo.c) is then there to be used. */
 static bool is_of_another(const struct ms_bag *bag, uint64_t bytes, uint64_t epoch)
 {
     return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
@@ -155,7 +155,8 @@ static void has_bag(struct ms_lease *lease, const struct ms_magazine *m)
 {
     uint32_t index = (uint32_t)(m - lease->magazines), part = index >= MS_CLASSES;
     uint64_t bit = (uint64_t)1 << (index - part * MS_CLASSES);
-    atomic_store_explicit(&lease->bags[part], atomic_load_explicit(&lease->bags[part], memory_order_relaxed) | bit,
+    atomic_store_explicit(&lease->bags[part],
+                          atomic_load_explicit(&lease->bags[part], memory_order_relaxed) | bit,
                           memory_order_release);
 }
 
@@ -267,8 +268,10 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
         return;
     }
     ms_slot_set(slot, MS_SLOT_READY);
-    if (MS_LIKELY(!heap->flow || bytes <= MS_TIER_SLAB_BYTES)) { /* a flow's larger ones lie together at once */
-        struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    if (MS_LIKELY(!heap->flow || bytes <= MS_TIER_SLAB_BYTES)) {
+        /* a flow's larger ones lie together at once */
+        struct ms_magazine *m =
+            magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
         if (MS_UNLIKELY(!m->ready)) {
             m->ready = ms_table_bag();
             has_bag(lease, m);
@@ -283,7 +286,8 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_unlock(&heap->lock);
 }
 
-/* Magazines of at least `bytes`; whether there were any. What another thread is only just putting there comes later. */
+/* Magazines of at least `bytes`; whether there were any. What another thread is only just putting there comes
+ * later. */
 static bool flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t bytes)
 {
     bool any = false;

@@ -45,8 +45,8 @@ bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *reque
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Lease locked: a block that was freed and may be handed out at once (ordered.c). */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's limbo.
- */
+/** Everything that leases hold goes back to where it came from; what is not retired, into the heap's
+ * limbo. */
 void ms_lease_flush(struct ms_heap *heap);
 /** ... of blocks of at least so many bytes each. */
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);

@@ -76,7 +76,8 @@ static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute 
     return known;
 }
 
-static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int device, bool served, bool by_program)
+static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int device, bool served,
+                               bool by_program)
 {
     uint64_t opportunistic = 0, internal = 0, threshold = 0;
     served = served && gpu->mem_alloc_from_pool_async && gpu->mem_free_async &&

@@ -1,19 +1,27 @@
 /* near.c - the short way from an address to its slot.
  *
- * The page map leads to a slot over a segment, its units and a run, each of which is known only when the one before it
- * has arrived from memory. So the slots of blocks that are live are kept in a table by their addresses as well, five to
- * a cache line. It is written without a lock and may forget: two threads may write one place, a line may be full. Where
- * nothing is found the long way is gone, and whatever is found is held against the page map and the slot itself.
+ * The page map leads to a slot over a segment, its units and a run, each of which is known only when the one
+ * before it has arrived from memory. So the slots of blocks that are live are kept in a table by their
+ * addresses as well, five to a cache line. It is written without a lock and may forget: two threads may write
+ * one place, a line may be full. Where nothing is found the long way is gone, and whatever is found is held
+ * against the page map and the slot itself.
  *
- * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew is found
- * the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. */
+ * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew
+ * is found the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. */
 #include "config.h"
 
 #include "base/arena.h"
 #include "pool/internal.h"
 #include "pool/near.h"
 
-enum { FIRST_BITS = 7, MOST_BITS = 18, GROWTH_BITS = 2, LOOK_EVERY = 64, LOOKED_AT = 16, FULL = LOOKED_AT * MS_NEAR_WAYS / 5 * 4 };
+enum {
+    FIRST_BITS = 7,
+    MOST_BITS = 18,
+    GROWTH_BITS = 2,
+    LOOK_EVERY = 64,
+    LOOKED_AT = 16,
+    FULL = LOOKED_AT * MS_NEAR_WAYS / 5 * 4
+};
 
 struct ms_near_table *_Atomic ms_near;
 static _Atomic uint32_t crowded;
@@ -73,7 +81,8 @@ void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
         look_around(table, hash >> table->shift);
     }
     atomic_store_explicit(&set->tickets[way], ticket, memory_order_relaxed);
-    atomic_store_explicit(&set->entries[way], (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
+    atomic_store_explicit(&set->entries[way],
+                          (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
                           memory_order_relaxed);
 }
 

@@ -14,7 +14,8 @@ struct ms_slot;
 
 enum { MS_NEAR_WAYS = 5, MS_NEAR_TAG_BITS = 16 };
 
-/** A cache line: slots, each above a tag of its block's address, and what the recorder knows the blocks by. */
+/** A cache line: slots, each above a tag of its block's address, and what the recorder knows the blocks
+ * by. */
 struct MS_CACHELINE ms_near_set {
     _Atomic uint64_t entries[MS_NEAR_WAYS];
     _Atomic uint32_t tickets[MS_NEAR_WAYS];

@@ -5,15 +5,15 @@
  * that was issued before the free is over: natively the free has waited for that. So every call that gives
  * work to a stream passes through here (hooks/submit.c), before and after:
  *
- *   - The stream that was given work last is the *worker*; `others` is the newest epoch in which another stream
- *     was. A stream has work as long as the epoch of its last submission is not done (fence.c: an event over
- *     the context, or a wait of the program's own). While `others` is done, the worker is alone.
- *   - A block that is freed while the worker is alone goes back to the pool as if it were done, and the free is
- *     noted. Before the worker is given more, an event, the *mark*, is recorded in it: so the mark stands exactly
- *     where the free was, and nobody who waits for it waits for more than the vendor's free would have.
- *   - A stream that is given work and is not the worker first waits for the mark, on the device, unless the mark
- *     is over. Then it is the worker itself, and the other one is among the others: frees go to limbo until one of
- *     the two has nothing to do.
+ *   - The stream that was given work last is the *worker*; `others` is the newest epoch in which another
+ * stream was. A stream has work as long as the epoch of its last submission is not done (fence.c: an event
+ * over the context, or a wait of the program's own). While `others` is done, the worker is alone.
+ *   - A block that is freed while the worker is alone goes back to the pool as if it were done, and the free
+ * is noted. Before the worker is given more, an event, the *mark*, is recorded in it: so the mark stands
+ * exactly where the free was, and nobody who waits for it waits for more than the vendor's free would have.
+ *   - A stream that is given work and is not the worker first waits for the mark, on the device, unless the
+ * mark is over. Then it is the worker itself, and the other one is among the others: frees go to limbo until
+ * one of the two has nothing to do.
  *
  * A free must see either the worker that everybody sees, or that it is changing; a change must see either the
  * free's note, or be seen by it. Both sides store first and look afterwards, in one order for all threads
@@ -21,8 +21,8 @@
  * is the worker; a change takes the worker away and then looks at epochs.
  *
  * The lock of an order is held across the vendor's record and wait, by submissions that join alone: a request
- * and a free never take it, but for the free of a thread in its own default stream, into which nobody else can
- * record. */
+ * and a free never take it, but for the free of a thread in its own default stream, into which nobody else
+ * can record. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -40,7 +40,8 @@ static _Atomic uint32_t contexts;
 static atomic_bool unseen; /* some work was given that nobody saw, in whichever context */
 _Atomic uint32_t ms_pool_streams_life = 1;
 
-/* A number of the calling thread's own: what lies in its storage is another thread's as soon as it has ended. */
+/* A number of the calling thread's own: what lies in its storage is another thread's as soon as it has
+ * ended. */
 static uint64_t self(void)
 {
     static _Atomic uint64_t threads;
@@ -138,7 +139,8 @@ static bool record(struct ms_heap *heap, struct ms_pool_stream *stream)
     return done;
 }
 
-/* Order locked. The note of a free becomes a mark in the stream that had the work; false if that cannot be. */
+/* Order locked. The note of a free becomes a mark in the stream that had the work; false if that cannot
+ * be. */
 static bool mark(struct ms_heap *heap, struct ms_pool_stream *stream)
 {
     struct ms_order *order = &heap->order;
@@ -151,7 +153,8 @@ static bool mark(struct ms_heap *heap, struct ms_pool_stream *stream)
         atomic_store(&order->freed, MARK_NONE);
         return true;
     }
-    /* The worker's own next submission waits for the lock as long as it finds a note: nothing comes between. */
+    /* The worker's own next submission waits for the lock as long as it finds a note: nothing comes
+     * between. */
     atomic_store(&order->freed, MARK_UNDER_WAY);
     if (stream->over || !record(heap, stream)) {
         atomic_store(&order->freed, MARK_WANTED);
@@ -177,7 +180,8 @@ static void wait_on_host(struct ms_heap *heap, const struct ms_pool_stream *stre
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
-    ms_pool_ordered_off("MEMSHIM_FREE=ordered goes on as fence: the driver refused an event, or a wait for it");
+    ms_pool_ordered_off(
+        "MEMSHIM_FREE=ordered goes on as fence: the driver refused an event, or a wait for it");
     atomic_fetch_add_explicit(&heap->order.host_waits, 1, memory_order_relaxed);
     if (!gpu || !stream)
         return;
@@ -272,7 +276,8 @@ void ms_pool_submit_end(struct ms_pool_stream *stream)
 
 static bool is_same(const struct ms_pool_stream *s, uint64_t handle, uint64_t id)
 {
-    return !s->over && s->id == id && (s->handle == handle || (s->handle > OWN_STREAM && handle > OWN_STREAM));
+    return !s->over && s->id == id &&
+           (s->handle == handle || (s->handle > OWN_STREAM && handle > OWN_STREAM));
 }
 
 /* Order locked. */
@@ -333,7 +338,8 @@ struct ms_pool_stream *ms_pool_stream_find(const struct ms_gpu *gpu, uint64_t co
     struct ms_pool_stream *stream = find(heap, handle, id);
     ms_unlock(&heap->order.lock);
     if (!stream)
-        ms_pool_ordered_off("MEMSHIM_FREE=ordered goes on as fence: a context has more streams than are told apart");
+        ms_pool_ordered_off(
+            "MEMSHIM_FREE=ordered goes on as fence: a context has more streams than are told apart");
     return stream;
 }
 
@@ -444,8 +450,8 @@ static bool mark_own(struct ms_heap *heap, struct ms_pool_stream *stream)
 bool ms_ordered_frees_at_once(struct ms_heap *heap)
 {
     struct ms_order *order = &heap->order;
-    if (atomic_load_explicit(&off, memory_order_relaxed) || ms_policy->poison_alloc || ms_policy->poison_free ||
-        atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
+    if (atomic_load_explicit(&off, memory_order_relaxed) || ms_policy->poison_alloc ||
+        ms_policy->poison_free || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
         return false;
     uint64_t done = ms_fence_done(heap);
     struct ms_pool_stream *worker = atomic_load_explicit(&order->worker, memory_order_seq_cst);

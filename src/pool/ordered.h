@@ -20,9 +20,11 @@ enum { MS_ORDERED_STREAMS = 256 };
 struct ms_pool_stream {
     struct ms_heap *heap;   /* whose memory it may touch */
     uint64_t id, handle;    /* by the driver's number, which is never used again; and what calls are given */
-    uint64_t owner;         /* of a thread's own default stream: that thread's number, which is never used again */
+    /* of a thread's own default stream: that thread's number, which is never used again */
+    uint64_t owner;
     uint32_t thread;        /* ... and how the system calls it */
-    _Atomic uint64_t busy;  /* the epoch in which it was given work last; it has some while this is not done */
+    /* the epoch in which it was given work last; it has some while this is not done */
+    _Atomic uint64_t busy;
     uint64_t seen;          /* the newest mark that it waits behind. Order's lock */
     bool over;              /* the stream was destroyed, or its thread ended; its work goes on */
 };

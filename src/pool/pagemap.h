@@ -1,7 +1,7 @@
 /* pagemap.h - from any address to the segment that it may lie in: see pagemap.c.
  *
- * Floor 2, for src/pool alone. Reading takes no lock: a leaf is there for ever, and so are the records that its
- * pages name. */
+ * Floor 2, for src/pool alone. Reading takes no lock: a leaf is there for ever, and so are the records that
+ * its pages name. */
 #ifndef MS_POOL_PAGEMAP_H
 #define MS_POOL_PAGEMAP_H
 

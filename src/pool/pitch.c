@@ -1,7 +1,8 @@
 /* pitch.c - what the vendor makes of a pitched row.
  *
- * Nothing of the vendor's answers that but an allocation. The row goes back by a stream of ours, for which nobody waits; where there is no
- * such free, by a plain one, and only while the device has nothing to do: so that is seen first. No lock held. */
+ * Nothing of the vendor's answers that but an allocation. The row goes back by a stream of ours, for which
+ * nobody waits; where there is no such free, by a plain one, and only while the device has nothing to do: so
+ * that is seen first. No lock held. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -27,14 +28,15 @@ static void give_back(struct ms_heap *heap, uint64_t address)
     ms_visit_end(&visit);
 }
 
-uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width, unsigned element_bytes)
+uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width,
+                           unsigned element_bytes)
 {
     struct ms_heap *heap = ms_heap_make(gpu, context, device);
     struct ms_visit visit;
     CUdeviceptr row = 0;
     size_t pitch = 0;
-    if (!heap || !gpu->mem_alloc_pitch || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING ||
-        !can_give_back(heap))
+    if (!heap || !gpu->mem_alloc_pitch ||
+        atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || !can_give_back(heap))
         return 0;
     ms_visit_begin(&visit, gpu, context);
     int status = (int)gpu->mem_alloc_pitch(&row, &pitch, width, 1, element_bytes);

@@ -1,14 +1,14 @@
 /* poison.c - fills that make the use of undefined or freed memory visible: MEMSHIM_POISON.
  *
  * Fills of either kind run in a stream of their own that no other waits for. A block that is handed out is
- * filled first, and the call waits for the fill, for a second, or MEMSHIM_OOM_WAIT_MS where that is longer: a kernel that
- * holds the whole device could keep it from running, and then the block stays with the pool. Who frees a block waits for the device
- * first (wait.c), and then for the fill: so whoever reads it afterwards reads the fill. A block that is freed in stream order is
- * filled after everything that was issued before, by one event and one wait on the device, and before
- * its epoch is retired; while a capture is open nothing is filled. Memory
- * in the order of streams is filled in that order, but not where it is had or freed on a stream of another device,
- * which may have no access to it. It is a mode for
- * debugging: each allocation and each free waits for the device. */
+ * filled first, and the call waits for the fill, for a second, or MEMSHIM_OOM_WAIT_MS where that is longer: a
+ * kernel that holds the whole device could keep it from running, and then the block stays with the pool. Who
+ * frees a block waits for the device first (wait.c), and then for the fill: so whoever reads it afterwards
+ * reads the fill. A block that is freed in stream order is filled after everything that was issued before, by
+ * one event and one wait on the device, and before its epoch is retired; while a capture is open nothing is
+ * filled. Memory in the order of streams is filled in that order, but not where it is had or freed on a
+ * stream of another device, which may have no access to it. It is a mode for debugging: each allocation and
+ * each free waits for the device. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -49,7 +49,8 @@ static bool is_under_way(struct ms_heap *heap, CUevent event)
 }
 
 /* Whether the fill is done; false if it was not in time. Who waits leaves the processor to what fills. */
-static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8_t byte, uint64_t address, uint64_t bytes)
+static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8_t byte, uint64_t address,
+                     uint64_t bytes)
 {
     uint64_t deadline = ms_clock_ns() + patience_ns();
     if (heap->gpu->memset_d8_async(address, byte, bytes, stream) != CUDA_SUCCESS ||
@@ -63,13 +64,15 @@ static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8
     return true;
 }
 
-void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes, bool freed)
+void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t address, uint64_t bytes,
+                       bool freed)
 {
     if (gpu->memset_d8_async)
         gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes, (CUstream)(uintptr_t)stream);
 }
 
-static bool fill_and_wait(struct ms_heap *heap, CUstream *stream_p, uint8_t byte, uint64_t address, uint64_t bytes)
+static bool fill_and_wait(struct ms_heap *heap, CUstream *stream_p, uint8_t byte, uint64_t address,
+                          uint64_t bytes)
 {
     struct ms_visit visit;
     bool filled = true;

@@ -72,7 +72,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
-    bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow && !ms_backing_on(heap);
+    bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow &&
+                 !ms_backing_on(heap);
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request = (struct ms_request){.requested = bytes, .large = large, .single = single};
@@ -174,7 +175,8 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 }
 
 /* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. */
-static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot, uint64_t bytes)
+static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot,
+                              uint64_t bytes)
 {
     ms_lease_put(heap, lease, slot);
     lease->unweighed += bytes;
@@ -194,8 +196,8 @@ static MS_NOINLINE bool weigh(const struct ms_pool_block *block, uint64_t bytes)
     return ms_limbo_weigh(heap, bytes);
 }
 
-/* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory. `weigh_p`
- * is what limbo has to be told of, mostly nothing. */
+/* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory.
+ * `weigh_p` is what limbo has to be told of, mostly nothing. */
 static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, uint64_t *weigh_p)
 {
     struct ms_heap *heap = block->own_heap;
@@ -218,7 +220,8 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
     return alive;
 }
 
-enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p, int *status_p)
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
+                                   int *status_p)
 {
     struct ms_request request;
     if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request)))
@@ -249,7 +252,8 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
 }
 
 /* No magazine has one: a magazine is filled, or a block carved. */
-static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request, struct ms_pool_block *block_p)
+static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request,
+                                    struct ms_pool_block *block_p)
 {
     struct ms_slot *slot = ms_ladder_at_hand(heap, request);
     tell_of_sickness(heap);
@@ -313,8 +317,9 @@ static MS_INLINE struct ms_segment *segment_of(uint64_t address)
     return segment && address - segment->address < segment->bytes ? segment : NULL;
 }
 
-/* Where a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before that is
- * known here. Who asks about it comes back then; but not for ever, since the end may wait for the device. */
+/* Where a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before
+ * that is known here. Who asks about it comes back then; but not for ever, since the end may wait for the
+ * device. */
 static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 {
     uint64_t deadline = ms_clock_ns() + ENDING_NS;
@@ -329,18 +334,20 @@ static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 static MS_INLINE struct ms_segment *segment_for(uint64_t address)
 {
     struct ms_segment *segment = segment_of(address);
-    if (MS_UNLIKELY(segment && atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING))
+    if (MS_UNLIKELY(segment &&
+                    atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING))
         return after_the_end(address);
     return segment;
 }
 
-/* The run that an address of a chunk lies in, if it is in use: what begins in the address's own unit and before it, as the first byte of
- * a block does; or else by the longer way. */
+/* The run that an address of a chunk lies in, if it is in use: what begins in the address's own unit and
+ * before it, as the first byte of a block does; or else by the longer way. */
 static MS_INLINE struct ms_run *run_at(const struct ms_segment *segment, uint64_t address)
 {
     struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
-    struct ms_run *run =
-        units ? atomic_load_explicit(&units[(address - segment->address) / MS_UNIT_BYTES], memory_order_acquire) : NULL;
+    struct ms_run *run = units ? atomic_load_explicit(&units[(address - segment->address) / MS_UNIT_BYTES],
+                                                      memory_order_acquire)
+                               : NULL;
     return MS_LIKELY(run && ms_run_address(run) <= address) ? run : ms_run_at(segment, address);
 }
 
@@ -358,8 +365,9 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
     return index < run->span.slot_count ? &run->span.slots[index] : NULL;
 }
 
-/* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long ago, and its slot in use for
- * anything since: a stamp that stays the same while the rest is read is of one block. */
+/* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long
+ * ago, and its slot in use for anything since: a stamp that stays the same while the rest is read is of one
+ * block. */
 static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set, unsigned way,
                                                    const struct ms_segment *segment, uint64_t address)
 {
@@ -370,7 +378,8 @@ static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set
     const struct ms_run *run = slot->run;
     uint64_t index = slot->index;
     atomic_thread_fence(memory_order_acquire);
-    if ((stamp & MS_STATE_MASK) != MS_SLOT_LIVE || atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp)
+    if ((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
+        atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp)
         return NULL;
     return run->segment == segment && ms_run_address(run) + index * run->slot_bytes == address ? slot : NULL;
 }
@@ -434,8 +443,9 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
 /* Neither the driver is asked for an answer then, nor the device waited for. */
 static MS_INLINE bool is_quick(const struct ms_heap *heap)
 {
-    return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !heap->flow && heap->gpu->ctx_record_event &&
-           !ms_fence_captured(heap) && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+    return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !heap->flow &&
+           heap->gpu->ctx_record_event && !ms_fence_captured(heap) &&
+           atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
 }
 
 uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
@@ -448,7 +458,8 @@ uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
 }
 
 /* After ms_pool_free_expect. */
-static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address, struct ms_pool_block *block_p)
+static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address,
+                               struct ms_pool_block *block_p)
 {
     struct ms_slot *slot = near_slot(block_p->own_set, block_p->own_way, segment, address);
     if (!slot)
@@ -463,7 +474,8 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
     const struct ms_segment *segment = segment_of(address);
-    return MS_LIKELY(segment && !ms_pins_any() && is_quick(segment->heap)) && free_hit(segment, address, block_p);
+    return MS_LIKELY(segment && !ms_pins_any() && is_quick(segment->heap)) &&
+           free_hit(segment, address, block_p);
 }
 
 bool ms_pool_free_hit_end(const struct ms_pool_block *block)
@@ -491,8 +503,9 @@ static bool must_wait(const struct ms_heap *heap, bool in_order)
                        atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
 }
 
-/* MEMSHIM_POISON=free: filled before anybody can look. A block that is freed in stream order, or while nothing can be waited for, is filled
- * behind what was issued, where that can be told. Whether it is filled, so that nothing is under way in it any more. */
+/* MEMSHIM_POISON=free: filled before anybody can look. A block that is freed in stream order, or while
+ * nothing can be waited for, is filled behind what was issued, where that can be told. Whether it is filled,
+ * so that nothing is under way in it any more. */
 static bool poison(struct ms_heap *heap, const struct ms_pool_block *block, int *status_p)
 {
     bool waited = false;

@@ -105,7 +105,8 @@ struct ms_pool_block {
     bool pinned;
     bool ordered; /* given in the order of a stream: stream.h */
     bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
-    bool over;     /* of a free, when it has ended: more than MEMSHIM_LIMBO may be in limbo, see ms_pool_wait_begin */
+    /* of a free, when it has ended: more than MEMSHIM_LIMBO may be in limbo, see ms_pool_wait_begin */
+    bool over;
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;
@@ -119,15 +120,18 @@ enum ms_pool_verdict {
     MS_POOL_REFUSED /* `status_p` is the program's answer */
 };
 
-/** The program has rested: memshim was not called for a second. Gives back what is kept, but for a part, on devices that have nothing
- * to do. No lock held; calls the vendor, waits for nothing. */
+/** The program has rested: memshim was not called for a second. Gives back what is kept, but for a part, on
+ * devices that have nothing to do. No lock held; calls the vendor, waits for nothing. */
 void ms_pool_rested(void);
-/** How many bytes may stay cached on a device through a rest, beside MEMSHIM_KEEP, where `live` bytes are live. Pure. */
+/** How many bytes may stay cached on a device through a rest, beside MEMSHIM_KEEP, where `live` bytes are
+ * live. Pure. */
 uint64_t ms_pool_rest_allowance(uint64_t live);
 
-/** The pitch that the vendor gives a row of `width` bytes; 0 if it cannot be asked without waiting for the device, or refuses. The
- * calling thread's context is `context`, on `device`. Allocates one row and gives it back. */
-uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width, unsigned element_bytes);
+/** The pitch that the vendor gives a row of `width` bytes; 0 if it cannot be asked without waiting for the
+ * device, or refuses. The calling thread's context is `context`, on `device`. Allocates one row and gives it
+ * back. */
+uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width,
+                           unsigned element_bytes);
 
 /** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the
  * library that the call goes to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the
@@ -135,16 +139,17 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
  * relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** The same where the pool has memory for it at hand: true if it was given; else nothing has happened. Of the vendor
- * it wants an event at most, and waits for nothing. Of `block_p` what a recorder wants is filled in, and what the pool
- * wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
+/** The same where the pool has memory for it at hand: true if it was given; else nothing has happened. Of the
+ * vendor it wants an event at most, and waits for nothing. Of `block_p` what a recorder wants is filled in,
+ * and what the pool wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
 /** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
  * program knows the address. */
 void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket);
 
-/** The block at `address` is about to be freed: its records, each of which leads to the next, are on their way into the cache while
- * the caller has other things to do. Returns its ticket as it seems to be, 0 if there is none; nothing follows from that. */
+/** The block at `address` is about to be freed: its records, each of which leads to the next, are on their
+ * way into the cache while the caller has other things to do. Returns its ticket as it seems to be, 0 if
+ * there is none; nothing follows from that. */
 uint32_t ms_pool_expect_free(uint64_t address);
 /** What this thread got latest is still there. */
 extern MS_TLS uint64_t ms_pool_latest_address;
@@ -153,8 +158,9 @@ extern MS_TLS uint64_t ms_pool_latest_address;
  * the address lies in no segment of ours; REFUSED with the vendor's code for an address inside one that is
  * not a live block's first (double and interior frees). */
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
-/** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for all else. `block_p` as of
- * ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which returns the ticket as it seems to be, or 0. */
+/** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for
+ * all else. `block_p` as of ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which
+ * returns the ticket as it seems to be, or 0. */
 uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p);
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
 /** Returns what `over` of the block would be. */
@@ -163,10 +169,10 @@ bool ms_pool_free_hit_end(const struct ms_pool_block *block);
  * does, and returns the vendor's status for the program. Sets `over`. */
 int ms_pool_free_end(struct ms_pool_block *block);
 
-/** The wait of a free that left more than MEMSHIM_LIMBO in limbo (limbo.c). begin: right after the free, as the
- * first thing; false if there is nothing to wait for, or what there is cannot be waited for. It is then looked at
- * now and then, until a look returns true: within a second, or MEMSHIM_OOM_WAIT_MS if that is less. Between two
- * looks nothing of the pool's is held, and its context may end. Each calls the vendor. */
+/** The wait of a free that left more than MEMSHIM_LIMBO in limbo (limbo.c). begin: right after the free, as
+ * the first thing; false if there is nothing to wait for, or what there is cannot be waited for. It is then
+ * looked at now and then, until a look returns true: within a second, or MEMSHIM_OOM_WAIT_MS if that is less.
+ * Between two looks nothing of the pool's is held, and its context may end. Each calls the vendor. */
 struct ms_pool_wait {
     void *own_heap;
     uint64_t own_epoch, own_until_ns;
@@ -174,12 +180,14 @@ struct ms_pool_wait {
 };
 bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p);
 bool ms_pool_wait_look(const struct ms_pool_wait *wait);
-/** A stream of ours in `context` is about to wait for work of another context, which no free is to wait for. */
+/** A stream of ours in `context` is about to wait for work of another context, which no free is to wait
+ * for. */
 void ms_pool_joined(uint64_t context);
-/** A green context begins on `device`, and shares the memory of `primary` there (0: which that is, is not known): no
- * free in that context waits before it ends. Takes no lock. */
+/** A green context begins on `device`, and shares the memory of `primary` there (0: which that is, is not
+ * known): no free in that context waits before it ends. Takes no lock. */
 void ms_pool_green(int device, uint64_t primary);
-/** The primary context of `device` is this one; 0: it has ended, and green contexts of it with it. Takes no lock. */
+/** The primary context of `device` is this one; 0: it has ended, and green contexts of it with it. Takes no
+ * lock. */
 void ms_pool_primary(int device, uint64_t primary);
 
 /** The live block that `address` lies in. */
@@ -202,20 +210,21 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
  * when one ended, 0 for neither. */
 void ms_pool_capture_enter(uint64_t context);
 void ms_pool_capture_leave(uint64_t context, int change);
-/** Between the two, before a capture is begun: whoever was told that none is open, and waits for a device, is given the time to
- * enter the driver, where that call destroys captures. A bounded rest, and mostly none. */
+/** Between the two, before a capture is begun: whoever was told that none is open, and waits for a device, is
+ * given the time to enter the driver, where that call destroys captures. A bounded rest, and mostly none. */
 void ms_pool_capture_begins(void);
-/** For a call of the program's that natively waits for what is under way in its context, and that the vendor is not asked for. With
- * a capture open nothing is waited for. No lock held. */
+/** For a call of the program's that natively waits for what is under way in its context, and that the vendor
+ * is not asked for. With a capture open nothing is waited for. No lock held. */
 void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int device);
-/** A context died with open captures and with graphs: memory in the order of streams is not kept for them any more. */
+/** A context died with open captures and with graphs: memory in the order of streams is not kept for them any
+ * more. */
 void ms_pool_context_lost(int captures, int graphs);
 /** Graphs of a capture keep the addresses they saw: what was live during one is not given back while
  * `change`s add up to more than 0. */
 void ms_pool_graph_alive(uint64_t context, int change);
 
-/** The streams that can have work, for fences where there is none over a context. `ending` comes before the vendor
- * hears of the end, between ms_pool_capture_enter and _leave; `dies` after its success. */
+/** The streams that can have work, for fences where there is none over a context. `ending` comes before the
+ * vendor hears of the end, between ms_pool_capture_enter and _leave; `dies` after its success. */
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
 void ms_pool_stream_ending(uint64_t context, uint64_t stream);
 void ms_pool_stream_dies(uint64_t context, uint64_t stream);
@@ -252,7 +261,8 @@ void ms_pool_stream_wait_end(struct ms_pool_stream *stream, uint64_t epoch);
 void ms_pool_ordered_stream_dies(uint64_t context, uint64_t handle);
 /** A capture is about to begin in the context (+1), did not (-1), or is over (-1). */
 void ms_pool_ordered_shut(uint64_t context, int change);
-/** Work was, or may have been, given to a stream of this context (0: of any) and did not pass through here. */
+/** Work was, or may have been, given to a stream of this context (0: of any) and did not pass through
+ * here. */
 void ms_pool_ordered_unseen(uint64_t context);
 /** A block is about to be seen from where no stream could wait: the host waits for the mark. */
 void ms_pool_ordered_settle(uint64_t address);
@@ -280,10 +290,12 @@ uint64_t ms_pool_room(int device);
 /** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given
  * back. */
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
-/** All that is idle, for memory of another kind: also what graphs may know, and without waiting for a quiet moment. */
+/** All that is idle, for memory of another kind: also what graphs may know, and without waiting for a quiet
+ * moment. */
 uint64_t ms_pool_trim_short(int device);
-/** That and what streams keep; if it is nothing, what waits for the device is waited for. `deadline_p` is 0 before the first of several
- * tries. Returns the bytes given back; with 0 there is no more to come. No lock held; may sleep. */
+/** That and what streams keep; if it is nothing, what waits for the device is waited for. `deadline_p` is 0
+ * before the first of several tries. Returns the bytes given back; with 0 there is no more to come. No lock
+ * held; may sleep. */
 uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p);
 
 /** Nothing in the pool changes until ms_pool_go, which the same thread calls soon: its figures (here and in

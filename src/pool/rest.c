@@ -1,14 +1,15 @@
 /* rest.c - what goes back when the program has rested.
  *
- * Nobody called memshim for a second (base/clock.h notices that), and the device has nothing to do: what is kept for the next
- * request is of little use to the program then, and may be of use to others. With the next call that memshim sees no more stays
- * than a quarter of live memory and 64 MiB, and what MEMSHIM_KEEP allows where the program's user has set it: of all that is
- * on a device together, what contexts have first, then the flows of its pools, then other libraries' buffers. A program that
- * does so again and again asks the vendor again each time, as it would without memshim, and once a second at the most.
+ * Nobody called memshim for a second (base/clock.h notices that), and the device has nothing to do: what is
+ * kept for the next request is of little use to the program then, and may be of use to others. With the next
+ * call that memshim sees no more stays than a quarter of live memory and 64 MiB, and what MEMSHIM_KEEP allows
+ * where the program's user has set it: of all that is on a device together, what contexts have first, then
+ * the flows of its pools, then other libraries' buffers. A program that does so again and again asks the
+ * vendor again each time, as it would without memshim, and once a second at the most.
  *
  * What of another vendor's is recycled whole (whole.h) goes by the same amount, in a call of that vendor's
- * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is held
- * where the vendor is called; what the device does is waited for no longer than a moment. */
+ * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is
+ * held where the vendor is called; what the device does is waited for no longer than a moment. */
 #include "config.h"
 
 #include "pool/backing.h"
@@ -19,8 +20,8 @@
 
 enum { LIVE_SHARE = 4 };
 #define SPARE_BYTES (64 * MS_MIB)
-/* The event that tells whether a device has nothing to do takes some microseconds itself, and milliseconds on a busy machine. A program
- * that has called nothing for a second does not miss them. */
+/* The event that tells whether a device has nothing to do takes some microseconds itself, and milliseconds on
+ * a busy machine. A program that has called nothing for a second does not miss them. */
 #define MOMENT_NS 2000000u
 
 uint64_t ms_pool_rest_allowance(uint64_t live)
@@ -91,8 +92,8 @@ static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
 {
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire),
              threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
-             held = atomic_load_explicit(&pool->held, memory_order_relaxed), cached = less(held, used_of(pool)),
-             keep = handle && threshold > may ? threshold : may;
+             held = atomic_load_explicit(&pool->held, memory_order_relaxed),
+             cached = less(held, used_of(pool)), keep = handle && threshold > may ? threshold : may;
     if (cached <= keep || !ms_flow_give_back(pool, cached - keep))
         return cached;
     held = atomic_load_explicit(&pool->held, memory_order_relaxed);

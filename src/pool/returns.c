@@ -1,13 +1,14 @@
 /* returns.c - what was freed in the order of a stream, until the device has it.
  *
- * The driver gives what cuMemFreeAsync has freed to nobody else before the host has waited for the stream that freed it:
- * an event that is over, and that was only asked, releases nothing. So each stream in which memshim frees has a record,
- * with an event that is recorded right behind the free. Once a query says that it is over memshim waits for it, which
- * takes no time then; for a stream of memshim's own, for the stream. A program's stream is never waited for as a whole:
- * it may have been given more work.
+ * The driver gives what cuMemFreeAsync has freed to nobody else before the host has waited for the stream
+ * that freed it: an event that is over, and that was only asked, releases nothing. So each stream in which
+ * memshim frees has a record, with an event that is recorded right behind the free. Once a query says that it
+ * is over memshim waits for it, which takes no time then; for a stream of memshim's own, for the stream. A
+ * program's stream is never waited for as a whole: it may have been given more work.
  *
- * One record for each stream: a later free records the event anew, and covers what came before. Lock: the streams', under which
- * streams are freed on, and the event is recorded, asked and waited for, so that it is over when it is waited for. */
+ * One record for each stream: a later free records the event anew, and covers what came before. Lock: the
+ * streams', under which streams are freed on, and the event is recorded, asked and waited for, so that it is
+ * over when it is waited for. */
 #include "config.h"
 
 #include <sched.h>
@@ -18,7 +19,8 @@
 #include "pool/returns.h"
 
 enum { RECORDS = 32, RECORDS_MOST = 1024 };
-/* Others' streams may have work before the free; what has none is over in this time. After YIELD_NS of looking, naps. */
+/* Others' streams may have work before the free; what has none is over in this time. After YIELD_NS of
+ * looking, naps. */
 #define OTHERS_NS ((uint64_t)1000000u)
 #define YIELD_NS  ((uint64_t)100000000u)
 #define NAP_NS    200000u
@@ -34,7 +36,7 @@ static struct record *records;
 static uint32_t record_count;
 static _Atomic uint64_t pending[MS_DEVICES_MAX];
 
-/* --- records: lock held ---------------------------------------------------------------------------------- */
+/* --- records: lock held --------------------------------------------------------------------------------- */
 
 static void forget(struct record *record)
 {
@@ -101,7 +103,7 @@ void ms_returns_note(const struct ms_return_of *of, uint64_t bytes)
     atomic_fetch_add_explicit(&pending[of->device], bytes, memory_order_relaxed);
 }
 
-/* --- the wait: lock held ---------------------------------------------------------------------------------- */
+/* --- the wait: lock held -------------------------------------------------------------------------------- */
 
 static CUresult ask(const struct record *record)
 {
@@ -148,7 +150,7 @@ static uint64_t settle(struct record *record)
     return bytes;
 }
 
-/* --- the interface ---------------------------------------------------------------------------------------- */
+/* --- the interface -------------------------------------------------------------------------------------- */
 
 uint64_t ms_returns_pending(int device)
 {

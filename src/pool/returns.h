@@ -18,19 +18,19 @@ struct ms_return_of {
     bool ours;
 };
 
-/** `bytes` were freed there just now, with nothing put into the stream since. The streams' lock held, the stream's
- * context current, the thread's capture mode relaxed. Calls the vendor, waits for nothing. */
+/** `bytes` were freed there just now, with nothing put into the stream since. The streams' lock held, the
+ * stream's context current, the thread's capture mode relaxed. Calls the vendor, waits for nothing. */
 void ms_returns_note(const struct ms_return_of *of, uint64_t bytes);
 
-/** The device has what is over by now. Before anything that takes memory from the driver's pools, or that tells what is
- * free. No lock of ours held. Calls the vendor, waits for nothing. Returns the bytes. */
+/** The device has what is over by now. Before anything that takes memory from the driver's pools, or that
+ * tells what is free. No lock of ours held. Calls the vendor, waits for nothing. Returns the bytes. */
 uint64_t ms_returns_settle(int device);
 
 /** What is still to come. Without a lock. */
 uint64_t ms_returns_pending(int device);
 
-/** Settles until `deadline`, as long as something is under way in streams of ours, where nothing waits for work of the program's; and
- * with `others`, for a moment, what is under way in streams of the program's. */
+/** Settles until `deadline`, as long as something is under way in streams of ours, where nothing waits for
+ * work of the program's; and with `others`, for a moment, what is under way in streams of the program's. */
 void ms_returns_await(int device, bool others, uint64_t deadline);
 
 /** The context is gone, and what was freed in it is the device's. The streams' lock held. */

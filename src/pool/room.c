@@ -1,7 +1,9 @@
-/* room.c - room on a device for what no heap here makes: other kinds of memory, other libraries' buffers, the driver's pools.
+/* room.c - room on a device for what no heap here makes: other kinds of memory, other libraries' buffers, the
+ * driver's pools.
  *
- * What is idle goes back. Where that is nothing, what was freed and may still be in use is waited for, as the vendor's own free
- * would have waited for it, for no longer than MEMSHIM_OOM_WAIT_MS in all. No lock is held where the vendor is called. */
+ * What is idle goes back. Where that is nothing, what was freed and may still be in use is waited for, as the
+ * vendor's own free would have waited for it, for no longer than MEMSHIM_OOM_WAIT_MS in all. No lock is held
+ * where the vendor is called. */
 #include "config.h"
 
 #include "base/clock.h"

@@ -112,7 +112,8 @@ static bool is_scrap(const struct ms_run *run)
     return !place_in(run, MS_PAGE_BYTES, MS_PAGE_BYTES);
 }
 
-static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, bool scraps, uint32_t *looked_at_p)
+static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, bool scraps,
+                                  uint32_t *looked_at_p)
 {
     struct ms_run *best = NULL;
     for (; run; run = run->next) {
@@ -131,7 +132,8 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
 {
     uint32_t row, column, looked_at = 0;
     struct ms_run *closest = NULL;
-    bool scraps = bytes < MS_PAGE_BYTES && !ms_policy->vmm && ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES;
+    bool scraps =
+        bytes < MS_PAGE_BYTES && !ms_policy->vmm && ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES;
     bin_of(bytes, &row, &column);
     for (; next_bin(heap, &row, &column); column++) {
         struct ms_run *best = best_of_bin(heap->bins[row][column], bytes, align, scraps, &looked_at);
@@ -146,8 +148,8 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
 }
 
 /* The units of a run that have an entry: its first, then every multiple of 32 units from there on, and from
- * the first multiple of 1024 on only those. A large block has few, and every unit of it leads to one of them by
- * rounding down. */
+ * the first multiple of 1024 on only those. A large block has few, and every unit of it leads to one of them
+ * by rounding down. */
 static uint64_t next_entry(uint64_t unit)
 {
     return unit + (unit % UNITS_NEAR ? 1 : unit % UNITS_FAR ? UNITS_NEAR : UNITS_FAR);
@@ -225,8 +227,8 @@ static uint64_t gap_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
 
 uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes)
 {
-    /* In a range, only what is made of whole pages gains by lying on them; of its pools the driver promises no more
-     * than a step. */
+    /* In a range, only what is made of whole pages gains by lying on them; of its pools the driver promises
+     * no more than a step. */
     if (bytes < MS_PAGE_BYTES || heap->flow || ms_policy->pack == MS_POOL_PACK_ALL ||
         (ms_policy->vmm && bytes % MS_PAGE_BYTES))
         return MS_STEP_BYTES;
@@ -298,7 +300,8 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
     return take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes);
 }
 
-struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin, uint64_t end, uint64_t bytes)
+struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
+                                  uint64_t end, uint64_t bytes)
 {
     for (struct ms_run *run = segment->first; run && ms_run_address(run) < end; run = run->after) {
         uint64_t from = ms_run_address(run), to = from + ms_run_bytes(run);

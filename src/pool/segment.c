@@ -53,7 +53,8 @@ void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMo
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
 {
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
-    atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + ns / PRICE_SHARE, memory_order_relaxed);
+    atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + ns / PRICE_SHARE,
+                          memory_order_relaxed);
 }
 
 static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
@@ -150,7 +151,8 @@ static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char 
     ms_pool_stand_down(heap->context, why);
 }
 
-/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by that. */
+/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by
+ * that. */
 static bool knows_range(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
     CUstreamCaptureMode mode;
@@ -163,16 +165,18 @@ static bool knows_range(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     return status == CUDA_SUCCESS && base == address && length >= bytes;
 }
 
-/* What the pool relies on is looked at in what it is given: pages of 2 MiB always, which the page map needs; the rest in
- * the first allocation of a context. No call of the vendor's is made for it but a question. */
+/* What the pool relies on is looked at in what it is given: pages of 2 MiB always, which the page map needs;
+ * the rest in the first allocation of a context. No call of the vendor's is made for it but a question. */
 static bool acceptable(struct ms_heap *heap, struct ms_segment *segment, uint64_t bytes)
 {
     const char *why = NULL;
     if (segment->address % MS_PAGE_BYTES || segment->address >> 48)
         why = "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served";
-    else if (!heap->flow && heap->gpu->address_range && !atomic_exchange_explicit(&heap->known, true, memory_order_relaxed) &&
+    else if (!heap->flow && heap->gpu->address_range &&
+             !atomic_exchange_explicit(&heap->known, true, memory_order_relaxed) &&
              !knows_range(heap, segment->address, bytes))
-        why = "pool: the driver says otherwise than known where an allocation begins and ends; its memory is followed, not served";
+        why = "pool: the driver says otherwise than known where an allocation begins and ends; its memory is "
+              "followed, not served";
     if (why)
         refuse(heap, segment, why);
     return !why;

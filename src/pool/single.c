@@ -9,8 +9,8 @@
 
 #include "pool/internal.h"
 
-/* A single may waste a quarter of what it serves, and a 64th of what the device has left and what else is vacant:
- * beyond that the vendor is asked, and something vacant can be given back. */
+/* A single may waste a quarter of what it serves, and a 64th of what the device has left and what else is
+ * vacant: beyond that the vendor is asked, and something vacant can be given back. */
 enum { WASTE_SHARE = 4, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
 /* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
  * left, and what may be split. A larger segment is waited for by its like. */
@@ -152,7 +152,8 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
         most = ms_round_up(bytes, MS_PAGE_BYTES);
     if (at < heap->vacant_count && heap->vacant[at]->bytes <= most)
         return heap->vacant[at];
-    while (at < heap->vacant_count && !heap->vacant[at]->permanent) /* what never goes back is there to be carved */
+    /* what never goes back is there to be carved */
+    while (at < heap->vacant_count && !heap->vacant[at]->permanent)
         at++;
     return at < heap->vacant_count ? heap->vacant[at] : NULL;
 }

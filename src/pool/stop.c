@@ -4,8 +4,8 @@
  * heap comes, then each heap's leases, each heap's own, whole buffers and the device's figures. No lock that
  * may be held across a vendor call is among them, so a thread that is stuck inside the vendor keeps nobody
  * waiting. So an event may be found to be over meanwhile; what it lets out of limbo does not count before the
- * pool goes on (`stopped_done`). All waits together are bounded: one that was interrupted in the middle of a section, and never
- * goes on, keeps its lock. Nothing is allocated.
+ * pool goes on (`stopped_done`). All waits together are bounded: one that was interrupted in the middle of a
+ * section, and never goes on, keeps its lock. Nothing is allocated.
  *
  * A lease or a heap is locked by nobody beside another heap's, so the order of heaps does not matter. */
 #include "config.h"

@@ -86,7 +86,8 @@ static bool is_named(const struct ms_stream *stream, uint64_t handle, uint64_t c
            (handle != MS_STREAM_PER_THREAD || atomic_load_explicit(&stream->id, memory_order_relaxed) == id);
 }
 
-static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle, uint64_t context, uint64_t id)
+static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle, uint64_t context,
+                              uint64_t id)
 {
     struct ms_stream *stream = atomic_load_explicit(bucket, memory_order_acquire);
     while (stream && !is_named(stream, handle, context, id))
@@ -107,7 +108,8 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
     if (!spare_count)
         return NULL;
     stream = &spare[--spare_count];
-    atomic_store_explicit(&stream->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&stream->next, atomic_load_explicit(bucket, memory_order_relaxed),
+                          memory_order_relaxed);
     atomic_store_explicit(bucket, stream, memory_order_release);
     return stream;
 }
@@ -201,7 +203,8 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
     return stream;
 }
 
-static struct ms_stream *look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, struct latest *last)
+static struct ms_stream *look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
+                                 struct latest *last)
 {
     uint64_t now = atomic_load_explicit(&ended, memory_order_acquire);
     struct ms_stream *stream = NULL;
@@ -229,7 +232,8 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
 
 void ms_stream_ending(uint64_t handle)
 {
-    struct ms_stream *stream = handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+    struct ms_stream *stream =
+        handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
     if (stream)
         end(stream);
 }

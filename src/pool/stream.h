@@ -27,8 +27,9 @@ bool ms_stream_captures(const struct ms_stream *stream);
 
 /** Whether the address lies in memory that was taken for a stream. */
 bool ms_stream_owns(uint64_t address);
-/** Memory of a pool that the stream may use at once. PASSED where the pool is not served, and where it has no memory: the
- * vendor answers as it stands. REFUSED, for want of memory, where MEMSHIM_LIMIT does not leave it. */
+/** Memory of a pool that the stream may use at once. PASSED where the pool is not served, and where it has no
+ * memory: the vendor answers as it stands. REFUSED, for want of memory, where MEMSHIM_LIMIT does not leave
+ * it. */
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t pool, uint64_t bytes,
                                      struct ms_pool_block *block_p);
 /** ... only what is at hand: from a magazine of the stream's, without the vendor. */
@@ -43,8 +44,8 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
 
 /** The program made one. */
 void ms_stream_born(void);
-/** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is done.
- */
+/** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is
+ * done. */
 void ms_stream_ending(uint64_t handle);
 /** A context is gone, and with it its streams, whose work is over. */
 void ms_stream_context_died(uint64_t context);
@@ -58,11 +59,17 @@ uint64_t ms_stream_reclaimable(int device);
 /* --- pools ------------------------------------------------------------------------------------------- */
 
 /** How the driver's pool may hand memory from one stream to another. */
-enum ms_mempool_rule { MS_MEMPOOL_FOLLOW_EVENTS, MS_MEMPOOL_OPPORTUNISTIC, MS_MEMPOOL_INTERNAL, MS_MEMPOOL_THRESHOLD };
+enum ms_mempool_rule {
+    MS_MEMPOOL_FOLLOW_EVENTS,
+    MS_MEMPOOL_OPPORTUNISTIC,
+    MS_MEMPOOL_INTERNAL,
+    MS_MEMPOOL_THRESHOLD
+};
 
 /** The program made a pool; only what was made so that memshim knows how it behaves is served. */
 void ms_mempool_made(const struct ms_gpu *gpu, uint64_t pool, int device, bool served);
-/** Around its end: no more requests; and, when the driver agreed, memory goes back as its blocks are freed. */
+/** Around its end: no more requests; and, when the driver agreed, memory goes back as its blocks are
+ * freed. */
 struct ms_mempool;
 struct ms_mempool *ms_mempool_ending(uint64_t pool);
 void ms_mempool_ended(struct ms_mempool *ending, uint64_t pool, bool gone);

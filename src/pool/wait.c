@@ -1,13 +1,15 @@
 /* wait.c - how a free waits for the device where it has to.
  *
- * A free of the driver's own is no wait to rely on ("may perform implicit synchronization", CUDA runtime API; it is not on all
- * drivers of 12 and 13). So an event over the context is recorded, under the fence's lock and while no capture is open in the context,
- * and looked at until it is done, each time under that lock for itself alone, with rests between. Whatever the driver
- * says but "not ready" ends that, and so does the end of the context.
+ * A free of the driver's own is no wait to rely on ("may perform implicit synchronization", CUDA runtime API;
+ * it is not on all drivers of 12 and 13). So an event over the context is recorded, under the fence's lock
+ * and while no capture is open in the context, and looked at until it is done, each time under that lock for
+ * itself alone, with rests between. Whatever the driver says but "not ready" ends that, and so does the end
+ * of the context.
  *
- * Where there is no such event (HIP; CUDA before 12.5) the whole device is waited for, while no capture is open anywhere. That call
- * cannot be made under a lock, and what it destroys it destroys where it enters the driver: so a capture that is about to begin lets
- * those enter first that were told that none is open (ms_pool_capture_begins). Nothing is allocated here. */
+ * Where there is no such event (HIP; CUDA before 12.5) the whole device is waited for, while no capture is
+ * open anywhere. That call cannot be made under a lock, and what it destroys it destroys where it enters the
+ * driver: so a capture that is about to begin lets those enter first that were told that none is open
+ * (ms_pool_capture_begins). Nothing is allocated here. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -16,8 +18,9 @@
 
 /* How long the event is looked at without a rest: as long as an idle device takes to get to it. */
 #define LOOK_NS 10000u
-/* Longer than it takes a thread to get from a lock into the driver, also where there are many more threads than processors. A capture that
- * begins while another thread waits for the device is as much later at most; natively it would be destroyed, or make that call fail. */
+/* Longer than it takes a thread to get from a lock into the driver, also where there are many more threads
+ * than processors. A capture that begins while another thread waits for the device is as much later at most;
+ * natively it would be destroyed, or make that call fail. */
 #define ENTER_NS     ((uint64_t)250000000u)
 #define ENTER_NAP_NS 20000u
 
@@ -30,7 +33,8 @@ static _Atomic uint64_t entered_ns;
 
 static bool is_of_captures(int status)
 {
-    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 /* Fence's lock held. */
@@ -43,7 +47,8 @@ static int look(struct ms_heap *heap, CUevent event)
     return status;
 }
 
-/* An event of ours over the context; NULL where there is none just now. `status_p` is 0 while a capture is in the way. */
+/* An event of ours over the context; NULL where there is none just now. `status_p` is 0 while a capture is in
+ * the way. */
 static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
 {
     struct ms_fence *fence = &heap->fence;
@@ -77,10 +82,12 @@ static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
 static bool is_there(const struct ms_heap *heap, uint32_t life)
 {
     uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
-    return (state == MS_HEAP_SERVING || state == MS_HEAP_DOWN) && atomic_load_explicit(&heap->life, memory_order_acquire) == life;
+    return (state == MS_HEAP_SERVING || state == MS_HEAP_DOWN) &&
+           atomic_load_explicit(&heap->life, memory_order_acquire) == life;
 }
 
-/* Until it is done, or the context is at its end: then it is no event any more, and the status is "not ready". */
+/* Until it is done, or the context is at its end: then it is no event any more, and the status is "not
+ * ready". */
 static int wait_for(struct ms_heap *heap, CUevent event)
 {
     struct ms_fence *fence = &heap->fence;

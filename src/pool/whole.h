@@ -1,8 +1,8 @@
 /* whole.h - things of the vendor's that are recycled whole: physical memory by handle.
  *
- * Floor 2. A thing that the program gave back waits here until it asks for one of the same key again. The vendor is never called from
- * here: who takes out what must go gives it back. Nothing is known of addresses; a thing is a number. Any thread; one short lock,
- * memory from the arena, used again. */
+ * Floor 2. A thing that the program gave back waits here until it asks for one of the same key again. The
+ * vendor is never called from here: who takes out what must go gives it back. Nothing is known of addresses;
+ * a thing is a number. Any thread; one short lock, memory from the arena, used again. */
 #ifndef MS_POOL_WHOLE_H
 #define MS_POOL_WHOLE_H
 
@@ -42,7 +42,8 @@ uint64_t ms_whole_bytes(int device);
 bool ms_whole_hold(unsigned timeout_ms);
 void ms_whole_each(void (*tell)(void *arg, const struct ms_whole *whole), void *arg);
 void ms_whole_let_go(void);
-/** Invariant: the bytes of each device are those of its entries, and both lists hold the same ones. For tests. */
+/** Invariant: the bytes of each device are those of its entries, and both lists hold the same ones. For
+ * tests. */
 bool ms_whole_check(void);
 /** In a fork child: nothing is here. */
 void ms_whole_reset(void);

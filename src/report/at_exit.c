@@ -1,7 +1,8 @@
 /* at_exit.c - the report at the normal end of a process.
  *
- * A destructor of a preloaded library runs after those of the libraries that were loaded after it, so the frees of their static
- * objects are seen. No vendor function is called: the vendor's library may be gone already. */
+ * A destructor of a preloaded library runs after those of the libraries that were loaded after it, so the
+ * frees of their static objects are seen. No vendor function is called: the vendor's library may be gone
+ * already. */
 #include "report/report.h"
 
 #include "base/guard.h"

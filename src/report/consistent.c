@@ -181,8 +181,8 @@ static void check_device(struct inquiry *inquiry, const json_t *device, size_t i
                  sum_of_members(json_object_get(device, "peak_parts")));
     expect_at_most(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
                    "peak_reserved_bytes", ms_report_int(device, "peak_reserved_bytes"));
-    expect_at_most(inquiry, at("devices", i, "followed_bytes"), ms_report_int(device, "followed_bytes"), "live_bytes",
-                   ms_report_int(device, "live_bytes"));
+    expect_at_most(inquiry, at("devices", i, "followed_bytes"), ms_report_int(device, "followed_bytes"),
+                   "live_bytes", ms_report_int(device, "live_bytes"));
 }
 
 static void check_site(struct inquiry *inquiry, const json_t *site, size_t i)
@@ -227,7 +227,8 @@ static void check_leaks(struct inquiry *inquiry)
             leaked[ms_report_int(row, "site")] = true;
     }
     json_array_foreach (report->sites, i, row)
-        if (leaked && !leaked[i] && ms_report_int(row, "live_count") && is_device_memory(row) && !is_graphs(row))
+        if (leaked && !leaked[i] && ms_report_int(row, "live_count") && is_device_memory(row) &&
+            !is_graphs(row))
             complain(inquiry, at("sites", i, "live_count"), "is not 0, but leaks lists no leak of the site");
     free(leaked);
 }
@@ -261,10 +262,12 @@ static void check_segment(struct inquiry *inquiry, const json_t *segment, size_t
     json_array_foreach (ms_report_array(segment, "blocks"), k, piece) {
         json_int_t offset = ms_report_int(piece, "offset"), size = ms_report_int(piece, "bytes");
 
-        expect_at_most(inquiry, at("segments", i, "blocks.requested"), ms_report_int(piece, "requested"), "its bytes", size);
+        expect_at_most(inquiry, at("segments", i, "blocks.requested"), ms_report_int(piece, "requested"),
+                       "its bytes", size);
         if (!is_of_pool(segment))
             continue;
-        expect_equal(inquiry, at("segments", i, "blocks.offset"), offset, "the end of the piece before it", end);
+        expect_equal(inquiry, at("segments", i, "blocks.offset"), offset, "the end of the piece before it",
+                     end);
         end = ms_report_sum(offset, size);
     }
     if (is_of_pool(segment) && !ms_report_int(segment, "blocks_left_out") && adds_up(inquiry->report))

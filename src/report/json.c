@@ -77,11 +77,12 @@ static uint64_t all_calls(const struct ms_snapshot *snapshot)
 static void write_overhead(struct ms_out *out, const struct ms_report_input *input)
 {
     ms_out_key(out, "overhead");
-    ms_out_value(out, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(input->snapshot), "report_ns",
-                                (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
-                                (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
-                                (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
-                                (json_int_t)ms_stack_dropped(), "merged_events", (json_int_t)ms_sites_merged()));
+    ms_out_value(out,
+                 json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(input->snapshot),
+                           "report_ns", (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
+                           (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
+                           (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
+                           (json_int_t)ms_stack_dropped(), "merged_events", (json_int_t)ms_sites_merged()));
 }
 
 /* What the report itself leaves out comes after what was said during the run. */
@@ -102,12 +103,14 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
     if (snapshot->events.lost_ooms || snapshot->events.lost_deaths) {
         snprintf(text, sizeof text,
                  "report: %llu earlier out-of-memory errors and %llu deaths of contexts are not shown",
-                 (unsigned long long)snapshot->events.lost_ooms, (unsigned long long)snapshot->events.lost_deaths);
+                 (unsigned long long)snapshot->events.lost_ooms,
+                 (unsigned long long)snapshot->events.lost_deaths);
         ms_out_element(out, json_string(text));
     }
     if (ms_sites_merged()) {
         snprintf(text, sizeof text,
-                 "report: %llu allocations came from call sites beyond the %u that are told apart: they count at the site "
+                 "report: %llu allocations came from call sites beyond the %u that are told apart: they "
+                 "count at the site "
                  "without a stack of their function",
                  (unsigned long long)ms_sites_merged(), (unsigned)MS_SITES_OWN_MAX);
         ms_out_element(out, json_string(text));

@@ -95,8 +95,8 @@ static json_t *death_finding(const struct ms_context_died *death)
 {
     char message[160];
     snprintf(message, sizeof message, "context %llu was destroyed with %llu block%s (%s) that %s never freed",
-             (unsigned long long)death->context, (unsigned long long)death->count, death->count == 1 ? "" : "s",
-             size_text(death->bytes).text, death->count == 1 ? "was" : "were");
+             (unsigned long long)death->context, (unsigned long long)death->count,
+             death->count == 1 ? "" : "s", size_text(death->bytes).text, death->count == 1 ? "was" : "were");
     json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", "context_died_with_blocks", "severity", "info",
                              "confidence", "exact", "bytes", (json_int_t)death->bytes);
     if (death->device >= 0)
@@ -120,7 +120,8 @@ static json_t *unseen_frees_finding(uint64_t count)
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
 }
 
-/* What the pool's figures at their peak say, where that is much: a quarter of what was reserved, and no less than 16 MiB. */
+/* What the pool's figures at their peak say, where that is much: a quarter of what was reserved, and no less
+ * than 16 MiB. */
 static void write_pool_findings(struct ms_out *out, int device, const struct ms_pool_record *pool)
 {
     enum { LEAST = 16 << 20 };
@@ -129,19 +130,22 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
         uint64_t bytes;
     } rules[] = {
         {"stranded_memory", "were free between live blocks",
-         "`memshim frag` says whose blocks hold it; free them together, or keep what lives long apart from what does not",
+         "`memshim frag` says whose blocks hold it; free them together, or keep what lives long apart from "
+         "what does not",
          pool->peak_parts.stranded},
         {"limbo_memory", "were freed, and the device could still use them",
-         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation", pool->peak_parts.limbo},
+         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation",
+         pool->peak_parts.limbo},
     };
     for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         char message[160];
         if (rules[i].bytes < LEAST || rules[i].bytes < pool->peak_reserved_bytes / 4)
             continue;
-        snprintf(message, sizeof message, "when the pool held most, %s of its %s %s", size_text(rules[i].bytes).text,
-                 size_text(pool->peak_reserved_bytes).text, rules[i].text);
-        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", rules[i].rule, "severity", "warning", "confidence",
-                                 "exact", "bytes", (json_int_t)rules[i].bytes, "message", message, "advice", rules[i].advice);
+        snprintf(message, sizeof message, "when the pool held most, %s of its %s %s",
+                 size_text(rules[i].bytes).text, size_text(pool->peak_reserved_bytes).text, rules[i].text);
+        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", rules[i].rule, "severity",
+                                 "warning", "confidence", "exact", "bytes", (json_int_t)rules[i].bytes,
+                                 "message", message, "advice", rules[i].advice);
         ms_json_set_device(json, device);
         ms_out_element(out, json);
     }
@@ -157,10 +161,12 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
 {
     const struct share all[5] = {
         {"limbo (freed, and the device could still use it)",
-         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation", parts->limbo},
+         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation",
+         parts->limbo},
         {"cached (freed, and kept for what comes)", "MEMSHIM_KEEP says how much may be kept", parts->cached},
         {"stranded (free between live blocks)", "`memshim frag` says whose blocks hold it", parts->stranded},
-        {"rounding (granted beyond what was asked for)", "ask for one large block and divide it", parts->rounding},
+        {"rounding (granted beyond what was asked for)", "ask for one large block and divide it",
+         parts->rounding},
         {"pinned (freed, and shared with others)", "whoever opened it has to close it", parts->pinned},
     };
     for (unsigned i = 0; i < 5; i++) {
@@ -182,18 +188,23 @@ static void write_reserved_finding(struct ms_out *out, int device, const struct 
     if (reserved <= live + live / QUARTER + ROOM)
         return;
     find_shares(&of->pool.peak_parts, shares);
-    int used = snprintf(message, sizeof message, "the pool held %s at most, and %s were live at most: when it held most, %s were %s",
-                        size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text, shares[0].what);
-    for (unsigned i = 1; i < 5 && shares[i].bytes >= (reserved - live) / QUARTER && used < (int)sizeof message; i++)
-        used += snprintf(message + used, sizeof message - (size_t)used, ", %s %s", size_text(shares[i].bytes).text, shares[i].what);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", "reserved_far_above_live", "severity", "warning", "confidence",
-                             "exact", "bytes", (json_int_t)(reserved - live), "message", message, "advice", shares[0].advice);
+    int used = snprintf(message, sizeof message,
+                        "the pool held %s at most, and %s were live at most: when it held most, %s were %s",
+                        size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text,
+                        shares[0].what);
+    for (unsigned i = 1;
+         i < 5 && shares[i].bytes >= (reserved - live) / QUARTER && used < (int)sizeof message; i++)
+        used += snprintf(message + used, sizeof message - (size_t)used, ", %s %s",
+                         size_text(shares[i].bytes).text, shares[i].what);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", "reserved_far_above_live", "severity",
+                             "warning", "confidence", "exact", "bytes", (json_int_t)(reserved - live),
+                             "message", message, "advice", shares[0].advice);
     ms_json_set_device(json, device);
     ms_out_element(out, json);
 }
 
-/* Of what a site held when it held most, how much was the granularity's, in proportion to all that it ever asked for: where that is a
- * quarter, and no less than 16 MiB. */
+/* Of what a site held when it held most, how much was the granularity's, in proportion to all that it ever
+ * asked for: where that is a quarter, and no less than 16 MiB. */
 static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct ms_site *site)
 {
     enum { LEAST = 16 << 20, SHARE = 4 };
@@ -202,12 +213,14 @@ static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct
     char message[240];
     if (bytes < LEAST || extra < total / SHARE)
         return;
-    snprintf(message, sizeof message, "%s was asked for %s in %llu blocks and took %s: the rest is granularity",
-             ms_events_api_name(site->api), size_text(total - extra).text, (unsigned long long)site->total_count,
-             size_text(total).text);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "rule", "granularity_rounding", "severity", "warning",
-                             "confidence", "inferred", "bytes", (json_int_t)bytes, "site", (json_int_t)id, "message", message,
-                             "advice", "ask for one large block and divide it: each one takes whole granules");
+    snprintf(message, sizeof message,
+             "%s was asked for %s in %llu blocks and took %s: the rest is granularity",
+             ms_events_api_name(site->api), size_text(total - extra).text,
+             (unsigned long long)site->total_count, size_text(total).text);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "rule", "granularity_rounding",
+                             "severity", "warning", "confidence", "inferred", "bytes", (json_int_t)bytes,
+                             "site", (json_int_t)id, "message", message, "advice",
+                             "ask for one large block and divide it: each one takes whole granules");
     ms_json_set_device(json, site->device);
     ms_out_element(out, json);
 }

@@ -74,14 +74,16 @@ static uint64_t without(uint64_t all, uint64_t part)
     return all > part ? all - part : 0;
 }
 
-/* Calls that allocate or free device memory: those that the vendor saw, and those that it was spared. What comes
- * and goes with graphs nobody calls for. */
+/* Calls that allocate or free device memory: those that the vendor saw, and those that it was spared. What
+ * comes and goes with graphs nobody calls for. */
 static void count_vendor_calls(const struct ms_snapshot_device *device, uint64_t *calls_p, uint64_t *saved_p)
 {
     const struct ms_pool_record *pool = &device->pool;
     const struct ms_amount *graphs = &device->account.kinds[MS_KIND_GRAPH];
-    uint64_t all = without(allocations(&device->account) + device->freed_count, 2 * graphs->total_count - graphs->live_count);
-    uint64_t served = pool->served_allocs + pool->served_frees, made = pool->vendor_allocs + pool->vendor_frees;
+    uint64_t all = without(allocations(&device->account) + device->freed_count,
+                           2 * graphs->total_count - graphs->live_count);
+    uint64_t served = pool->served_allocs + pool->served_frees,
+             made = pool->vendor_allocs + pool->vendor_frees;
     *calls_p = without(all, served) + made;
     *saved_p = without(served, made);
 }
@@ -103,8 +105,8 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
     count_vendor_calls(device, &calls, &saved);
     if (!ms_events_device(number, &info))
         memset(&info, 0, sizeof info);
-    json_t *json = json_pack("{s:i, s:s, s:o}", "index", ms_device_index(number), "api", ms_device_api(number),
-                             "name", ms_out_string(info.name));
+    json_t *json = json_pack("{s:i, s:s, s:o}", "index", ms_device_index(number), "api",
+                             ms_device_api(number), "name", ms_out_string(info.name));
     if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
         json_object_set_new(json, "uuid", uuid_text(info.uuid));
     json_t *rest = json_pack(
@@ -135,8 +137,9 @@ static void write_apis(struct ms_out *out, const struct ms_snapshot *snapshot)
         if (!counts->calls)
             continue;
         ms_out_element(out, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "name", row->name, "calls",
-                                      (json_int_t)counts->calls, "bytes", (json_int_t)counts->bytes, "failures",
-                                      (json_int_t)counts->failures, "served", (json_int_t)counts->served, "followed",
+                                      (json_int_t)counts->calls, "bytes", (json_int_t)counts->bytes,
+                                      "failures", (json_int_t)counts->failures, "served",
+                                      (json_int_t)counts->served, "followed",
                                       (json_int_t)(counts->calls - counts->served), "family", row->family));
     }
 }

@@ -1,6 +1,8 @@
-/* json_misfrees.c - findings about refused frees: of what had been freed before, and of the inside of a block.
+/* json_misfrees.c - findings about refused frees: of what had been freed before, and of the inside of a
+ * block.
  *
- * Floor 4. One for each pair of places, and one for each rule of what found no row of its own (misfrees.h). */
+ * Floor 4. One for each pair of places, and one for each rule of what found no row of its own
+ * (misfrees.h). */
 #include "config.h"
 
 #include <stdio.h>
@@ -22,19 +24,23 @@ static const char *noun_of(unsigned space)
 }
 
 /* ": 0x7f0000000200, 1.0 MiB from cudaMalloc", as far as it is known. */
-static void write_block(const struct ms_misfree_row *row, const struct ms_site *site, char *text, size_t bytes)
+static void write_block(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+                        size_t bytes)
 {
     char size[MS_SIZE_BYTES];
     ms_size_write(row->block_bytes, size, sizeof size);
     int used = snprintf(text, bytes, "%s%s0x%llx, ", row->count > 1 ? "first " : "", noun_of(row->space),
                         (unsigned long long)row->given);
     if (row->rule == MS_MISFREE_INTERIOR && used < (int)bytes)
-        used += snprintf(text + used, bytes - (size_t)used, "%llu bytes into ", (unsigned long long)(row->given - row->begin));
+        used += snprintf(text + used, bytes - (size_t)used, "%llu bytes into ",
+                         (unsigned long long)(row->given - row->begin));
     if (used < (int)bytes)
-        snprintf(text + used, bytes - (size_t)used, "%s from %s", size, site ? ms_events_api_name(site->api) : "an unknown place");
+        snprintf(text + used, bytes - (size_t)used, "%s from %s", size,
+                 site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
-static void write_message(const struct ms_misfree_row *row, const struct ms_site *site, char *text, size_t bytes)
+static void write_message(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+                          size_t bytes)
 {
     bool is_double = row->rule == MS_MISFREE_DOUBLE;
     unsigned long long count = row->count;
@@ -56,11 +62,13 @@ static void write_message(const struct ms_misfree_row *row, const struct ms_site
 static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_input *input)
 {
     uint32_t place = ms_snapshot_place(input->snapshot, row->site);
-    const struct ms_site *site = place < input->snapshot->site_count ? &input->snapshot->sites[place].site : NULL;
+    const struct ms_site *site =
+        place < input->snapshot->site_count ? &input->snapshot->sites[place].site : NULL;
     char message[400];
     write_message(row, site, message, sizeof message);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule", row->rule == MS_MISFREE_DOUBLE ? "double_free" : "interior_free",
-                             "severity", "error", "confidence", "exact", "bytes", (json_int_t)row->bytes);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule",
+                             row->rule == MS_MISFREE_DOUBLE ? "double_free" : "interior_free", "severity",
+                             "error", "confidence", "exact", "bytes", (json_int_t)row->bytes);
     if (site)
         json_object_set_new(json, "site", json_integer((json_int_t)place));
     if (row->device >= 0)
@@ -68,9 +76,11 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     json_object_set_new(json, "message", json_string(message));
     json_object_set_new(json, "advice",
                         json_string(row->rule == MS_MISFREE_DOUBLE
-                                        ? "it was refused and changed nothing; had the address been given out again meanwhile, it would "
+                                        ? "it was refused and changed nothing; had the address been given "
+                                          "out again meanwhile, it would "
                                           "have freed somebody else's block: free each block once"
-                                        : "it was refused, and the block is still there: free the address that the allocation returned"));
+                                        : "it was refused, and the block is still there: free the address "
+                                          "that the allocation returned"));
     json_object_set_new(json, "t_ns", json_integer((json_int_t)row->t_ns));
     json_object_set_new(json, "count", json_integer((json_int_t)row->count));
     if (row->api != UINT16_MAX) {

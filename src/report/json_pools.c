@@ -47,11 +47,13 @@ static json_t *hits_json(const uint64_t *tier_hits)
 static json_t *stream_json(const struct ms_flow_record *flow)
 {
     const json_int_t hits = (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]);
-    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream,
-                     "ended", (int)flow->ended, "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes",
-                     (json_int_t)flow->live_bytes, "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
+    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream",
+                     (json_int_t)flow->stream, "ended", (int)flow->ended, "reserved_bytes",
+                     (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes,
+                     "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
                      (json_int_t)flow->misses, "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees",
-                     (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed, "waited", (json_int_t)flow->waited);
+                     (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed, "waited",
+                     (json_int_t)flow->waited);
 }
 
 static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
@@ -95,13 +97,14 @@ static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t
     }
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, sum.device);
-    json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", kind_of(&sum),
-                     "tier_hits", hits_json(sum.hits), "misses", (json_int_t)sum.misses, "limbo_waits",
-                     (json_int_t)sum.limbo_waits, "trims", (json_int_t)sum.trims, "largest_free_bytes",
-                     (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes, "live_bytes",
-                     (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes, "crossed_frees",
-                     (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "waited", (json_int_t)sum.waited,
-                     "streams", streams);
+    json_t *rest =
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", kind_of(&sum),
+                  "tier_hits", hits_json(sum.hits), "misses", (json_int_t)sum.misses, "limbo_waits",
+                  (json_int_t)sum.limbo_waits, "trims", (json_int_t)sum.trims, "largest_free_bytes",
+                  (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes,
+                  "live_bytes", (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes,
+                  "crossed_frees", (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "waited",
+                  (json_int_t)sum.waited, "streams", streams);
     json_object_update(json, rest);
     json_decref(rest);
     return json;
@@ -125,11 +128,12 @@ static json_t *pool_json(const struct ms_snapshot *snapshot, int id, int device)
     json_t *hits = hits_json(pool->tier_hits);
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, device);
-    json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "kind", "sync", "tier_hits", hits,
-                             "misses", (json_int_t)pool->misses, "limbo_waits",
-                             (json_int_t)pool->limbo_waits, "trims", (json_int_t)pool->trims, "largest_free_bytes",
-                             (json_int_t)pool->largest_free_bytes, "vendor_allocs", (json_int_t)pool->vendor_allocs,
-                             "vendor_frees", (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
+    json_t *rest =
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "kind", "sync", "tier_hits", hits,
+                  "misses", (json_int_t)pool->misses, "limbo_waits", (json_int_t)pool->limbo_waits, "trims",
+                  (json_int_t)pool->trims, "largest_free_bytes", (json_int_t)pool->largest_free_bytes,
+                  "vendor_allocs", (json_int_t)pool->vendor_allocs, "vendor_frees",
+                  (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
     json_object_update(json, rest);
     json_decref(rest);
     return json;
@@ -188,8 +192,9 @@ static uint64_t first_block(const struct ms_snapshot *snapshot, int device, uint
 static void add_gap(json_t *blocks, uint64_t offset, uint64_t end)
 {
     if (end > offset)
-        json_array_append_new(blocks, json_pack("{s:I, s:I, s:i, s:s}", "offset", (json_int_t)offset, "bytes",
-                                                (json_int_t)(end - offset), "requested", 0, "state", "unknown"));
+        json_array_append_new(blocks,
+                              json_pack("{s:I, s:I, s:i, s:s}", "offset", (json_int_t)offset, "bytes",
+                                        (json_int_t)(end - offset), "requested", 0, "state", "unknown"));
 }
 
 static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct ms_snapshot *snapshot)
@@ -205,8 +210,9 @@ static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct 
         if (!block->is_served || at < offset || block->bytes > segment->bytes - at)
             continue;
         add_gap(blocks, offset, at);
-        json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)at, "bytes", (json_int_t)block->bytes,
-                                 "requested", (json_int_t)block->requested, "state", "live");
+        json_t *json =
+            json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)at, "bytes", (json_int_t)block->bytes,
+                      "requested", (json_int_t)block->requested, "state", "live");
         ms_json_describe_block(json, block);
         json_array_append_new(blocks, json);
         offset = at + block->bytes;
@@ -219,12 +225,13 @@ static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct 
 static json_t *segment_json(const struct ms_snapshot_segment *segment, const struct ms_snapshot *snapshot)
 {
     const struct ms_segment_record *record = &segment->record;
-    json_t *json = json_object(), *blocks = segment->pieces ? told_blocks(segment, snapshot) : known_blocks(segment, snapshot);
+    json_t *json = json_object(),
+           *blocks = segment->pieces ? told_blocks(segment, snapshot) : known_blocks(segment, snapshot);
     ms_json_set_device(json, record->device);
-    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address", ms_out_hex(record->address), "bytes",
-                             (json_int_t)record->bytes, "tier", tier_names[record->tier], "backing",
-                             record->vmm ? "vmm" : "malloc", "blocks", blocks, "context", (json_int_t)record->context, "pinned",
-                             (int)record->pinned);
+    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address", ms_out_hex(record->address),
+                             "bytes", (json_int_t)record->bytes, "tier", tier_names[record->tier], "backing",
+                             record->vmm ? "vmm" : "malloc", "blocks", blocks, "context",
+                             (json_int_t)record->context, "pinned", (int)record->pinned);
     json_object_update(json, rest);
     json_decref(rest);
     if (segment->pieces_left_out)

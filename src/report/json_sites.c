@@ -49,8 +49,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
                          const struct ms_report_stacks *stacks)
 {
     const struct ms_site *site = &copy->site;
-    json_t *json = json_pack("{s:I, s:o, s:I}", "id", (json_int_t)id, "hash", site_hash(stacks, site), "stack",
-                             (json_int_t)ms_report_stacks_at(stacks, site->stack));
+    json_t *json = json_pack("{s:I, s:o, s:I}", "id", (json_int_t)id, "hash", site_hash(stacks, site),
+                             "stack", (json_int_t)ms_report_stacks_at(stacks, site->stack));
     ms_json_set_device(json, site->device);
     json_t *rest = json_pack(
         "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "api",
@@ -72,8 +72,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
     return json;
 }
 
-/* Memory that the program allocated; registering or importing somebody's memory allocates none, and what is kept for
- * graphs is the driver's to give back. */
+/* Memory that the program allocated; registering or importing somebody's memory allocates none, and what is
+ * kept for graphs is the driver's to give back. */
 static bool can_leak(unsigned kind)
 {
     return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED && kind != MS_KIND_GRAPH;
@@ -88,11 +88,12 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
         return;
     uint64_t first_ns = site->died_count ? site->first_ns : copy->live_first_ns;
     uint64_t last_ns = site->died_count ? site->last_ns : copy->live_last_ns;
-    json_t *json = json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:I}", "site", (json_int_t)id, "bytes",
-                             (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count, "class",
-                             ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns", (json_int_t)first_ns,
-                             "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
-                             "died_with_context_bytes", (json_int_t)site->died_bytes);
+    json_t *json =
+        json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:I}", "site", (json_int_t)id, "bytes",
+                  (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count, "class",
+                  ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns", (json_int_t)first_ns,
+                  "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
+                  "died_with_context_bytes", (json_int_t)site->died_bytes);
     ms_json_set_device(json, site->device);
     ms_out_element(out, json);
 }

@@ -251,8 +251,9 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_devic
     size_t i;
 
     json_array_foreach (leaks, i, leak) {
-        size_t device = by_device ? ms_report_device_of(report, ms_report_site(report, ms_report_int(leak, "site")))
-                                  : SIZE_MAX;
+        size_t device = by_device
+                            ? ms_report_device_of(report, ms_report_site(report, ms_report_int(leak, "site")))
+                            : SIZE_MAX;
 
         if (!strcmp(ms_report_text(leak, "class"), "suppressed"))
             continue;
@@ -284,10 +285,12 @@ static int check_version(const json_t *root, const char *path, char *error, size
 /* What the user's own shell made, such as <(command), which may be a pipe. */
 static bool is_inherited(const char *path)
 {
-    return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14) || !strcmp(path, "/dev/stdin");
+    return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14) ||
+           !strcmp(path, "/dev/stdin");
 }
 
-/* In a directory that others can write to a name may be a pipe that never ends or a device: neither is opened. */
+/* In a directory that others can write to a name may be a pipe that never ends or a device: neither is
+ * opened. */
 static int open_input(const char *path, char *error, size_t error_bytes)
 {
     struct stat st;

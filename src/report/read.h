@@ -24,8 +24,8 @@ struct ms_report {
     struct ms_report_device_index *device_index;
 };
 
-/** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that the
- * shell made (/dev/fd/N).
+/** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that
+ * the shell made (/dev/fd/N).
  *
  * Returns 0, or -1 with one line in `error` that names the file and what is wrong with it: unreadable, no
  * JSON (with line and column), no memshim report, or one of a later major version. The caller closes a report
@@ -56,8 +56,8 @@ size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t 
 const char *ms_report_device_api(const json_t *row);
 /** ... before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
 const char *ms_report_device_prefix(const json_t *row);
-/** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What is
- * worked out per device goes through the lists once and asks this: files with many devices exist. */
+/** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What
+ * is worked out per device goes through the lists once and asks this: files with many devices exist. */
 size_t ms_report_device_of(const struct ms_report *report, const json_t *row);
 /** The first row of devices[] that is the same device as this one, which stands for it in such sums. */
 size_t ms_report_device_first(const struct ms_report *report, const json_t *device);

@@ -169,7 +169,9 @@ void ms_report_late_frees(uint64_t count)
     struct stat status;
     char text[32];
     int saved_errno = errno;
-    int fd = written.late_frees_at ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
+    int fd = written.late_frees_at
+                 ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+                 : -1;
     int bytes = snprintf(text, sizeof text, MS_REPORT_LATE_FREES, (unsigned long long)count);
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == written.device &&
         status.st_ino == written.inode &&

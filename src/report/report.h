@@ -13,11 +13,11 @@
 #define MS_RUN_ID_FORMAT "%016" PRIx64
 
 /** Write the report where MEMSHIM_REPORT says (placeholders expanded), atomically: a temporary file beside
- * it, then rename. `code` is the exit code, or the signal's number after MS_END_SIGNAL and MS_END_KILLED; below
- * 0 (or no signal) it is not known. A process of a run of `memshim run` replaces no file: where the name is
- * taken it puts a number in it. Returns 0 (also for "none", and in a privileged program, where nothing is
- * written), or -1 after one line in the log that names the path and the error. Never overwrites through a
- * symbolic link. errno is preserved. */
+ * it, then rename. `code` is the exit code, or the signal's number after MS_END_SIGNAL and MS_END_KILLED;
+ * below 0 (or no signal) it is not known. A process of a run of `memshim run` replaces no file: where the
+ * name is taken it puts a number in it. Returns 0 (also for "none", and in a privileged program, where
+ * nothing is written), or -1 after one line in the log that names the path and the error. Never overwrites
+ * through a symbolic link. errno is preserved. */
 int ms_report_write(enum ms_end_reason reason, int code);
 
 /** So many blocks were freed after the report was written: put that into it, if it is there still. */

@@ -110,7 +110,8 @@ static bool is_safe(const char *directory, const char *sub, const char *name)
     char path[PATH_MAX];
     struct stat st;
 
-    if ((size_t)snprintf(path, sizeof(path), "%s%s%s%s", directory, *directory ? "/" : "", sub, name) >= sizeof(path))
+    if ((size_t)snprintf(path, sizeof(path), "%s%s%s%s", directory, *directory ? "/" : "", sub, name) >=
+        sizeof(path))
         return false;
     return stat(path, &st) < 0 || S_ISREG(st.st_mode);
 }
@@ -125,10 +126,12 @@ static int find_debuginfo(Dwfl_Module *module, void **user_data, const char *nam
     bool safe = directory != NULL;
 
     if (safe && debuglink)
-        safe = *debuglink == '/' ? is_safe("", "", debuglink)
-                                 : is_safe(directory, "", debuglink) && is_safe(directory, ".debug/", debuglink);
+        safe = *debuglink == '/'
+                   ? is_safe("", "", debuglink)
+                   : is_safe(directory, "", debuglink) && is_safe(directory, ".debug/", debuglink);
     free(directory);
-    return safe ? dwfl_standard_find_debuginfo(module, user_data, name, base, file, debuglink, crc, debuginfo_p)
+    return safe ? dwfl_standard_find_debuginfo(module, user_data, name, base, file, debuglink, crc,
+                                               debuginfo_p)
                 : -1;
 }
 
@@ -393,8 +396,8 @@ static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_A
     return count;
 }
 
-/* The ELF symbol that covers an address; the nearest one before it would be a wrong name in a stripped file.
- */
+/* The ELF symbol that covers an address; the nearest one before it would be a wrong name in a stripped
+ * file. */
 static const char *symbol_name(struct ms_resolver *resolver, GElf_Addr address)
 {
     GElf_Off offset;

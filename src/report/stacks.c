@@ -77,8 +77,8 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What stays the same of a frame from run to run. Code in no module moves freely: only its presence counts.
- */
+/* What stays the same of a frame from run to run. Code in no module moves freely: only its presence
+ * counts. */
 static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64_t rel_pc)
 {
     if (!object)

@@ -117,7 +117,8 @@ int ms_text_json(FILE *out, const json_t *value, size_t flags)
     return json_dump_callback(value, put_json, out, flags);
 }
 
-/* The directory in which the command was started, or "". Kept: the command changes no directory while it prints. */
+/* The directory in which the command was started, or "". Kept: the command changes no directory while it
+ * prints. */
 static const char *here(void)
 {
     static char directory[PATH_MAX];
@@ -184,8 +185,14 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
 /* What the C library puts below every main and every thread. */
 static bool is_startup(const json_t *frame)
 {
-    static const char *const names[] = {"_start",       "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main",
-                                        "start_thread", "clone",             "__clone",                "__clone3"};
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "start_thread",
+                                        "clone",
+                                        "__clone",
+                                        "__clone3"};
     const char *function = ms_report_text(frame, "function");
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -1,8 +1,8 @@
 /* rules.c - learning the rule of an address from libunwind, and remembering it.
  *
- * Floor 1, for walk_rules.c alone. libunwind is linked in statically and hidden, and used as for another process:
- * it sees memory and registers through the accessors below and nothing else, so it cannot fault, opens
- * nothing and keeps nothing. It is asked for one step from a frame whose registers are numbers that no
+ * Floor 1, for walk_rules.c alone. libunwind is linked in statically and hidden, and used as for another
+ * process: it sees memory and registers through the accessors below and nothing else, so it cannot fault,
+ * opens nothing and keeps nothing. It is asked for one step from a frame whose registers are numbers that no
  * address is near; where the caller's registers came from is then told by which of those numbers come back,
  * and asked twice with other numbers, so that a calculation that is no plain offset (an alignment, say) is
  * seen as such.

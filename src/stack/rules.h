@@ -132,8 +132,8 @@ static inline MS_RAW ms_rule ms_rule_find(struct ms_rule_line *lines, uint64_t h
 struct ms_rule_line *ms_rules_start(void);
 
 /** Learn the rule of `pc`, and remember it under that generation of the loaded objects. Never fails: what
- * cannot be known is GUESS or STOP, and remembered too; where there is no stack to learn on it is GUESS, and not
- * remembered. Reads the object's unwind tables; takes some 10 microseconds. */
+ * cannot be known is GUESS or STOP, and remembered too; where there is no stack to learn on it is GUESS, and
+ * not remembered. Reads the object's unwind tables; takes some 10 microseconds. */
 ms_rule ms_rule_learn(uintptr_t pc, bool interrupted, uint64_t generation);
 
 /** In a fork child: the rules stay true, locks are nobody's. */

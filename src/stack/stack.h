@@ -37,8 +37,8 @@ static inline bool ms_stack_sampling(void)
     return atomic_load_explicit(&ms_stack_is_sampling, memory_order_relaxed);
 }
 
-/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to call.
- */
+/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to
+ * call. */
 bool ms_stack_sampled(uint64_t bytes);
 
 /** How many bytes a sampled block of `bytes` stands for: its size over the probability with which it was

@@ -1,7 +1,7 @@
 /* tree.h - a row of the table of stack nodes.
  *
- * Floor 1; between tree.c, which adds them, and nodes.c, which reads them, in another process's ledger too.
- */
+ * Floor 1; between tree.c, which adds them, and nodes.c, which reads them, in another process's ledger
+ * too. */
 #ifndef MS_STACK_TREE_H
 #define MS_STACK_TREE_H
 

@@ -20,13 +20,13 @@ enum {
 /** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is
  * not kept. */
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max);
-/** The same, but ends at the first frame that is remembered: then `recalling->known` frames go on from there, that frame
- * being the first of them, and the last of those that are returned. */
+/** The same, but ends at the first frame that is remembered: then `recalling->known` frames go on from there,
+ * that frame being the first of them, and the last of those that are returned. */
 unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max,
                                   struct ms_recalling *recalling);
 
-/** How many frames the latest remembered stack has if this call comes from the very same: all registers at the caller and all words
- * that lead on from there are as they were. Else 0. Touches nothing but that. */
+/** How many frames the latest remembered stack has if this call comes from the very same: all registers at
+ * the caller and all words that lead on from there are as they were. Else 0. Touches nothing but that. */
 unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller, unsigned max);
 
 /** A walk in progress: the words of the stack that can be read at once, [lo, lo + span]. */

@@ -2,8 +2,8 @@
  * pointers.
  *
  * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so
- * a word is read only where it is known that it can be (memory.h). What a walk notes lies on no program's stack: in a buffer of
- * base/spare.h. */
+ * a word is read only where it is known that it can be (memory.h). What a walk notes lies on no program's
+ * stack: in a buffer of base/spare.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -142,16 +142,18 @@ static ms_stack_id capture_recalling(struct notes *notes, const void *frame, uin
     return id;
 }
 
-static MS_NOINLINE ms_stack_id capture_without_notes(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
+static MS_NOINLINE ms_stack_id capture_without_notes(enum ms_walk walk, const void *frame, const void *caller,
+                                                     unsigned depth)
 {
     uintptr_t frames[DEPTH_WITHOUT];
     ms_stack_id ids[DEPTH_WITHOUT];
-    unsigned count = ms_stack_walk(walk, frame, caller, frames, depth < DEPTH_WITHOUT ? depth : DEPTH_WITHOUT);
+    unsigned count =
+        ms_stack_walk(walk, frame, caller, frames, depth < DEPTH_WITHOUT ? depth : DEPTH_WITHOUT);
     return count ? ms_stack_intern_below(0, frames, count, ids) : 0;
 }
 
-static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void *frame, const void *caller, unsigned depth,
-                                                  bool is_recalling)
+static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void *frame, const void *caller,
+                                                  unsigned depth, bool is_recalling)
 {
     struct notes *notes = ms_spare_take();
     ms_stack_id id = 0;

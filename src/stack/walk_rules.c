@@ -161,7 +161,8 @@ static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct w
     while (left && recall->sps[left - 1] > below)
         left--;
     recalling->left = left;
-    /* A signal that came right behind a call finds the registers that the call found, and is another frame. */
+    /* A signal that came right behind a call finds the registers that the call found, and is another
+     * frame. */
     if (!left || recall->sps[left - 1] != below || recall->pcs[left - 1] != walk->pc ||
         recall->fps[left - 1] != walk->fp || walk->interrupted)
         return false;
@@ -348,15 +349,18 @@ static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct 
             : 0;
 }
 
-/* The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`, which is a hook's own, is
- * read before the registers are known to be those of a frame that was remembered on this thread's stack. */
-MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller, unsigned max)
+/* The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`,
+ * which is a hook's own, is read before the registers are known to be those of a frame that was remembered on
+ * this thread's stack. */
+MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller,
+                                 unsigned max)
 {
 #ifdef __x86_64__
     const uintptr_t *words = frame;
     unsigned last = recall->count - 1u, changed;
-    if (!recall->count || recall->pcs[last] != caller || words[1] != caller || recall->fps[last] != words[0] ||
-        recall->top - recall->sps[last] != (uintptr_t)(words + 2) || recall->max != max)
+    if (!recall->count || recall->pcs[last] != caller || words[1] != caller ||
+        recall->fps[last] != words[0] || recall->top - recall->sps[last] != (uintptr_t)(words + 2) ||
+        recall->max != max)
         return 0;
     if (recall->is_whole ? last >= max : last + 1 != max)
         return 0;

@@ -1,6 +1,6 @@
 /*
- * acl_test.h: what the tests of the Ascend interface share. They are linked against the library and see its functions under their
- * exported names, as a program is that was linked with -lascendcl.
+ * acl_test.h: what the tests of the Ascend interface share. They are linked against the library and see its
+ * functions under their exported names, as a program is that was linked with -lascendcl.
  */
 #ifndef MS_TESTS_ACL_TEST_H
 #define MS_TESTS_ACL_TEST_H

@@ -1,6 +1,7 @@
 /*
- * The Ascend interface call by call: what each answers, and what it does. Run on the simulator it holds the simulator to what the
- * vendor documents; run again under memshim (tests/acl/equal.sh) it must print the same.
+ * The Ascend interface call by call: what each answers, and what it does. Run on the simulator it holds the
+ * simulator to what the vendor documents; run again under memshim (tests/acl/equal.sh) it must print the
+ * same.
  */
 #include "tests/acl/acl_test.h"
 
@@ -37,7 +38,8 @@ static void devices(void)
     answers(aclrtSynchronizeDevice(), ACL_SUCCESS);
 }
 
-/* Padding and policies, seen by what is taken: what is no more than a granule lies in one with its neighbours. */
+/* Padding and policies, seen by what is taken: what is no more than a granule lies in one with its
+ * neighbours. */
 static void device_memory(void)
 {
     void *p = (void *)1, *q, *base;
@@ -60,7 +62,8 @@ static void device_memory(void)
     answers(aclrtPointerGetAttributes(q, &attributes), ACL_SUCCESS);
     is_int((int)attributes.location.type, ACL_MEM_LOCATION_TYPE_DEVICE, "it lies on a device");
     answers(aclrtPointerGetAttributes(&bytes, &attributes), ACL_SUCCESS);
-    is_int((int)attributes.location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED, "and a variable of the host's nowhere");
+    is_int((int)attributes.location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED,
+           "and a variable of the host's nowhere");
     answers(aclrtFree(q), ACL_SUCCESS);
     answers(aclrtFree(q), ACL_ERROR_RT_PARAM_INVALID);
     answers(aclrtFree(NULL), ACL_ERROR_INVALID_PARAM);
@@ -107,11 +110,14 @@ static void handles(void)
     aclrtDrvMemHandle h = (void *)1;
     size_t granule = 0, before = taken();
 
-    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, &granule), ACL_SUCCESS);
+    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, &granule),
+            ACL_SUCCESS);
     is_u64(granule, 2 * MIB, "the granularity is 2 MiB");
-    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granule), ACL_ERROR_INVALID_PARAM);
+    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &granule),
+            ACL_ERROR_INVALID_PARAM);
     prop.memAttr = ACL_HBM_MEM_HUGE1G;
-    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule), ACL_SUCCESS);
+    answers(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule),
+            ACL_SUCCESS);
     is_u64(granule, 1024 * MIB, "of giant pages 1 GiB");
     prop = physical_of(0);
     answers(aclrtMallocPhysical(NULL, 2 * MIB, &prop, 0), ACL_ERROR_INVALID_PARAM);

@@ -1,5 +1,6 @@
 /*
- * A process that uses CUDA and Ascend at once, each found by dlsym: some memory of each stays, some is used again.
+ * A process that uses CUDA and Ascend at once, each found by dlsym: some memory of each stays, some is used
+ * again.
  */
 #include <dlfcn.h>
 

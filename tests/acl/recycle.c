@@ -1,7 +1,7 @@
 /*
- * What becomes of physical handles under memshim, seen by what the vendor is asked: each part of this program runs alone, in the
- * surroundings that recycle.sh gives it. MEMSIM_COUNT has the simulator count its calls.
- */
+ * What becomes of physical handles under memshim, seen by what the vendor is asked: each part of this program
+ * runs alone, in the surroundings that recycle.sh gives it. MEMSIM_COUNT has the simulator count its
+ * calls. */
 #include <dlfcn.h>
 #include <time.h>
 
@@ -149,13 +149,15 @@ static void after_free(void)
     answers(aclrtFreePhysical(handle), ACL_ERROR_RT_INVALID_HANDLE);
     answers(aclrtMapMem(va, 2 * MIB, 0, handle, 0), ACL_ERROR_RT_INVALID_HANDLE);
     answers(aclrtMemGetAllocationPropertiesFromHandle(handle, &prop), ACL_ERROR_RT_INVALID_HANDLE);
-    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shared), ACL_ERROR_RT_INVALID_HANDLE);
+    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shared),
+            ACL_ERROR_RT_INVALID_HANDLE);
     ok(make(2 * MIB) == handle, "the next of its kind is the same handle");
     must(aclrtFreePhysical(handle));
     must(aclrtReleaseMemAddress(va));
 }
 
-/* Work that comes too late finds no mapping, as it would natively, and the next owner's memory is as he left it. */
+/* Work that comes too late finds no mapping, as it would natively, and the next owner's memory is as he left
+ * it. */
 static void late_work(void)
 {
     aclrtDrvMemHandle handle = make(2 * MIB), again;
@@ -179,7 +181,8 @@ static void late_work(void)
     must(aclrtResetDeviceForce(0)); /* the error stays until then */
     must(aclrtSetDevice(0));
     must(aclrtMemcpy(seen, 2 * MIB, next, 2 * MIB, ACL_MEMCPY_DEVICE_TO_HOST));
-    ok(seen[0] == 0x11 && !memcmp(seen, seen + 1, 2 * MIB - 1), "and has not touched what is the new owner's");
+    ok(seen[0] == 0x11 && !memcmp(seen, seen + 1, 2 * MIB - 1),
+       "and has not touched what is the new owner's");
     free(seen);
 }
 
@@ -273,7 +276,8 @@ static size_t given_out(void)
     return total - left;
 }
 
-/* After a second in which nothing is called, the next call leaves no more waiting than a quarter of what is live and 64 MiB. */
+/* After a second in which nothing is called, the next call leaves no more waiting than a quarter of what is
+ * live and 64 MiB. */
 static void rest(const char *next)
 {
     const struct timespec nap = {1, 200000000};
@@ -297,8 +301,8 @@ static void rest(const char *next)
         live += 2 * MIB;
     }
     size_t used = given_out();
-    ok(used >= live && used <= live + live / 4 + 64 * MIB, "after a rest and a %s %zu MiB are the vendor's, %zu live", next,
-       used / MIB, live / MIB);
+    ok(used >= live && used <= live + live / 4 + 64 * MIB,
+       "after a rest and a %s %zu MiB are the vendor's, %zu live", next, used / MIB, live / MIB);
     must(aclrtFreePhysical(stays));
     must(p ? aclrtFree(p) : ACL_SUCCESS);
     must(fresh ? aclrtFreePhysical(fresh) : ACL_SUCCESS);

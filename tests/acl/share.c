@@ -1,13 +1,24 @@
 /*
- * Physical handles and memory by key between two processes: who may open what, how often, and what is seen through it. The other
- * process is this program again, started before the interface is used (a child made by fork may not use it).
+ * Physical handles and memory by key between two processes: who may open what, how often, and what is seen
+ * through it. The other process is this program again, started before the interface is used (a child made by
+ * fork may not use it).
  */
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "tests/acl/acl_test.h"
 
-enum order { ORDER_PID, ORDER_IMPORT, ORDER_IMPORT_V2, ORDER_KEY, ORDER_READ, ORDER_WRITE, ORDER_CLOSE, ORDER_CLOSE_KEY, ORDER_END };
+enum order {
+    ORDER_PID,
+    ORDER_IMPORT,
+    ORDER_IMPORT_V2,
+    ORDER_KEY,
+    ORDER_READ,
+    ORDER_WRITE,
+    ORDER_CLOSE,
+    ORDER_CLOSE_KEY,
+    ORDER_END
+};
 
 struct message {
     enum order order;
@@ -24,7 +35,7 @@ struct answer {
     char text[32];
 };
 
-/* --- the other process ------------------------------------------------------------------------------------------------ */
+/* --- the other process ---------------------------------------------------------------------------------- */
 
 static char *seen;
 static aclrtDrvMemHandle imported;
@@ -79,7 +90,7 @@ static int serve(int fd)
     return 0;
 }
 
-/* --- this one --------------------------------------------------------------------------------------------------------- */
+/* --- this one ------------------------------------------------------------------------------------------- */
 
 static int peer;
 
@@ -92,7 +103,8 @@ static struct answer ask(struct message m)
     return a;
 }
 
-#define tells(message, wanted) is_int(ask(message).status, (wanted), "the other process: %s answers " #wanted, #message)
+#define tells(message, wanted)                                                                               \
+    is_int(ask(message).status, (wanted), "the other process: %s answers " #wanted, #message)
 
 static aclrtDrvMemHandle make(char **va_p, size_t bytes, const char *text)
 {
@@ -123,17 +135,21 @@ static bool reads(const char *va, const char *wanted)
 
 static void first_version(int32_t other)
 {
-    struct message import = {.order = ORDER_IMPORT, .bytes = 4 * MIB}, look = {.order = ORDER_READ}, end = {.order = ORDER_CLOSE};
+    struct message import = {.order = ORDER_IMPORT, .bytes = 4 * MIB}, look = {.order = ORDER_READ},
+                   end = {.order = ORDER_CLOSE};
     struct message put = {.order = ORDER_WRITE, .text = "from the other side"};
     uint64_t shared = 0, again = 0;
     int32_t stranger = 1;
     char *va;
 
     aclrtDrvMemHandle handle = make(&va, 4 * MIB, "through a handle");
-    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_POSIX, 0, &shared), ACL_ERROR_INVALID_PARAM);
-    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 2, &shared), ACL_ERROR_INVALID_PARAM);
+    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_POSIX, 0, &shared),
+            ACL_ERROR_INVALID_PARAM);
+    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 2, &shared),
+            ACL_ERROR_INVALID_PARAM);
     answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shared), ACL_SUCCESS);
-    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &again), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &again),
+            ACL_ERROR_RT_DRV_INTERNAL_ERROR);
     memcpy(&import.handle, &shared, sizeof shared);
     tells(import, ACL_ERROR_RT_DRV_INTERNAL_ERROR);
     answers(aclrtMemSetPidToShareableHandle(shared, &stranger, 1), ACL_SUCCESS);
@@ -145,12 +161,14 @@ static void first_version(int32_t other)
     tells(put, ACL_SUCCESS);
     ok(reads(va, "from the other side"), "and this one what that wrote");
     give_back(handle, va);
-    ok(!strcmp(ask(look).text, "from the other side"), "what the exporter gave back lives on for the importer");
+    ok(!strcmp(ask(look).text, "from the other side"),
+       "what the exporter gave back lives on for the importer");
     tells(end, ACL_SUCCESS);
     tells(import, ACL_ERROR_RT_DRV_INTERNAL_ERROR);
 
     handle = make(&va, 2 * MIB, "to everybody");
-    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &shared),
+    answers(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE,
+                                            ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &shared),
             ACL_SUCCESS);
     memcpy(&import.handle, &shared, sizeof shared);
     import.bytes = 2 * MIB;
@@ -162,7 +180,8 @@ static void first_version(int32_t other)
 
 static void second_version(int32_t other)
 {
-    static const aclrtMemSharedHandleType types[] = {ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC};
+    static const aclrtMemSharedHandleType types[] = {ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT,
+                                                     ACL_MEM_SHARE_HANDLE_TYPE_FABRIC};
     struct message look = {.order = ORDER_READ}, end = {.order = ORDER_CLOSE};
     char *va;
 
@@ -170,7 +189,8 @@ static void second_version(int32_t other)
         struct message import = {.order = ORDER_IMPORT_V2, .type = types[i], .bytes = 2 * MIB};
         aclrtDrvMemHandle handle = make(&va, 2 * MIB, i ? "fabric" : "default"), back = NULL;
         must(aclrtMemRetainAllocationHandle(va, &back));
-        answers(aclrtMemExportToShareableHandleV2(back, 0, (aclrtMemSharedHandleType)7, &import.handle), ACL_ERROR_INVALID_PARAM);
+        answers(aclrtMemExportToShareableHandleV2(back, 0, (aclrtMemSharedHandleType)7, &import.handle),
+                ACL_ERROR_INVALID_PARAM);
         answers(aclrtMemExportToShareableHandleV2(back, 0, types[i], &import.handle), ACL_SUCCESS);
         must(aclrtFreePhysical(back));
         tells(import, ACL_ERROR_RT_DRV_INTERNAL_ERROR);
@@ -184,7 +204,8 @@ static void second_version(int32_t other)
 
 static void by_key(int32_t other)
 {
-    struct message open = {.order = ORDER_KEY}, look = {.order = ORDER_READ}, end = {.order = ORDER_CLOSE_KEY};
+    struct message open = {.order = ORDER_KEY}, look = {.order = ORDER_READ},
+                   end = {.order = ORDER_CLOSE_KEY};
     char *p, *q, key[65];
 
     must(aclrtMalloc((void **)&p, 2 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));

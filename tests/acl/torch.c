@@ -1,9 +1,10 @@
 /*
- * An allocator of expandable segments as torch_npu has one, in the order in which that makes its calls: functions are found with
- * dlsym(RTLD_DEFAULT) if LD_PRELOAD is set, else in libascendcl.so, opened by name; a segment is a reserved range into which handles of
- * one size are mapped as it grows; where the vendor says 207001, and only there, what is cached is given back and the call is made
- * again; and plain blocks come from aclrtMallocAlign32, or from aclrtMalloc where a runtime has no such function. Own code; linked with
- * nothing of the vendor's. Prints what it sees; natively and under memshim it sees the same.
+ * An allocator of expandable segments as torch_npu has one, in the order in which that makes its calls:
+ * functions are found with dlsym(RTLD_DEFAULT) if LD_PRELOAD is set, else in libascendcl.so, opened by name;
+ * a segment is a reserved range into which handles of one size are mapped as it grows; where the vendor says
+ * 207001, and only there, what is cached is given back and the call is made again; and plain blocks come from
+ * aclrtMallocAlign32, or from aclrtMalloc where a runtime has no such function. Own code; linked with nothing
+ * of the vendor's. Prints what it sees; natively and under memshim it sees the same.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -57,7 +58,8 @@ struct segment {
 static void open_segment(struct segment *s)
 {
     memset(s, 0, sizeof *s);
-    check(GET(aclrtReserveMemAddress)((void **)&s->begin, PIECES * PIECE, 0, NULL, 1), "aclrtReserveMemAddress");
+    check(GET(aclrtReserveMemAddress)((void **)&s->begin, PIECES * PIECE, 0, NULL, 1),
+          "aclrtReserveMemAddress");
 }
 
 /* Grows by the pieces [from, to). False, and nothing changed, where there is no memory. */
@@ -158,7 +160,8 @@ int main(void)
     for (int step = 1; step <= 3; step++) {
         say("step %d: large %s", step, grow(&large, 0, 6) ? "grown" : "refused");
         say("it holds what is written: %d", holds(&large, 3, (char)step));
-        say("small grows by 8: %s", grow(&small, 0, 8) ? "grown" : "refused"); /* 280 MiB are more than there are */
+        /* 280 MiB are more than there are */
+        say("small grows by 8: %s", grow(&small, 0, 8) ? "grown" : "refused");
         shrink(&large, 2, 6); /* what is cached goes */
         say("again: %s", grow(&small, 0, 8) ? "grown" : "refused");
         say("free %zu MiB", left());

@@ -1,7 +1,8 @@
 /*
- * work THREADS STEPS SEED [hold]: threads that make, map, write, share, unmap and give back handles and plain blocks at random, each
- * looking whether its memory still holds what it wrote. It keeps a book of its own and prints the bytes that are live at the end. A
- * status other than success has to be one that the environment asked for: WORK_STATUS. With "hold" it then waits to be killed.
+ * work THREADS STEPS SEED [hold]: threads that make, map, write, share, unmap and give back handles and plain
+ * blocks at random, each looking whether its memory still holds what it wrote. It keeps a book of its own and
+ * prints the bytes that are live at the end. A status other than success has to be one that the environment
+ * asked for: WORK_STATUS. With "hold" it then waits to be killed.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -60,7 +61,8 @@ static void verify(struct slot *s)
 
     if (good(aclrtMemcpy(&ends[0], 1, at, 1, ACL_MEMCPY_DEVICE_TO_HOST), "read") && ends[0] != s->value)
         complain("somebody else's bytes at the beginning", ends[0]);
-    if (good(aclrtMemcpy(&ends[1], 1, at + s->bytes - 1, 1, ACL_MEMCPY_DEVICE_TO_HOST), "read") && ends[1] != s->value)
+    if (good(aclrtMemcpy(&ends[1], 1, at + s->bytes - 1, 1, ACL_MEMCPY_DEVICE_TO_HOST), "read") &&
+        ends[1] != s->value)
         complain("somebody else's bytes at the end", ends[1]);
 }
 

@@ -1,8 +1,10 @@
-/* acl MILLISECONDS CASE - physical handles of the Ascend runtime's, made and given back for so long; for scripts/bench.
+/* acl MILLISECONDS CASE - physical handles of the Ascend runtime's, made and given back for so long; for
+ * scripts/bench.
  *
- * CASE is `pair`, a handle of 20 MiB made and freed, or `segment`, eight of them mapped side by side, unmapped and freed, as an allocator
- * of expandable segments does. Prints nanoseconds of time and of processor time per handle, the calls of the vendor's that make or free
- * handles in 1000 handles, and how many there were. The simulator counts calls if MEMSIM_COUNT is 1. */
+ * CASE is `pair`, a handle of 20 MiB made and freed, or `segment`, eight of them mapped side by side,
+ * unmapped and freed, as an allocator of expandable segments does. Prints nanoseconds of time and of
+ * processor time per handle, the calls of the vendor's that make or free handles in 1000 handles, and how
+ * many there were. The simulator counts calls if MEMSIM_COUNT is 1. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +38,8 @@ static double now_ns(clockid_t clock)
 /* One round; returns how many handles were made. */
 static int turn(int segment)
 {
-    static const aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE, .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    static const aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE,
+                                              .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
     aclrtDrvMemHandle handles[PIECES];
     int count = segment ? PIECES : 1;
 
@@ -54,7 +57,8 @@ static int turn(int segment)
 
 int main(int argc, char **argv)
 {
-    long long (*counted)(const char *) = (long long (*)(const char *))dlsym(dlopen("libascendcl.so", RTLD_NOW), "memsim_count");
+    long long (*counted)(const char *) =
+        (long long (*)(const char *))dlsym(dlopen("libascendcl.so", RTLD_NOW), "memsim_count");
     double end, cpu, begin, milliseconds = argc > 1 ? atof(argv[1]) : 60;
     int segment = argc > 2 && !strcmp(argv[2], "segment");
     long long handles = 0, calls;
@@ -74,7 +78,7 @@ int main(int argc, char **argv)
     } while (end - begin < milliseconds * 1e6);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     calls = counted("aclrtMallocPhysical") + counted("aclrtFreePhysical") - calls;
-    printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)handles, cpu / (double)handles, 1000.0 * (double)calls / (double)handles,
-           handles);
+    printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)handles, cpu / (double)handles,
+           1000.0 * (double)calls / (double)handles, handles);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* hip MILLISECONDS CASE - memory of the HIP runtime's, allocated and freed for so long; for scripts/bench.
  *
- * CASE is `pair`, 4 KiB allocated and freed, or `workspace`, what rocBLAS's handle does that is made, grows once and is destroyed. Prints
- * nanoseconds of time and of processor time per pair, the vendor's allocations and frees in 1000 pairs, and how many there were. The
- * simulator counts calls if MEMSIM_COUNT is 1. */
+ * CASE is `pair`, 4 KiB allocated and freed, or `workspace`, what rocBLAS's handle does that is made, grows
+ * once and is destroyed. Prints nanoseconds of time and of processor time per pair, the vendor's allocations
+ * and frees in 1000 pairs, and how many there were. The simulator counts calls if MEMSIM_COUNT is 1. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static int turn(int workspace)
 
 int main(int argc, char **argv)
 {
-    long long (*counted)(const char *) = (long long (*)(const char *))dlsym(dlopen("libamdhip64.so.6", RTLD_NOW), "memsim_count");
+    long long (*counted)(const char *) =
+        (long long (*)(const char *))dlsym(dlopen("libamdhip64.so.6", RTLD_NOW), "memsim_count");
     double end, cpu, begin, milliseconds = argc > 1 ? atof(argv[1]) : 60;
     int workspace = argc > 2 && !strcmp(argv[2], "workspace");
     long long pairs = 0, calls;
@@ -69,7 +70,8 @@ int main(int argc, char **argv)
     } while (end - begin < milliseconds * 1e6);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     calls = counted("hipMalloc") + counted("hipFree") - calls;
-    printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)pairs, cpu / (double)pairs, 1000.0 * (double)calls / (double)pairs, pairs);
+    printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)pairs, cpu / (double)pairs,
+           1000.0 * (double)calls / (double)pairs, pairs);
     must(hipFree(kept));
     return 0;
 }

@@ -1,10 +1,10 @@
 /* nccl MILLISECONDS CASE - buffers had and given back for so long, as systems do it; for scripts/bench.
  *
- * CASE is `buffer`, an ncclMemAlloc of 20 MiB that is filled and freed; `tvm`, the three allocations of one of TVM's buffers,
- * exported, and the two temporary ones for each exchange of handles; or `autotune`, a cudaMalloc work area of 24 MiB, give or
- * take what a grid pads, cleared and freed. Prints nanoseconds of time and of processor time for each allocation, the calls
- * of the driver's that make or free memory for 1000 of them, and how many there were. The simulator counts calls if
- * MEMSIM_COUNT is 1. */
+ * CASE is `buffer`, an ncclMemAlloc of 20 MiB that is filled and freed; `tvm`, the three allocations of one
+ * of TVM's buffers, exported, and the two temporary ones for each exchange of handles; or `autotune`, a
+ * cudaMalloc work area of 24 MiB, give or take what a grid pads, cleared and freed. Prints nanoseconds of
+ * time and of processor time for each allocation, the calls of the driver's that make or free memory for 1000
+ * of them, and how many there were. The simulator counts calls if MEMSIM_COUNT is 1. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static int autotune(void)
 
 static long long calls(void)
 {
-    static const char *const names[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemCreate", "cuMemRelease", "cuMemFreeAsync"};
+    static const char *const names[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemCreate", "cuMemRelease",
+                                        "cuMemFreeAsync"};
     static long long (*counted)(const char *);
     long long sum = 0;
 
@@ -94,7 +95,9 @@ static long long calls(void)
 int main(int argc, char **argv)
 {
     double end, cpu, begin, milliseconds = argc > 1 ? atof(argv[1]) : 60;
-    int (*turn)(void) = argc > 2 && !strcmp(argv[2], "tvm") ? tvm : argc > 2 && !strcmp(argv[2], "autotune") ? autotune : buffer;
+    int (*turn)(void) = argc > 2 && !strcmp(argv[2], "tvm")        ? tvm
+                        : argc > 2 && !strcmp(argv[2], "autotune") ? autotune
+                                                                   : buffer;
     long long made = 0, before;
 
     must((int)cudaSetDevice(0));

@@ -1,8 +1,9 @@
-/* record.c - what the record alone costs: nanoseconds of processor time per block that comes and goes, without hooks and without
- * a vendor.
+/* record.c - what the record alone costs: nanoseconds of processor time per block that comes and goes,
+ * without hooks and without a vendor.
  *
- * A measuring program, not a test. Usage: record [MILLISECONDS]. Columns: a block that is followed, one that is served, and a call
- * that is counted; rows: threads, and how many blocks are alive besides. The least of several rounds is printed. */
+ * A measuring program, not a test. Usage: record [MILLISECONDS]. Columns: a block that is followed, one that
+ * is served, and a call that is counted; rows: threads, and how many blocks are alive besides. The least of
+ * several rounds is printed. */
 #include "config.h"
 
 #include <pthread.h>
@@ -145,9 +146,10 @@ int main(int argc, char **argv)
     printf("%8s %9s %9s %9s %9s\n", "threads", "live", "followed", "served", "call");
     for (unsigned i = 0; i < MS_ARRAY_LEN(cases); i++) {
         live_blocks = cases[i].live;
-        double followed = measure(pair_followed, cases[i].threads), served = measure(pair_served, cases[i].threads);
-        printf("%8u %9llu %9.1f %9.1f %9.1f\n", cases[i].threads, (unsigned long long)live_blocks, followed, served,
-               measure(count_call, cases[i].threads));
+        double followed = measure(pair_followed, cases[i].threads),
+               served = measure(pair_served, cases[i].threads);
+        printf("%8u %9llu %9.1f %9.1f %9.1f\n", cases[i].threads, (unsigned long long)live_blocks, followed,
+               served, measure(count_call, cases[i].threads));
     }
     return 0;
 }

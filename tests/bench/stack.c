@@ -1,9 +1,10 @@
 /* stack.c - what one stack costs: nanoseconds per walk of 8, 16 and 64 frames, warm.
  *
- * A measuring program, not a test. Walks are called from below a chain of that many functions, each at an address of its
- * own, compiled without frame pointers except where the walk by frame pointers needs them. Columns: our walk by rules, the
- * same with interning (what a hook pays), our walk by frame pointers, libgcc's unwinder, glibc's backtrace, and the
- * packaged libunwind's unw_backtrace where one is installed. The median of several rounds is printed. */
+ * A measuring program, not a test. Walks are called from below a chain of that many functions, each at an
+ * address of its own, compiled without frame pointers except where the walk by frame pointers needs them.
+ * Columns: our walk by rules, the same with interning (what a hook pays), our walk by frame pointers,
+ * libgcc's unwinder, glibc's backtrace, and the packaged libunwind's unw_backtrace where one is installed.
+ * The median of several rounds is printed. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -35,7 +36,8 @@ static unsigned depth;
 
 static MS_NOINLINE unsigned take_rules(uintptr_t *frames, unsigned max)
 {
-    return ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), frames, max);
+    return ms_stack_walk(MS_WALK_UNWIND, __builtin_frame_address(0), __builtin_return_address(0), frames,
+                         max);
 }
 
 static MS_NOINLINE unsigned take_captured(uintptr_t *frames, unsigned max)
@@ -81,8 +83,9 @@ static MS_NOINLINE unsigned take_packaged(uintptr_t *frames, unsigned max)
 }
 
 static struct way ways[] = {
-    { "rules", take_rules, 0, 0 },          { "rules+intern", take_captured, 0, 0 }, { "fp", take_pointers, 0, 0 },
-    { "libgcc", take_libgcc, 0, 0 },        { "glibc", take_glibc, 0, 0 },           { "unw_backtrace", take_packaged, 0, 0 },
+    {"rules", take_rules, 0, 0}, {"rules+intern", take_captured, 0, 0},
+    {"fp", take_pointers, 0, 0}, {"libgcc", take_libgcc, 0, 0},
+    {"glibc", take_glibc, 0, 0}, {"unw_backtrace", take_packaged, 0, 0},
 };
 
 static double now_ns(void)

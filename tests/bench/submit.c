@@ -1,8 +1,10 @@
 /*
- * What a call that gives work to a stream costs the host: a copy of nothing, which the simulated driver answers without queueing anything.
+ * What a call that gives work to a stream costs the host: a copy of nothing, which the simulated driver
+ * answers without queueing anything.
  *
- * Usage: submit MILLISECONDS. The function comes out of cuGetProcAddress, as the runtime has it. Prints the median processor time of a
- * call in the legacy stream and in a created one: "legacy_ns VALUE", "created_ns VALUE".
+ * Usage: submit MILLISECONDS. The function comes out of cuGetProcAddress, as the runtime has it. Prints the
+ * median processor time of a call in the legacy stream and in a created one: "legacy_ns VALUE", "created_ns
+ * VALUE".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +57,13 @@ int main(int argc, char **argv)
     void *block = NULL, *found = NULL;
     cudaStream_t stream = NULL;
 
-    if (cudaMalloc(&block, 1 << 20) != cudaSuccess || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
-        cuGetProcAddress_v2("cuMemcpyAsync", &found, 12000, CU_GET_PROC_ADDRESS_DEFAULT, NULL) != CUDA_SUCCESS)
+    if (cudaMalloc(&block, 1 << 20) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
+        cuGetProcAddress_v2("cuMemcpyAsync", &found, 12000, CU_GET_PROC_ADDRESS_DEFAULT, NULL) !=
+            CUDA_SUCCESS)
         return 1;
     printf("legacy_ns %.2f\n", median_ns((copy_func_t)found, (CUdeviceptr)(uintptr_t)block, NULL, ms));
-    printf("created_ns %.2f\n", median_ns((copy_func_t)found, (CUdeviceptr)(uintptr_t)block, (CUstream)stream, ms));
+    printf("created_ns %.2f\n",
+           median_ns((copy_func_t)found, (CUdeviceptr)(uintptr_t)block, (CUstream)stream, ms));
     return 0;
 }

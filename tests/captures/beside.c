@@ -1,10 +1,12 @@
 /*
- * beside.c - captures that begin and end in some threads while another one makes calls that allocate, free, wait or ask.
+ * beside.c - captures that begin and end in some threads while another one makes calls that allocate, free,
+ * wait or ask.
  *
  * beside CALLS MODE RUNS: how many captures of that mode there were beside RUNS calls, and how many were
  * destroyed, as "captures N destroyed M". The thread that makes
- * the calls has asked for relaxed mode where the captures are global, as PyTorch does beside them; so natively none is
- * destroyed, whatever it calls. The device is kept busy all the while. Knows nothing of memshim.
+ * the calls has asked for relaxed mode where the captures are global, as PyTorch does beside them; so
+ * natively none is destroyed, whatever it calls. The device is kept busy all the while. Knows nothing of
+ * memshim.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -69,7 +71,8 @@ static void free_all(void)
     }
 }
 
-/* Freed seldom: where the driver has given it, a free waits, and few calls would be made beside the captures. */
+/* Freed seldom: where the driver has given it, a free waits, and few calls would be made beside the
+ * captures. */
 static void *rows[ROWS];
 static unsigned row_count;
 
@@ -161,7 +164,8 @@ static void trim(void)
 
 static void pools(void)
 {
-    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned, .location = {cudaMemLocationTypeDevice, 0}};
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
     cudaMemPool_t pool = NULL;
     void *p = NULL;
 
@@ -265,13 +269,16 @@ static void nccl(void)
 static const struct {
     const char *name;
     void (*call)(void);
-} calls[] = {{"allocate", allocate}, {"pitched", pitched}, {"three", three}, {"contexts", contexts}, {"in_order", in_order},
-             {"free_in_order", free_in_order}, {"wait", wait}, {"trim", trim}, {"pools", pools}, {"ask", ask}, {"export", export},
-             {"followed", followed}, {"streams", streams}, {"full", full}, {"nccl", nccl}};
+} calls[] = {{"allocate", allocate}, {"pitched", pitched},   {"three", three},
+             {"contexts", contexts}, {"in_order", in_order}, {"free_in_order", free_in_order},
+             {"wait", wait},         {"trim", trim},         {"pools", pools},
+             {"ask", ask},           {"export", export},     {"followed", followed},
+             {"streams", streams},   {"full", full},         {"nccl", nccl}};
 
 /* --- the threads --- */
 
-/* Two streams, one of which always has something to do: what it has is waited for while the other is at work. */
+/* Two streams, one of which always has something to do: what it has is waited for while the other is at
+ * work. */
 static void *keep_busy(void *unused)
 {
     enum cudaStreamCaptureMode relaxed = cudaStreamCaptureModeRelaxed;

@@ -1,5 +1,6 @@
 /*
- * beside_hip.c - what beside.c does, with HIP's calls. A free waits for the device here, so the work that it waits for is short.
+ * beside_hip.c - what beside.c does, with HIP's calls. A free waits for the device here, so the work that it
+ * waits for is short.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -103,7 +104,8 @@ static void full(void)
 static const struct {
     const char *name;
     void (*call)(void);
-} calls[] = {{"allocate", allocate}, {"in_order", in_order}, {"ask", ask}, {"streams", streams}, {"full", full}};
+} calls[] = {
+    {"allocate", allocate}, {"in_order", in_order}, {"ask", ask}, {"streams", streams}, {"full", full}};
 
 /* --- the threads --- */
 

@@ -1,6 +1,6 @@
 /*
- * other_kind.c - memory of cudaMalloc's is freed in the default stream, again and again, and one call of the driver's
- * is refused (MEMSIM_FAIL): each status but 0 is printed. Nothing here knows of memshim.
+ * other_kind.c - memory of cudaMalloc's is freed in the default stream, again and again, and one call of the
+ * driver's is refused (MEMSIM_FAIL): each status but 0 is printed. Nothing here knows of memshim.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

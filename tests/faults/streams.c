@@ -1,10 +1,10 @@
 /*
- * streams.c - as consistent.c, with memory in the order of streams: from pools, freed on whichever stream, while
- * work is late, in graphs, and of streams and pools that end.
+ * streams.c - as consistent.c, with memory in the order of streams: from pools, freed on whichever stream,
+ * while work is late, in graphs, and of streams and pools that end.
  *
- * Where streams cannot be ordered by an event since that is refused, the host waits, and where that is refused
- * as well a block stays where it is. Nothing that was refused is used. Nothing here knows of memshim.
- */
+ * Where streams cannot be ordered by an event since that is refused, the host waits, and where that is
+ * refused as well a block stays where it is. Nothing that was refused is used. Nothing here knows of
+ * memshim. */
 #include "tell.h"
 
 #include <time.h>
@@ -28,7 +28,8 @@ static int copy;              /* where the next one goes: not to where one may s
 static void make_stream(int i)
 {
     streams[i] = NULL;
-    other("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&streams[i], i == 2 ? 0 : cudaStreamNonBlocking));
+    other("cudaStreamCreateWithFlags",
+          cudaStreamCreateWithFlags(&streams[i], i == 2 ? 0 : cudaStreamNonBlocking));
 }
 
 static void make_pool(void)
@@ -97,7 +98,8 @@ static bool ask(struct block *b, int kind)
     }
     if ((kind == 4 || kind == 5) && pool) {
         b->pool = pool;
-        return done("cudaMallocFromPoolAsync", cudaMallocFromPoolAsync(&b->p, b->bytes, pool, streams[b->stream]));
+        return done("cudaMallocFromPoolAsync",
+                    cudaMallocFromPoolAsync(&b->p, b->bytes, pool, streams[b->stream]));
     }
     return done("cudaMallocAsync", cudaMallocAsync(&b->p, b->bytes, streams[b->stream]));
 }
@@ -202,8 +204,8 @@ static bool record(const struct block *b, int value)
     live += LOOKED;
     good = other("cudaMemsetAsync", cudaMemsetAsync(p, value, LOOKED, streams[0])) &&
            other("cudaMemcpyAsync", cudaMemcpyAsync(b->p, p, 512, cudaMemcpyDeviceToDevice, streams[0])) &&
-           other("cudaMemcpyAsync", cudaMemcpyAsync((char *)b->p + b->bytes - 512, p, 512, cudaMemcpyDeviceToDevice,
-                                                    streams[0]));
+           other("cudaMemcpyAsync", cudaMemcpyAsync((char *)b->p + b->bytes - 512, p, 512,
+                                                    cudaMemcpyDeviceToDevice, streams[0]));
     for (int i = 0; i < 40; i++) /* a node that nobody frees is nobody's when its graph is gone */
         if (done("cudaFreeAsync", cudaFreeAsync(p, streams[0])))
             return live -= LOOKED, good;
@@ -255,14 +257,15 @@ static void ask_pool(void)
     uint64_t used = 0, own = 0;
 
     if (!pool || !other("cudaDeviceSynchronize", cudaDeviceSynchronize()) ||
-        !other("cudaMemPoolGetAttribute", cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used)))
+        !other("cudaMemPoolGetAttribute",
+               cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used)))
         return;
     for (int i = 0; i < BLOCKS; i++)
         if (blocks[i].p && blocks[i].pool == pool)
             own += (blocks[i].bytes + 511) / 512 * 512;
     if (used != own && !refusals) {
-        printf("round %d: %llu bytes of the pool are in use instead of %llu\n", round_number, (unsigned long long)used,
-               (unsigned long long)own);
+        printf("round %d: %llu bytes of the pool are in use instead of %llu\n", round_number,
+               (unsigned long long)used, (unsigned long long)own);
         wrong++;
     }
     other("cudaMemPoolTrimTo", cudaMemPoolTrimTo(pool, round_number * MIB));

@@ -1,5 +1,6 @@
 /*
- * tell.h - what the programs that are refused share: one line per refusal, and a book of calls, faults.py reads it.
+ * tell.h - what the programs that are refused share: one line per refusal, and a book of calls, faults.py
+ * reads it.
  */
 #ifndef MS_TESTS_FAULTS_TELL_H
 #define MS_TESTS_FAULTS_TELL_H
@@ -50,7 +51,8 @@ static bool done(const char *api, int status)
 static void tell_counts(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    long long (*count)(const char *) = (long long (*)(const char *))(uintptr_t)(driver ? dlsym(driver, "memsim_count") : NULL);
+    long long (*count)(const char *) =
+        (long long (*)(const char *))(uintptr_t)(driver ? dlsym(driver, "memsim_count") : NULL);
     char *names = getenv("COUNTED");
 
     for (char *name = count && names ? strtok(names, ",") : NULL; name; name = strtok(NULL, ","))

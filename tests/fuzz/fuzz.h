@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Sound input to start from: the number-th, 0 past the last. Returns its size, at most `max`. */
 size_t fuzz_seed(unsigned number, uint8_t *data, size_t max);
 
-/* For targets that know better than bytes what to change; `seed` is random. LLVMFuzzerMutate changes bytes.
- */
+/* For targets that know better than bytes what to change; `seed` is random. LLVMFuzzerMutate changes
+ * bytes. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 

@@ -166,7 +166,8 @@ static void record_stacks(void)
 /* A stream of a pool, and what is left of other pools. */
 static void record_flows(void)
 {
-    struct ms_flow_record flow = {.pool = 1, .stream = 2, .hits = {3, 4, 5}, .misses = 6, .limbo_waits = 7, .waited = 8};
+    struct ms_flow_record flow = {
+        .pool = 1, .stream = 2, .hits = {3, 4, 5}, .misses = 6, .limbo_waits = 7, .waited = 8};
 
     ms_ledger_flow(0, &flow);
     flow.pool = (uint64_t)1 << 48;
@@ -177,19 +178,28 @@ static void record_flows(void)
 /* Segments of the pool's on two devices, one that is gone, and blocks that were served from them. */
 static void record_pool(void)
 {
-    struct ms_pool_record pool = {.reserved_bytes = 6 << 20, .peak_reserved_bytes = 8 << 20, .misses = 3, .served_allocs = 9};
+    struct ms_pool_record pool = {
+        .reserved_bytes = 6 << 20, .peak_reserved_bytes = 8 << 20, .misses = 3, .served_allocs = 9};
 
     pool.parts = (struct ms_parts){.requested = 1 << 20, .limbo = 1 << 20, .stranded = 4 << 20};
     pool.peak_parts = (struct ms_parts){.requested = 2 << 20, .rounding = 1 << 20, .cached = 5 << 20};
     for (uint64_t i = 1; i <= 5; i++)
-        ms_ledger_segment_added(&(struct ms_segment_record){.address = i << 32, .bytes = 2 << 20, .context = 1,
-                                                            .device = (int16_t)(i % 2), .tier = (uint8_t)(i % MS_TIERS),
-                                                            .pinned = i == 2, .vmm = i == 3});
+        ms_ledger_segment_added(&(struct ms_segment_record){.address = i << 32,
+                                                            .bytes = 2 << 20,
+                                                            .context = 1,
+                                                            .device = (int16_t)(i % 2),
+                                                            .tier = (uint8_t)(i % MS_TIERS),
+                                                            .pinned = i == 2,
+                                                            .vmm = i == 3});
     ms_ledger_segment_removed((uint64_t)5 << 32);
     ms_ledger_pool(0, &pool);
     for (uint64_t i = 0; i < 30; i++) {
-        struct ms_block block = {.key = (1 + i % 4) << 32 | i << 12, .bytes = 4000, .requested = 1 + i * 100, .context = 1,
-                                 .stack = 1 + (ms_stack_id)(i % NODES), .device = (int16_t)((1 + i) % 2)};
+        struct ms_block block = {.key = (1 + i % 4) << 32 | i << 12,
+                                 .bytes = 4000,
+                                 .requested = 1 + i * 100,
+                                 .context = 1,
+                                 .stack = 1 + (ms_stack_id)(i % NODES),
+                                 .device = (int16_t)((1 + i) % 2)};
         uint32_t ticket = ms_ledger_serve(&block);
         if (i % 3 == 0)
             ms_ledger_unserve(ticket, block.key, NULL);
@@ -222,7 +232,8 @@ static void record(void)
         if (i % 3 == 0)
             ms_ledger_free_begin(MS_SPACE_ADDRESS, (i / 2) << 12, &block);
     }
-    ms_ledger_oom(0, 0, 1 << 20, 1, &(struct ms_oom_view){.cause = MS_OOM_LIMBO, .reserved = 1 << 21, .limbo = 1 << 20});
+    ms_ledger_oom(0, 0, 1 << 20, 1,
+                  &(struct ms_oom_view){.cause = MS_OOM_LIMBO, .reserved = 1 << 21, .limbo = 1 << 20});
     ms_ledger_context_died(2);
     ms_ledger_blind_spot("a library out of sight");
     ms_diagnostic(MS_LOG_DEBUG, "test", "a line");

@@ -111,8 +111,8 @@ static json_t *make_value(unsigned random)
     }
 }
 
-/* One change somewhere below `value`: an element or member is replaced, removed, or put in another's place.
- */
+/* One change somewhere below `value`: an element or member is replaced, removed, or put in another's
+ * place. */
 static void change(json_t *value, unsigned *state)
 {
     unsigned random = (unsigned)rand_r(state);

@@ -1,7 +1,8 @@
-/* Fuzz target: the importer's way from a token to a block, through another process's ledger. Whatever token and ledger say, the
- * answer is the block that was exported, whole, or none.
+/* Fuzz target: the importer's way from a token to a block, through another process's ledger. Whatever token
+ * and ledger say, the answer is the block that was exported, whole, or none.
  *
- * The input is changes to a sound pair of them: an area, three bytes of where, a length, and that many bytes. */
+ * The input is changes to a sound pair of them: an area, three bytes of where, a length, and that many
+ * bytes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,17 @@
 #include "ledger/journal.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { AREA_TOKEN, AREA_HEADER, AREA_LISTS, AREA_PROCESS, AREA_EXPORTS, AREA_END, AREAS, CHANGE_BYTES = 5, EXPORTS = 5 };
+enum {
+    AREA_TOKEN,
+    AREA_HEADER,
+    AREA_LISTS,
+    AREA_PROCESS,
+    AREA_EXPORTS,
+    AREA_END,
+    AREAS,
+    CHANGE_BYTES = 5,
+    EXPORTS = 5
+};
 
 const char fuzz_name[] = "token";
 static uint8_t real[1 << 20], changed[1 << 20], token[MS_TOKEN_BYTES], changed_token[MS_TOKEN_BYTES];
@@ -23,8 +34,13 @@ static size_t real_bytes;
 
 static struct ms_export sound(unsigned i)
 {
-    return (struct ms_export){.address = 0x700000000000 + i * 4096, .offset = i * 4096, .bytes = 1000 + i, .segment_bytes = 1 << 21,
-                              .context = 7, .device = (int32_t)i, .handle = {(unsigned char)i, 2, 3}};
+    return (struct ms_export){.address = 0x700000000000 + i * 4096,
+                              .offset = i * 4096,
+                              .bytes = 1000 + i,
+                              .segment_bytes = 1 << 21,
+                              .context = 7,
+                              .device = (int32_t)i,
+                              .handle = {(unsigned char)i, 2, 3}};
 }
 
 /* In a process of its own: the ledger's path, then a token of each export; one in the middle was freed. */
@@ -64,7 +80,8 @@ static void make_real(void)
         _exit(0);
     }
     waitpid(child, NULL, 0);
-    if (read(pipes[0], path, sizeof path) != sizeof path || read(pipes[0], token, sizeof token) != sizeof token)
+    if (read(pipes[0], path, sizeof path) != sizeof path ||
+        read(pipes[0], token, sizeof token) != sizeof token)
         abort();
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (size = read(fd, real, sizeof real)) <= 0)
@@ -99,7 +116,8 @@ static void change(unsigned area, uint32_t where, const uint8_t *bytes, size_t c
     if (area == AREA_HEADER)
         start = changed, room = offsetof(struct ms_store_header, extents);
     else if (area == AREA_LISTS)
-        start = changed + offsetof(struct ms_store_header, extents), room = 32 * sizeof(struct ms_store_extent);
+        start = changed + offsetof(struct ms_store_header, extents),
+        room = 32 * sizeof(struct ms_store_extent);
     else if (area == AREA_PROCESS)
         start = find_table(MS_TABLE_PROCESS, &room);
     else if (area == AREA_EXPORTS)

@@ -219,8 +219,7 @@ void conform_capture(int argc, char **argv)
     calls();
 }
 
-/* --- memory that belongs to graphs
- * ----------------------------------------------------------------------------------- */
+/* --- memory that belongs to graphs ---------------------------------------------------------------------- */
 
 static cuuint64_t graph_memory(CUgraphMem_attribute which)
 {

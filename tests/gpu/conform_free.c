@@ -1,6 +1,6 @@
 /*
- * conform_free.c: what a free accepts, what it waits for, and what becomes of memory that is still worked on.
- */
+ * conform_free.c: what a free accepts, what it waits for, and what becomes of memory that is still worked
+ * on. */
 #include "conform.h"
 
 #include <pthread.h>

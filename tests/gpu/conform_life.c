@@ -106,8 +106,7 @@ void conform_reset(int argc, char **argv)
     say_status("reset_again", cudaDeviceReset());
 }
 
-/* --- contexts that have failed
- * --------------------------------------------------------------------------------------- */
+/* --- contexts that have failed -------------------------------------------------------------------------- */
 
 static void after_error(CUdeviceptr d, CUevent event, CUstream stream)
 {

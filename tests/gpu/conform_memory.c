@@ -80,8 +80,7 @@ void conform_range(int argc, char **argv)
     kit_must(cuMemFree_v2(first));
 }
 
-/* --- attributes
- * ------------------------------------------------------------------------------------------------------ */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static void attribute(const char *kind, const char *name, CUpointer_attribute which, CUdeviceptr d)
 {
@@ -201,8 +200,7 @@ void conform_attributes(int argc, char **argv)
     identities();
 }
 
-/* --- what is free
- * ---------------------------------------------------------------------------------------------------- */
+/* --- what is free --------------------------------------------------------------------------------------- */
 
 void conform_meminfo(int argc, char **argv)
 {

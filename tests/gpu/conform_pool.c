@@ -169,8 +169,7 @@ void conform_pool(int argc, char **argv)
     access_and_limit();
 }
 
-/* --- when memory is used again
- * --------------------------------------------------------------------------------------- */
+/* --- when memory is used again -------------------------------------------------------------------------- */
 
 /* Whether a block that was freed on one stream, while that is held, is handed out for the other. */
 static void other_stream(const char *name, CUmemoryPool pool, CUstream one, CUstream two, CUevent event)

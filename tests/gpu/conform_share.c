@@ -94,8 +94,7 @@ void conform_share(int argc, char **argv)
     say_status("synchronize", cuCtxSynchronize());
 }
 
-/* --- the other process
- * ----------------------------------------------------------------------------------------------- */
+/* --- the other process ---------------------------------------------------------------------------------- */
 
 static void open_handle(const struct told *told)
 {

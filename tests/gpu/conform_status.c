@@ -100,8 +100,7 @@ void conform_status(int argc, char **argv)
     copies();
 }
 
-/* --- the runtime and its last error
- * ------------------------------------------------------------------------------- */
+/* --- the runtime and its last error --------------------------------------------------------------------- */
 
 static void last_error(void)
 {
@@ -170,8 +169,7 @@ void conform_runtime(int argc, char **argv)
     arguments();
 }
 
-/* --- threads
- * ------------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 static CUdeviceptr shared;
 static CUcontext context;

@@ -169,8 +169,7 @@ void facts_capture(int argc, char **argv)
     in_capture(FACT_cudaMallocAsync_in_capture, CU_STREAM_CAPTURE_MODE_GLOBAL, false, call_malloc_async);
 }
 
-/* --- what an event over a context covers
- * ---------------------------------------------------------------------------- */
+/* --- what an event over a context covers ---------------------------------------------------------------- */
 
 /* With a stream held: whether the event is not over until it is released. Leaves the stream released and
  * idle. */

@@ -1,6 +1,6 @@
 /*
- * facts_costs.c: question 6: what calls cost on an idle device. `costs` measures the same with more patience.
- */
+ * facts_costs.c: question 6: what calls cost on an idle device. `costs` measures the same with more
+ * patience. */
 #include "costs.h"
 #include "facts.h"
 

@@ -162,8 +162,7 @@ static void call_export(void *data)
     cuIpcGetMemHandle(&handle, (uintptr_t)subject.p); /* whether it may be exported is question 10 */
 }
 
-/* --- cudaFree, by what is held
- * ------------------------------------------------------------------------------------ */
+/* --- cudaFree, by what is held -------------------------------------------------------------------------- */
 
 static const struct kit_question question_free = {get_large, call_free, NULL, NULL};
 
@@ -275,8 +274,7 @@ static void foreign_contexts(CUcontext own)
     kit_must(cuDevicePrimaryCtxRelease_v2(1));
 }
 
-/* --- other calls
- * -------------------------------------------------------------------------------------------------- */
+/* --- other calls ---------------------------------------------------------------------------------------- */
 
 static void other_calls(CUstream held)
 {
@@ -331,8 +329,7 @@ void facts_waits(int argc, char **argv)
     other_calls(nonblocking);
 }
 
-/* --- a context that has failed
- * ------------------------------------------------------------------------------------ */
+/* --- a context that has failed -------------------------------------------------------------------------- */
 
 /* A kernel that writes where nothing is: 700 on hardware. */
 static CUresult break_context(void)

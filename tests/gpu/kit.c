@@ -48,8 +48,7 @@ void kit_give_up(const char *format, ...)
     _exit(3);
 }
 
-/* --- parts
- * ------------------------------------------------------------------------------------------------------ */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 /* Starts this program again as one part; its output comes through *fd_p if that is asked for. */
 static int start(const char *name, const char *argument, int *fd_p)
@@ -220,8 +219,7 @@ int kit_child(const char *role, const char *argument)
     return pid < 0 ? -1 : kit_child_end(pid);
 }
 
-/* --- a device
- * ----------------------------------------------------------------------------------------------------- */
+/* --- a device ------------------------------------------------------------------------------------------- */
 
 static CUmodule module;
 

@@ -72,8 +72,7 @@ CUfunction kit_kernel(const char *name);
  * simulator. */
 CUresult kit_fill(CUdeviceptr address, uint32_t value, uint64_t words, CUstream stream);
 
-/* --- hold.c: work that ends when the host says so
- * --------------------------------------------------------------- */
+/* --- hold.c: work that ends when the host says so ------------------------------------------------------- */
 
 enum kit_hold_kind { KIT_HOLD_KERNEL = 1, KIT_HOLD_VALUE, KIT_HOLD_NONE };
 
@@ -88,8 +87,8 @@ struct kit_hold {
 enum kit_hold_kind kit_hold_kind(void);
 void kit_hold_use(enum kit_hold_kind kind);
 
-/** Holds the stream from here on. A kernel gives up after 30 seconds by itself, so that no device stays hung.
- */
+/** Holds the stream from here on. A kernel gives up after 30 seconds by itself, so that no device stays
+ * hung. */
 CUresult kit_hold(struct kit_hold *hold, CUstream stream);
 void kit_release(struct kit_hold *hold);
 

@@ -57,7 +57,8 @@ static void join(struct worker *worker, int device, cudaStream_t from, cudaStrea
     worked(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
-/* Memory of the graph's own holds its tag, from where it goes into the block; or it is what the graph leaves. */
+/* Memory of the graph's own holds its tag, from where it goes into the block; or it is what the graph
+ * leaves. */
 static void record(struct worker *worker, struct graph *graph, int device, cudaStream_t stream)
 {
     struct block own = {.bytes = graph->block.bytes, .tag = graph->tag, .device = device};
@@ -83,7 +84,8 @@ static void record(struct worker *worker, struct graph *graph, int device, cudaS
 /* Other streams go on meanwhile. */
 static void go_on_beside(struct worker *worker, int device)
 {
-    struct block other = {.device = device, .stream = NONBLOCKING_TOO, .bytes = 70000, .tag = worker->next_tag++};
+    struct block other = {
+        .device = device, .stream = NONBLOCKING_TOO, .bytes = 70000, .tag = worker->next_tag++};
     cudaStream_t beside = settings.solo ? NULL : stream_of(worker, device, NONBLOCKING_TOO);
 
     if (!beside || !allocate_ordered(worker, &other, other.bytes, beside, device))
@@ -96,8 +98,8 @@ static void go_on_beside(struct worker *worker, int device)
 
 static bool capture(struct worker *worker, struct graph *graph, int device)
 {
-    static const enum cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed,
-                                                       cudaStreamCaptureModeGlobal};
+    static const enum cudaStreamCaptureMode modes[] = {
+        cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed, cudaStreamCaptureModeGlobal};
     enum cudaStreamCaptureMode mode = modes[pick(worker, 3)];
     cudaStream_t stream = stream_to_capture(worker, device, 0);
     bool global = mode == cudaStreamCaptureModeGlobal, good = false;
@@ -119,16 +121,19 @@ static bool capture(struct worker *worker, struct graph *graph, int device)
     return good;
 }
 
-/* A graph that leaves memory behind frees it by itself before it allocates it again, or leaves that to the worker. */
+/* A graph that leaves memory behind frees it by itself before it allocates it again, or leaves that to the
+ * worker. */
 static void make(struct worker *worker, struct graph *graph, int device)
 {
     struct block *block = &worker->slots[pick(worker, SLOTS)];
     /* What becomes of memory that a launch was to free, and could not allocate again, is nobody's to say. */
     unsigned flags = pick(worker, 2) && !settings.scarce ? cudaGraphInstantiateFlagAutoFreeOnLaunch : 0;
 
-    *graph = (struct graph){.allocates = pick(worker, 3) == 0, .tag = worker->next_tag++, .launches = 2 + pick(worker, 12)};
+    *graph = (struct graph){
+        .allocates = pick(worker, 3) == 0, .tag = worker->next_tag++, .launches = 2 + pick(worker, 12)};
     if (graph->allocates) {
-        graph->block = (struct block){.bytes = 4096 + pick(worker, 1 << 20), .device = device, .ordered = true};
+        graph->block =
+            (struct block){.bytes = 4096 + pick(worker, 1 << 20), .device = device, .ordered = true};
     } else {
         if (!block->address || block->device != device)
             return;
@@ -137,7 +142,8 @@ static void make(struct worker *worker, struct graph *graph, int device)
     }
     graph->frees_itself = graph->allocates && flags;
     if (!capture(worker, graph, device) ||
-        !worked(cudaGraphInstantiateWithFlags(&graph->exec, graph->graph, flags), "cudaGraphInstantiateWithFlags"))
+        !worked(cudaGraphInstantiateWithFlags(&graph->exec, graph->graph, flags),
+                "cudaGraphInstantiateWithFlags"))
         graph->exec = NULL; /* told; what it had stays */
     if (graph->exec && !graph->allocates && pick(worker, 2)) {
         worked(cudaGraphDestroy(graph->graph), "cudaGraphDestroy");
@@ -169,7 +175,8 @@ static void launch(struct worker *worker, struct graph *graph)
     graph->launches--;
     worker->launches++;
     worker->operations += graph->allocates ? 1 : 2;
-    if (!worked(cudaGraphLaunch(graph->exec, stream_of(worker, block->device, block->stream)), "cudaGraphLaunch"))
+    if (!worked(cudaGraphLaunch(graph->exec, stream_of(worker, block->device, block->stream)),
+                "cudaGraphLaunch"))
         return;
     block->address = graph->allocates ? graph->address : block->address;
     block->tag = graph->tag;

@@ -173,7 +173,8 @@ static void take(struct worker *worker, struct visit *visit, enum stream_kind ki
 {
     int next = 0;
 
-    worked(cudaStreamWaitEvent(stream_of(worker, visit->device, kind), visit->after, 0), "cudaStreamWaitEvent");
+    worked(cudaStreamWaitEvent(stream_of(worker, visit->device, kind), visit->after, 0),
+           "cudaStreamWaitEvent");
     for (int i = 0; i < BROUGHT; i++) {
         struct block *block = &visit->blocks[i];
 
@@ -197,7 +198,8 @@ void a_thread_comes_and_goes(struct worker *worker, int device)
     pthread_t thread;
 
     use_device(worker, device);
-    if (!worked(cudaEventCreateWithFlags(&visit.before, cudaEventDisableTiming), "cudaEventCreateWithFlags") ||
+    if (!worked(cudaEventCreateWithFlags(&visit.before, cudaEventDisableTiming),
+                "cudaEventCreateWithFlags") ||
         !worked(cudaEventCreateWithFlags(&visit.after, cudaEventDisableTiming), "cudaEventCreateWithFlags"))
         return;
     give(worker, &visit, kind);

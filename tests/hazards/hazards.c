@@ -2,7 +2,8 @@
  * hazards.c - the workers.
  *
  * usage: hazards OPERATIONS [WORKERS [SEED [DEVICES]]]. HAZARDS in the environment is a list of words: cross,
- * ends, solo, streams, pure, scarce, stop (see struct settings). Prints what was done and what was wrong; exits with 1 if anything was.
+ * ends, solo, streams, pure, scarce, stop (see struct settings). Prints what was done and what was wrong;
+ * exits with 1 if anything was.
  */
 #include "hazards.h"
 
@@ -18,7 +19,8 @@ struct settings settings = {.operations = 100000, .seed = 1, .workers = 4, .devi
 #define MAX_WORKERS 64
 static struct worker workers[MAX_WORKERS];
 
-/* Blocks on their way from one worker to another, who frees them: behind the event, where a free has an order. */
+/* Blocks on their way from one worker to another, who frees them: behind the event, where a free has an
+ * order. */
 #define MAILBOXES 32
 static struct mailbox {
     pthread_mutex_t lock;
@@ -107,7 +109,8 @@ static void take_over(struct worker *worker, struct block *block, cudaEvent_t ev
     if (!event)
         return;
     block->stream = pick_stream(worker);
-    worked(cudaStreamWaitEvent(stream_of(worker, block->device, block->stream), event, 0), "cudaStreamWaitEvent");
+    worked(cudaStreamWaitEvent(stream_of(worker, block->device, block->stream), event, 0),
+           "cudaStreamWaitEvent");
     worked(cudaEventDestroy(event), "cudaEventDestroy");
 }
 
@@ -329,8 +332,8 @@ static int tell(double took)
     unsigned long blocks = atomic_load(&wrong_blocks), copies = atomic_load(&wrong_copies),
                   statuses = atomic_load(&wrong_statuses);
 
-    printf("streams %" PRIu64 ", pools %" PRIu64 ", captures %" PRIu64 ", launches %" PRIu64 ", threads %" PRIu64
-           ", requests refused %lu\n",
+    printf("streams %" PRIu64 ", pools %" PRIu64 ", captures %" PRIu64 ", launches %" PRIu64
+           ", threads %" PRIu64 ", requests refused %lu\n",
            sum.streams, sum.pools, sum.captures, sum.launches, sum.visitors, atomic_load(&refused));
     printf("operations %" PRIu64 ", blocks checked %" PRIu64 ", late copies checked %lu, contexts %" PRIu64
            ", resets %" PRIu64 ", seconds %.1f\n",

@@ -37,7 +37,8 @@ struct settings {
     int workers, devices;
     bool cross; /* frees while another device is current do not wait first: more than the vendor promises */
     bool ends;  /* contexts and devices end while others go on */
-    bool solo;  /* one stream has all the work for a while, whoever gives it; then another joins and takes over */
+    /* one stream has all the work for a while, whoever gives it; then another joins and takes over */
+    bool solo;
     bool streams; /* memory in the order of streams, from pools, beside captures */
     bool pure;    /* ... and no other, from the device's own pool */
     bool scarce; /* that there is no memory is an answer */
@@ -67,7 +68,8 @@ struct graph {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     struct block block; /* that was there before the capture, or that the graph allocates */
-    bool allocates;     /* a launch allocates the block; `block.address` is 0 until then, and when it is freed */
+    /* a launch allocates the block; `block.address` is 0 until then, and when it is freed */
+    bool allocates;
     bool frees_itself;  /* ... and frees what the last one has left */
     uint64_t address;
     uint32_t tag;
@@ -122,7 +124,8 @@ void device_is_reset(struct worker *worker, int device);
 void a_thread_comes_and_goes(struct worker *worker, int device);
 
 /* ordered.c */
-bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream, int device);
+bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream,
+                      int device);
 void free_ordered(struct worker *worker, struct block *block);
 /** Another pool becomes the current one of a device, or stops being it; one worker does so. */
 void change_current_pool(struct worker *worker, int device);

@@ -18,16 +18,19 @@ static cudaMemPool_t new_pool(struct worker *worker, int device)
     worker->pools_made++;
     if (!worked(cudaMemPoolCreate(&pool, &props), "cudaMemPoolCreate"))
         return NULL;
-    worked(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "cudaMemPoolSetAttribute");
+    worked(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+           "cudaMemPoolSetAttribute");
     if (pick(worker, 4) == 0)
-        worked(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &rule), "cudaMemPoolSetAttribute");
+        worked(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &rule),
+               "cudaMemPoolSetAttribute");
     if (pick(worker, 4) == 0)
         worked(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &rule),
                "cudaMemPoolSetAttribute");
     return pool;
 }
 
-/* The device's own pool, or one of the worker's, which is destroyed now and then with all that lives in it. */
+/* The device's own pool, or one of the worker's, which is destroyed now and then with all that lives in
+ * it. */
 static cudaMemPool_t pick_pool(struct worker *worker, int device)
 {
     cudaMemPool_t *pool = &worker->pools[device][pick(worker, POOLS)];
@@ -61,7 +64,8 @@ void change_current_pool(struct worker *worker, int device)
     *pool = NULL;
 }
 
-bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream, int device)
+bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, cudaStream_t stream,
+                      int device)
 {
     cudaMemPool_t pool = pick_pool(worker, device);
     void *p = NULL;

@@ -57,7 +57,8 @@ void use_device(struct worker *worker, int device)
         worker->device = device;
 }
 
-/* Streams that all workers share: they have one at a time, whoever gives the work, and seldom another beside it. */
+/* Streams that all workers share: they have one at a time, whoever gives the work, and seldom another beside
+ * it. */
 static atomic_uint_least64_t turns;
 static cudaStream_t shared[MAX_DEVICES][STREAMS];
 static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
@@ -153,7 +154,8 @@ void write_tag(const struct block *block, cudaStream_t stream)
 
 static void copy_words(uint64_t to, uint64_t from, uint32_t words, cudaStream_t stream)
 {
-    worked(cudaMemcpyAsync((void *)(uintptr_t)to, (void *)(uintptr_t)from, words * 4, cudaMemcpyDeviceToDevice, stream),
+    worked(cudaMemcpyAsync((void *)(uintptr_t)to, (void *)(uintptr_t)from, words * 4,
+                           cudaMemcpyDeviceToDevice, stream),
            "cudaMemcpyAsync");
 }
 

@@ -1,6 +1,6 @@
 /*
- * A program that reports known facts, right and wrong, through tap.h. harness.sh runs it and looks at what came out;
- * it is not a test by itself.
+ * A program that reports known facts, right and wrong, through tap.h. harness.sh runs it and looks at what
+ * came out; it is not a test by itself.
  */
 #include <unistd.h>
 

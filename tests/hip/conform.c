@@ -1,5 +1,6 @@
-/* What a program of HIP's may rely on: statuses, bytes, order, and what differs between the versions of the library. Built once for each
- * version, and run natively and under memshim, where every fact must hold as well. */
+/* What a program of HIP's may rely on: statuses, bytes, order, and what differs between the versions of the
+ * library. Built once for each version, and run natively and under memshim, where every fact must hold as
+ * well. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static void properties(void)
     hipDeviceProp_tR0600 now;
     memset(&now, 0xa5, sizeof now);
     is_int(hipGetDevicePropertiesR0600(&now, 0), 0, "hipGetDevicePropertiesR0600");
-    ok(strncmp(now.gcnArchName, "gfx", 3) == 0 && now.totalGlobalMem == old.totalGlobalMem && now.warpSize == 64,
+    ok(strncmp(now.gcnArchName, "gfx", 3) == 0 && now.totalGlobalMem == old.totalGlobalMem &&
+           now.warpSize == 64,
        "... has its own layout, and says the same");
 #endif
 }
@@ -68,10 +70,12 @@ static void last_error(void)
     is_int(hipGetLastError(), hipErrorInvalidValue, "is the last error");
     hipMalloc(NULL, 8);
     hipGetDevice(&device);
-    is_int(hipGetLastError(), TEST_HIP < 7 ? 0 : hipErrorInvalidValue, "a call that succeeds, and the error before it");
+    is_int(hipGetLastError(), TEST_HIP < 7 ? 0 : hipErrorInvalidValue,
+           "a call that succeeds, and the error before it");
     hipMalloc(NULL, 8);
     is_int(hipMalloc(&p, 4096), 0, "memory");
-    is_int(hipPeekAtLastError(), TEST_HIP < 7 ? 0 : hipErrorInvalidValue, "the same with a call that may be served");
+    is_int(hipPeekAtLastError(), TEST_HIP < 7 ? 0 : hipErrorInvalidValue,
+           "the same with a call that may be served");
     hipGetLastError();
     hipMalloc(NULL, 8);
     is_int(hipFree(p), 0, "and with a free");
@@ -105,7 +109,8 @@ static void sizes(void)
     is_int(hipMallocManaged(&q, 4096, hipMemAttachGlobal), 0, "managed memory");
     memset(q, 7, 4096);
     is_int(hipFree(q), 0, "is freed as any memory");
-    is_int(hipHostMalloc(&q, 4096, hipHostMallocCoherent | hipHostMallocNonCoherent), hipErrorInvalidValue, "host memory of both kinds");
+    is_int(hipHostMalloc(&q, 4096, hipHostMallocCoherent | hipHostMallocNonCoherent), hipErrorInvalidValue,
+           "host memory of both kinds");
     is_int(hipHostMalloc(&q, 0, 0), 0, "host memory of no size");
     is_int(hipHostMalloc(&q, 4096, 0), 0, "host memory");
     is_int(hipHostFree(q), 0, "freed");
@@ -151,23 +156,29 @@ static void addresses(void)
     is_int(hipMalloc(&p, 5000), 0, "5,000 bytes");
     is_int(hipMemGetAddressRange(&base, &size, (char *)p + 4999), 0, "where they lie");
     ok(base == p && size == 5000, "begins with the block, and is as long");
-    is_int(hipMemGetAddressRange(&base, &size, &local), TEST_HIP < 6 ? hipErrorInvalidDevicePointer : hipErrorNotFound, "nowhere");
+    is_int(hipMemGetAddressRange(&base, &size, &local),
+           TEST_HIP < 6 ? hipErrorInvalidDevicePointer : hipErrorNotFound, "nowhere");
     is_int(hipMemPtrGetInfo(p, &size), 0, "hipMemPtrGetInfo");
     ok(size == 5000, "says how long it is");
     is_int(hipPointerGetAttributes(&attributes, (char *)p + 100), 0, "hipPointerGetAttributes");
-    is_int(attributes.type, TEST_HIP < 6 ? hipMemoryType5Device : hipMemoryType6Device, "memory of a device has this version's number");
+    is_int(attributes.type, TEST_HIP < 6 ? hipMemoryType5Device : hipMemoryType6Device,
+           "memory of a device has this version's number");
     is_int(attributes.device, 0, "of the first device");
     ok(attributes.devicePointer == (char *)p + 100, "at that address");
-    is_int(hipPointerGetAttribute(&ordinal, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p), 0, "hipPointerGetAttribute");
+    is_int(hipPointerGetAttribute(&ordinal, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p), 0,
+           "hipPointerGetAttribute");
     is_int(ordinal, 0, "says which device");
-    is_int(hipPointerGetAttribute(&base, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, (char *)p + 9), 0, "its begin");
+    is_int(hipPointerGetAttribute(&base, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, (char *)p + 9), 0,
+           "its begin");
     ok(base == p, "is the block's");
     is_int(hipPointerGetAttribute(&size, HIP_POINTER_ATTRIBUTE_RANGE_SIZE, (char *)p + 9), 0, "its size");
     ok(size == 5000, "is the block's");
-    is_int(hipPointerGetAttributes(&attributes, &local), TEST_HIP < 7 ? hipErrorInvalidValue : 0, "memory that HIP does not know");
+    is_int(hipPointerGetAttributes(&attributes, &local), TEST_HIP < 7 ? hipErrorInvalidValue : 0,
+           "memory that HIP does not know");
     is_int(hipHostMalloc(&q, 4096, 0), 0, "host memory");
     is_int(hipPointerGetAttributes(&attributes, q), 0, "its attributes");
-    is_int(attributes.type, TEST_HIP < 6 ? hipMemoryType5Host : hipMemoryType6Host, "have this version's number");
+    is_int(attributes.type, TEST_HIP < 6 ? hipMemoryType5Host : hipMemoryType6Host,
+           "have this version's number");
     is_int(hipHostFree(q), 0, "freed");
     is_int(hipFree(p), 0, "freed");
 }
@@ -186,7 +197,8 @@ static void streams(void)
     gate = host;
     *gate = 0;
     is_int(hipMalloc(&p, 4096), 0, "memory");
-    is_int(hipStreamWaitValue32(stream, gate, 1, hipStreamWaitValueGte, UINT32_MAX), 0, "the stream waits for the host");
+    is_int(hipStreamWaitValue32(stream, gate, 1, hipStreamWaitValueGte, UINT32_MAX), 0,
+           "the stream waits for the host");
     is_int(hipMemsetAsync(p, 1, 4096, stream), 0, "work behind it");
     is_int(hipEventRecord(event, stream), 0, "an event behind that");
     is_int(hipEventQuery(event), hipErrorNotReady, "is not reached");
@@ -213,7 +225,8 @@ static void streams(void)
 /* The properties of 5 have reserved bytes where the most that a pool may hold stands later. */
 static void pools(void)
 {
-    hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned, .location = {hipMemLocationTypeDevice, 0}};
+    hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+                             .location = {hipMemLocationTypeDevice, 0}};
     hipMemPool_t pool = NULL, standard = NULL, current = NULL;
     uint64_t threshold = UINT64_MAX, read = 0;
     void *p = NULL;
@@ -244,15 +257,18 @@ static void pools(void)
 
 static void mapping(void)
 {
-    hipMemAllocationProp prop = {.type = hipMemAllocationTypePinned, .location = {hipMemLocationTypeDevice, 0}};
-    hipMemAllocationProp5 old = {.type = hipMemAllocationTypePinned, .location = {hipMemLocationTypeDevice, 0}};
+    hipMemAllocationProp prop = {.type = hipMemAllocationTypePinned,
+                                 .location = {hipMemLocationTypeDevice, 0}};
+    hipMemAllocationProp5 old = {.type = hipMemAllocationTypePinned,
+                                 .location = {hipMemLocationTypeDevice, 0}};
     const hipMemAllocationProp *given = TEST_HIP < 6 ? (const void *)&old : &prop;
     hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
     hipMemGenericAllocationHandle_t handle = NULL, again = NULL;
     size_t granularity = 0;
     void *address = NULL;
 
-    is_int(hipMemGetAllocationGranularity(&granularity, given, hipMemAllocationGranularityMinimum), 0, "the granularity");
+    is_int(hipMemGetAllocationGranularity(&granularity, given, hipMemAllocationGranularityMinimum), 0,
+           "the granularity");
     ok(granularity >= 4096, "of handles");
     is_int(hipMemAddressReserve(&address, 0, 0, NULL, 0), hipErrorOutOfMemory, "no address of no size");
     is_int(hipMemAddressReserve(&address, granularity, 0, NULL, 0), 0, "addresses");
@@ -302,7 +318,8 @@ static void about_kernel(const void *kernel)
     hipFuncAttributes about = {0};
 
     is_int(hipFuncGetAttributes(&about, kernel), 0, "a kernel's attributes");
-    ok(about.maxThreadsPerBlock >= 256 && about.maxDynamicSharedSizeBytes >= 32 << 10, "tell how it may be launched");
+    ok(about.maxThreadsPerBlock >= 256 && about.maxDynamicSharedSizeBytes >= 32 << 10,
+       "tell how it may be launched");
     is_int(hipFuncGetAttributes(NULL, kernel), hipErrorInvalidValue, "nowhere");
     is_int(hipFuncGetAttributes(&about, NULL), 98, "of no function");
 }
@@ -334,11 +351,13 @@ static void launches(void)
     hipError_t (*allocate)(void **, size_t) = NULL;
     void *p = NULL;
     hipDriverProcAddressQueryResult found = HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    is_int(hipGetProcAddress("hipMalloc", (void **)&allocate, 60000000, 0, &found), 0, "a function by its name");
+    is_int(hipGetProcAddress("hipMalloc", (void **)&allocate, 60000000, 0, &found), 0,
+           "a function by its name");
     is_int(found, 0, "is found");
     is_int(allocate(&p, 12345), 0, "and works");
     is_int(hipFree(p), 0, "as the other does");
-    is_int(hipGetProcAddress("hipNothing", (void **)&allocate, 60000000, 0, &found) != 0, 1, "one that is not there");
+    is_int(hipGetProcAddress("hipNothing", (void **)&allocate, 60000000, 0, &found) != 0, 1,
+           "one that is not there");
 #endif
 }
 

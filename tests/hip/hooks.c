@@ -1,4 +1,5 @@
-/* One thing that a program does with HIP, by its name; it prints what must be the same with and without memshim. */
+/* One thing that a program does with HIP, by its name; it prints what must be the same with and without
+ * memshim. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,11 +24,14 @@ static int two_versions(void)
 
     for (unsigned i = 0; i < 2; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL), *p = NULL;
-        __typeof__(&hipMalloc) allocate = library ? (__typeof__(&hipMalloc))dlsym(library, "hipMalloc") : NULL;
+        __typeof__(&hipMalloc) allocate =
+            library ? (__typeof__(&hipMalloc))dlsym(library, "hipMalloc") : NULL;
         __typeof__(&hipFree) release = library ? (__typeof__(&hipFree))dlsym(library, "hipFree") : NULL;
-        __typeof__(&hipRuntimeGetVersion) version = library ? (__typeof__(version))dlsym(library, "hipRuntimeGetVersion") : NULL;
+        __typeof__(&hipRuntimeGetVersion) version =
+            library ? (__typeof__(version))dlsym(library, "hipRuntimeGetVersion") : NULL;
         __typeof__(&hipMemset) fill = library ? (__typeof__(fill))dlsym(library, "hipMemset") : NULL;
-        __typeof__(&hipDeviceSynchronize) wait = library ? (__typeof__(wait))dlsym(library, "hipDeviceSynchronize") : NULL;
+        __typeof__(&hipDeviceSynchronize) wait =
+            library ? (__typeof__(wait))dlsym(library, "hipDeviceSynchronize") : NULL;
         int number = 0;
 
         if (!allocate || !release || !version || !fill || !wait)
@@ -54,7 +58,8 @@ static int probe(void)
 /* CUDA and HIP in one process, each its own device 0. */
 static int both(void)
 {
-    void *cuda = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL), *hip = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_LOCAL);
+    void *cuda = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL),
+         *hip = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_LOCAL);
     int (*cuda_malloc)(void **, size_t) = cuda ? (int (*)(void **, size_t))dlsym(cuda, "cudaMalloc") : NULL;
     int (*cuda_free)(void *) = cuda ? (int (*)(void *))dlsym(cuda, "cudaFree") : NULL;
     int (*hip_malloc)(void **, size_t) = hip ? (int (*)(void **, size_t))dlsym(hip, "hipMalloc") : NULL;
@@ -137,7 +142,8 @@ static int loop(void)
     return 0;
 }
 
-/* Freed behind a stream whose work waits for this thread: the call returns, and the memory is not used again before. */
+/* Freed behind a stream whose work waits for this thread: the call returns, and the memory is not used again
+ * before. */
 static int behind(void)
 {
     hipStream_t stream;
@@ -184,7 +190,8 @@ static int full(void)
     return 0;
 }
 
-/* A capture, and what a program may do beside it. Natively some of this is forbidden (docs/differences.md). */
+/* A capture, and what a program may do beside it. Natively some of this is forbidden
+ * (docs/differences.md). */
 static int capture(void)
 {
     hipGraphExec_t exec = NULL;
@@ -268,7 +275,8 @@ static int streams(void)
     int failed = 0;
 
     for (int i = 0; i < 700; i++) {
-        failed += hipStreamCreateWithFlags(&stream, i % 2 ? hipStreamNonBlocking : hipStreamDefault) != hipSuccess;
+        failed +=
+            hipStreamCreateWithFlags(&stream, i % 2 ? hipStreamNonBlocking : hipStreamDefault) != hipSuccess;
         failed += hipMalloc(&p, 5000) != hipSuccess;
         hipMemsetAsync(p, i, 5000, stream);
         if (i % 3 == 0)
@@ -293,13 +301,15 @@ static int all(void)
 
     for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
         void *library = dlopen(vendors[i].library, RTLD_NOW | RTLD_LOCAL);
-        int (*allocate)(void **, size_t) = library ? (int (*)(void **, size_t))dlsym(library, vendors[i].allocate) : NULL;
+        int (*allocate)(void **, size_t) =
+            library ? (int (*)(void **, size_t))dlsym(library, vendors[i].allocate) : NULL;
         say(vendors[i].allocate, allocate ? allocate(&p, vendors[i].bytes) : -1);
     }
     ascend = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
     int (*init)(const char *) = ascend ? (int (*)(const char *))dlsym(ascend, "aclInit") : NULL;
     int (*choose)(int) = ascend ? (int (*)(int))dlsym(ascend, "aclrtSetDevice") : NULL;
-    int (*allocate)(void **, size_t, int) = ascend ? (int (*)(void **, size_t, int))dlsym(ascend, "aclrtMalloc") : NULL;
+    int (*allocate)(void **, size_t, int) =
+        ascend ? (int (*)(void **, size_t, int))dlsym(ascend, "aclrtMalloc") : NULL;
     if (!init || !choose || !allocate)
         return 1;
     say("aclInit", init(NULL));
@@ -313,9 +323,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } scenes[] = {{"two_versions", two_versions}, {"probe", probe}, {"both", both}, {"reset", reset}, {"devices", devices},
-                  {"loop", loop}, {"behind", behind}, {"full", full}, {"capture", capture},
-                  {"threads", threads}, {"streams", streams}, {"all", all}};
+    } scenes[] = {
+        {"two_versions", two_versions}, {"probe", probe},     {"both", both},       {"reset", reset},
+        {"devices", devices},           {"loop", loop},       {"behind", behind},   {"full", full},
+        {"capture", capture},           {"threads", threads}, {"streams", streams}, {"all", all}};
 
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (!strcmp(argv[1], scenes[i].name))

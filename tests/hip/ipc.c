@@ -1,8 +1,10 @@
-/* Memory of one process in another, through hipIpcGetMemHandle. The importer is a second process of this program, started before either
- * has called HIP. Prints, in the exporter's order, what must be the same with and without memshim.
+/* Memory of one process in another, through hipIpcGetMemHandle. The importer is a second process of this
+ * program, started before either has called HIP. Prints, in the exporter's order, what must be the same with
+ * and without memshim.
  *
  *   ipc            two processes
- *   ipc strange    the importer runs without memshim (LD_PRELOAD is taken away): it must get an error, never a neighbour's bytes */
+ *   ipc strange    the importer runs without memshim (LD_PRELOAD is taken away): it must get an error, never
+ * a neighbour's bytes */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +67,8 @@ static void share(const char *what, void *p, size_t bytes, int value)
     hipMemcpy(read_back, p, bytes, hipMemcpyDeviceToHost);
     for (size_t i = 0; i < bytes; i++)
         changed += read_back[i] != value;
-    printf("%s: exported %d, opened %d, wrong %d, closed %d, changed %d\n", what, status, answer.opened != 0, answer.wrong, answer.closed,
-           changed);
+    printf("%s: exported %d, opened %d, wrong %d, closed %d, changed %d\n", what, status, answer.opened != 0,
+           answer.wrong, answer.closed, changed);
     free(read_back);
 }
 
@@ -74,7 +76,8 @@ static void *block(size_t bytes, int value)
 {
     void *p = NULL;
 
-    if (hipMalloc(&p, bytes) != hipSuccess || hipMemset(p, value, bytes) != hipSuccess || hipDeviceSynchronize() != hipSuccess)
+    if (hipMalloc(&p, bytes) != hipSuccess || hipMemset(p, value, bytes) != hipSuccess ||
+        hipDeviceSynchronize() != hipSuccess)
         exit(1);
     return p;
 }
@@ -112,11 +115,13 @@ int main(int argc, char **argv)
     share("large", large, 40 * mib, 30);
     share("inside a large one", (char *)large + 5 * mib, mib, 31);
     unsigned char before[3000], after[3000];
-    int touched = hipMemcpy(before, neighbour, 3000, hipMemcpyDeviceToHost) || hipMemcpy(after, other, 3000, hipMemcpyDeviceToHost);
+    int touched = hipMemcpy(before, neighbour, 3000, hipMemcpyDeviceToHost) ||
+                  hipMemcpy(after, other, 3000, hipMemcpyDeviceToHost);
     for (int i = 0; i < 3000; i++)
         touched += before[i] != 1 || after[i] != 2;
     printf("neighbours touched: %d\n", touched);
-    printf("freed %d %d %d %d %d\n", hipFree(neighbour), hipFree(small), hipFree(other), hipFree(middle), hipFree(large));
+    printf("freed %d %d %d %d %d\n", hipFree(neighbour), hipFree(small), hipFree(other), hipFree(middle),
+           hipFree(large));
     close(to_importer);
     waitpid(child, &status, 0);
     return status != 0;

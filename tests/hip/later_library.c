@@ -1,9 +1,10 @@
 /*
- * later_library.c - a HIP runtime of times to come: as small as an allocation allows, with captures that begin by a function which nobody
- * has heard of.
+ * later_library.c - a HIP runtime of times to come: as small as an allocation allows, with captures that
+ * begin by a function which nobody has heard of.
  *
- * Whatever asks it for the state of work, or waits for it, destroys every capture, in every mode of the thread, as HIP's does; a free
- * does not. Nothing is ever under way. One thread calls. Addresses count up and are never used twice.
+ * Whatever asks it for the state of work, or waits for it, destroys every capture, in every mode of the
+ * thread, as HIP's does; a free does not. Nothing is ever under way. One thread calls. Addresses count up and
+ * are never used twice.
  */
 #include "tests/hip/later.h"
 
@@ -181,7 +182,8 @@ hipError_t hipStreamDestroy(hipStream_t stream)
 
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status)
 {
-    *status = stream && ((struct stream *)stream)->captures ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
+    *status = stream && ((struct stream *)stream)->captures ? hipStreamCaptureStatusActive
+                                                            : hipStreamCaptureStatusNone;
     return hipSuccess;
 }
 
@@ -212,7 +214,8 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph)
     return stream->destroyed ? hipErrorStreamCaptureInvalidated : hipSuccess;
 }
 
-hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, hipDriverProcAddressQueryResult *status)
+hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags,
+                             hipDriverProcAddressQueryResult *status)
 {
     (void)version, (void)flags, (void)status;
     *function = strcmp(symbol, "hipStreamBeginLaterCapture") == 0 ? (void *)hipStreamBeginLaterCapture : NULL;

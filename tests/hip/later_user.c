@@ -1,9 +1,10 @@
 /*
- * later_user.c - captures of HIP that begin by a function which memshim has not heard of, while memory is freed.
+ * later_user.c - captures of HIP that begin by a function which memshim has not heard of, while memory is
+ * freed.
  *
- * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked (the program that is called
- * later_linked), or bulk: looked up in each way, and not called. With `count`, how often the library was asked something; without,
- * it prints the same natively and under memshim.
+ * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked
+ * (the program that is called later_linked), or bulk: looked up in each way, and not called. With `count`,
+ * how often the library was asked something; without, it prints the same natively and under memshim.
  */
 #include <dlfcn.h>
 #include <stdio.h>

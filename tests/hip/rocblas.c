@@ -1,13 +1,14 @@
-/* rocBLAS's handle as an allocator sees it: the calls of HIP's that its four schemes of device memory make, and its
- * stream-ordered option, in their order and with its reactions to their statuses. What is computed is a fill of the
- * workspace's pieces and a copy of their ends: so work that reached another's memory, or memory that went too early, shows in the
- * results. Prints what must be the same with and without memshim.
+/* rocBLAS's handle as an allocator sees it: the calls of HIP's that its four schemes of device memory make,
+ * and its stream-ordered option, in their order and with its reactions to their statuses. What is computed is
+ * a fill of the workspace's pieces and a copy of their ends: so work that reached another's memory, or memory
+ * that went too early, shows in the results. Prints what must be the same with and without memshim.
  *
- * The sequences are those of library/src/handle.cpp (ROCm/rocBLAS): the constructor asks for the device and its properties
- * and makes the workspace, 32 MiB unless the environment says otherwise; a managed workspace that is too small is freed and
- * allocated anew with the default added; sizes set by hand are rounded to 64 bytes; in stream order the constructor
- * allocates and frees once to warm the pool, each call allocates and frees on the handle's stream, and the destructor trims
- * the device's default pool. A destructor that fails aborts. */
+ * The sequences are those of library/src/handle.cpp (ROCm/rocBLAS): the constructor asks for the device and
+ * its properties and makes the workspace, 32 MiB unless the environment says otherwise; a managed workspace
+ * that is too small is freed and allocated anew with the default added; sizes set by hand are rounded to 64
+ * bytes; in stream order the constructor allocates and frees once to warm the pool, each call allocates and
+ * frees on the handle's stream, and the destructor trims the device's default pool. A destructor that fails
+ * aborts. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +49,8 @@ static int create(struct handle *handle)
     int status;
 
     memset(handle, 0, sizeof(*handle));
-    if ((status = hipGetDevice(&handle->device)) || (status = hipGetDevicePropertiesR0600(&properties, handle->device)))
+    if ((status = hipGetDevice(&handle->device)) ||
+        (status = hipGetDevicePropertiesR0600(&properties, handle->device)))
         return status;
     handle->size = size ? strtoull(size, NULL, 10) : DEFAULT;
     handle->owner = size && handle->size ? USER_MANAGED : ROCBLAS_MANAGED;
@@ -139,7 +141,8 @@ static void *take(struct handle *handle, size_t size)
 static bool give(struct handle *handle, void *memory)
 {
     handle->in_use = false;
-    return !(handle->stream_order && handle->owner != USER_OWNED) || hipFreeAsync(memory, handle->stream) == hipSuccess;
+    return !(handle->stream_order && handle->owner != USER_OWNED) ||
+           hipFreeAsync(memory, handle->stream) == hipSuccess;
 }
 
 /* The ends of a piece: all of it takes the simulator seconds. */
@@ -154,7 +157,8 @@ static void fill(unsigned char *piece, size_t size, int value, hipStream_t strea
 /* A function of the library's that needs `size` bytes in two pieces, the second at a multiple of 64. */
 static enum status compute(struct handle *handle, size_t size)
 {
-    size_t first = (size / 3 + CHUNK - 1) / CHUNK * CHUNK, whole = (first + size - size / 3 + CHUNK - 1) / CHUNK * CHUNK;
+    size_t first = (size / 3 + CHUNK - 1) / CHUNK * CHUNK,
+           whole = (first + size - size / 3 + CHUNK - 1) / CHUNK * CHUNK;
     unsigned number = operations;
     unsigned char *memory;
 
@@ -169,8 +173,10 @@ static enum status compute(struct handle *handle, size_t size)
     operations++;
     fill(memory, first, (int)number + 1, handle->stream);
     fill(memory + first, whole - first, (int)number + 101, handle->stream);
-    hipMemcpyAsync(results + number * 2 * RESULT, memory + first - RESULT, RESULT, hipMemcpyDeviceToDevice, handle->stream);
-    hipMemcpyAsync(results + (number * 2 + 1) * RESULT, memory + whole - RESULT, RESULT, hipMemcpyDeviceToDevice, handle->stream);
+    hipMemcpyAsync(results + number * 2 * RESULT, memory + first - RESULT, RESULT, hipMemcpyDeviceToDevice,
+                   handle->stream);
+    hipMemcpyAsync(results + (number * 2 + 1) * RESULT, memory + whole - RESULT, RESULT,
+                   hipMemcpyDeviceToDevice, handle->stream);
     return give(handle, memory) ? SUCCESS : INTERNAL_ERROR;
 }
 
@@ -190,7 +196,8 @@ static void judge(void)
     say("results", hipMemcpy(read, results, OPERATIONS * 2 * RESULT, hipMemcpyDeviceToHost));
     for (unsigned i = 0; i < operations; i++) {
         for (unsigned k = 0; k < RESULT; k++)
-            wrong += read[i * 2 * RESULT + k] != (unsigned char)(i + 1) || read[(i * 2 + 1) * RESULT + k] != (unsigned char)(i + 101);
+            wrong += read[i * 2 * RESULT + k] != (unsigned char)(i + 1) ||
+                     read[(i * 2 + 1) * RESULT + k] != (unsigned char)(i + 101);
     }
     printf("%u operations, %u wrong bytes\n", operations, wrong);
     free(read);
@@ -300,7 +307,8 @@ static int ordered(struct handle *handle)
     return 0;
 }
 
-/* The same handle on two streams; the program orders them by an event, as it must where the workspace is one. */
+/* The same handle on two streams; the program orders them by an event, as it must where the workspace is
+ * one. */
 static int switching(struct handle *handle)
 {
     hipStream_t streams[2];
@@ -342,8 +350,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(struct handle *);
-    } schemes[] = {{"managed", managed}, {"preallocated", preallocated}, {"by_hand", by_hand}, {"user_owned", user_owned},
-                   {"ordered", ordered}, {"switching", switching}, {"little", little}};
+    } schemes[] = {{"managed", managed},       {"preallocated", preallocated}, {"by_hand", by_hand},
+                   {"user_owned", user_owned}, {"ordered", ordered},           {"switching", switching},
+                   {"little", little}};
     struct handle handle;
 
     if (argc < 2 || hipMalloc((void **)&results, OPERATIONS * 2 * RESULT) != hipSuccess)

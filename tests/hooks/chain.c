@@ -1,8 +1,9 @@
 /*
- * chain.c - a third library that stands before the runtime and passes calls on by dlsym(RTLD_NEXT), as profilers do.
+ * chain.c - a third library that stands before the runtime and passes calls on by dlsym(RTLD_NEXT), as
+ * profilers do.
  *
- * It wraps one name that memshim owns and one that it does not. The program asks how often each was called and where
- * the next one was found. Linked (libchain.so) or preloaded before or behind memshim.
+ * It wraps one name that memshim owns and one that it does not. The program asks how often each was called
+ * and where the next one was found. Linked (libchain.so) or preloaded before or behind memshim.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* chain.h - what libchain.so tells of the calls that went through it; for chain.c and the programs that use it. */
+/* chain.h - what libchain.so tells of the calls that went through it; for chain.c and the programs that use
+ * it. */
 #ifndef MS_TESTS_HOOKS_CHAIN_H
 #define MS_TESTS_HOOKS_CHAIN_H
 

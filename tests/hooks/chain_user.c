@@ -1,5 +1,5 @@
-/* chain_user.c - calls through libchain.so, once or as often as is said, and prints what the chain saw; the same
- * natively and under memshim. */
+/* chain_user.c - calls through libchain.so, once or as often as is said, and prints what the chain saw; the
+ * same natively and under memshim. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 int main(int argc, char **argv)
 {
-    const struct chain_seen *(*query)(void) = (const struct chain_seen *(*)(void))dlsym(RTLD_DEFAULT, "chain_seen");
+    const struct chain_seen *(*query)(void) =
+        (const struct chain_seen *(*)(void))dlsym(RTLD_DEFAULT, "chain_seen");
     void *p = NULL;
     int status = cudaMalloc(&p, 4096), more = argc > 1 ? (int)strtol(argv[1], NULL, 10) - 1 : 0;
 

@@ -1,11 +1,12 @@
 /*
  * copies.c - several copies of one runtime in a process: which of them does each caller's call reach?
  *
- * usage: copies HOW=FILE...   in this order. HOW: local, global (open a copy of the runtime, or what brings one), again (make an
- * open one global), namespace (open one globally by dlmopen, in the only namespace), calls (open a plugin and have it make its
- * calls), pointers (call a plugin's pointers from here), close.
- * A call that fails is remembered by the copy that answered it: after each the copies are asked, by functions that memshim has
- * no wrapper of. Built also with calls of its own (COPIES_LINKED), which it makes first and last.
+ * usage: copies HOW=FILE...   in this order. HOW: local, global (open a copy of the runtime, or what brings
+ * one), again (make an open one global), namespace (open one globally by dlmopen, in the only namespace),
+ * calls (open a plugin and have it make its calls), pointers (call a plugin's pointers from here), close. A
+ * call that fails is remembered by the copy that answered it: after each the copies are asked, by functions
+ * that memshim has no wrapper of. Built also with calls of its own (COPIES_LINKED), which it makes first and
+ * last.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -93,7 +94,8 @@ static void call_plugin(const char *file, int by_pointer)
 /* What a lookup in one copy answers is that copy's. */
 static void call_handle(void *handle)
 {
-    static const char *const names[] = {"cudaMalloc", "cudaFree", "cudaMallocHost", "cudaFreeHost", "cudaMallocPitch", "cudaHostAlloc"};
+    static const char *const names[] = {"cudaMalloc",   "cudaFree",        "cudaMallocHost",
+                                        "cudaFreeHost", "cudaMallocPitch", "cudaHostAlloc"};
 
     for (int i = 0; i < 6; i++) {
         void *function = dlsym(handle, names[i]);
@@ -104,7 +106,8 @@ static void call_handle(void *handle)
 
 static void *open_as(const char *order, const char *file)
 {
-    int flags = RTLD_LAZY | (order[0] == 'l' ? RTLD_LOCAL : RTLD_GLOBAL) | (order[0] == 'a' ? RTLD_NOLOAD : 0);
+    int flags =
+        RTLD_LAZY | (order[0] == 'l' ? RTLD_LOCAL : RTLD_GLOBAL) | (order[0] == 'a' ? RTLD_NOLOAD : 0);
 
     return order[0] == 'n' ? dlmopen(LM_ID_BASE, file, flags) : dlopen(file, flags);
 }

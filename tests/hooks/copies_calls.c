@@ -1,8 +1,8 @@
 /*
  * copies_calls.c - calls functions of the runtime that memshim has wrappers of, in a way that each refuses.
  *
- * Built as a plugin that is linked with the runtime, as one that is not, and into the program. With COPIES_OTHERS it also refers to
- * functions that memshim knows nothing of, as nearly every program does.
+ * Built as a plugin that is linked with the runtime, as one that is not, and into the program. With
+ * COPIES_OTHERS it also refers to functions that memshim knows nothing of, as nearly every program does.
  */
 #include "tests/hooks/copies_calls.h"
 

@@ -1,4 +1,5 @@
-/* copies_calls.h - what a caller of the runtime offers copies.c: functions of the runtime as this object was bound to them. */
+/* copies_calls.h - what a caller of the runtime offers copies.c: functions of the runtime as this object was
+ * bound to them. */
 #ifndef MS_TESTS_HOOKS_COPIES_CALLS_H
 #define MS_TESTS_HOOKS_COPIES_CALLS_H
 

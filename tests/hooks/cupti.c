@@ -1,4 +1,5 @@
-/* cupti.c - a library by the name of CUPTI's, with two of its functions, which count their calls and hear of nothing. */
+/* cupti.c - a library by the name of CUPTI's, with two of its functions, which count their calls and hear of
+ * nothing. */
 int cuptiSubscribe(void **subscriber, void *callback, void *userdata);
 int cuptiActivityEnable(int kind);
 int cupti_calls(void);

@@ -1,4 +1,5 @@
-/* cupti_user.c - a library that is linked with CUPTI, as libraries of frameworks are, and listens when it is told to. */
+/* cupti_user.c - a library that is linked with CUPTI, as libraries of frameworks are, and listens when it is
+ * told to. */
 int cuptiSubscribe(void **subscriber, void *callback, void *userdata);
 int cuptiActivityEnable(int kind);
 int listen_now(void);

@@ -1,10 +1,10 @@
 /*
  * direct.c - what the runtime answers where memshim could answer for it: the same natively and under memshim.
  *
- * usage: direct SCENARIO [LIBRARY]. Every scenario makes a few pairs first, so that what comes then would be answered in
- * the runtime's hook.
- * `count` prints what the driver was asked in a hundred pairs, which differs; the library is opened before them. `carve` does so for
- * blocks of as many sizes, each of which is cut from what is free.
+ * usage: direct SCENARIO [LIBRARY]. Every scenario makes a few pairs first, so that what comes then would be
+ * answered in the runtime's hook. `count` prints what the driver was asked in a hundred pairs, which differs;
+ * the library is opened before them. `carve` does so for blocks of as many sizes, each of which is cut from
+ * what is free.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -215,7 +215,8 @@ static void count_in(void (*run)(void))
 {
     static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemAlloc_v2", "cuMemFree_v2"};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    long long (*made)(const char *) = driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
+    long long (*made)(const char *) =
+        driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
     long long before[4];
 
     for (int i = 0; made && i < 4; i++)
@@ -232,7 +233,8 @@ static void count(const char *library)
     count_in(pairs);
 }
 
-/* Opens CUPTI's user in a way, has it listen or not, and counts; CUPTI's own count says that the call arrived. */
+/* Opens CUPTI's user in a way, has it listen or not, and counts; CUPTI's own count says that the call
+ * arrived. */
 static void listen(const char *how)
 {
     static const struct {

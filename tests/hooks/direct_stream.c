@@ -1,9 +1,10 @@
 /*
- * direct_stream.c - the stream-ordered calls that memshim could answer for the runtime: the same natively and under memshim.
+ * direct_stream.c - the stream-ordered calls that memshim could answer for the runtime: the same natively and
+ * under memshim.
  *
- * usage: direct_stream SCENARIO. Every scenario makes a few pairs first, so that what comes then would be answered in the
- * runtime's hook. `count` prints what the driver was asked in a hundred pairs, which differs.
- */
+ * usage: direct_stream SCENARIO. Every scenario makes a few pairs first, so that what comes then would be
+ * answered in the runtime's hook. `count` prints what the driver was asked in a hundred pairs, which
+ * differs. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -109,14 +110,15 @@ static void errors(void)
     warm(stream);
     printf("peek %d, get %d, get %d\n", cudaPeekAtLastError(), cudaGetLastError(), cudaGetLastError());
     printf("inside %d, last %d\n", cudaFreeAsync((char *)p + 512, stream), cudaGetLastError());
-    printf("free %d, again %d, last %d\n", cudaFreeAsync(p, stream), cudaFreeAsync(p, stream), cudaGetLastError());
+    printf("free %d, again %d, last %d\n", cudaFreeAsync(p, stream), cudaFreeAsync(p, stream),
+           cudaGetLastError());
     printf("nothing %d, last %d\n", cudaFreeAsync(NULL, stream), cudaGetLastError());
     printf("no output %d, last %d\n", cudaMallocAsync(NULL, 5, stream), cudaGetLastError());
     printf("no bytes %d, %s\n", cudaMallocAsync(&q, 0, stream), q ? "pointer" : "null");
     cudaStreamDestroy(other);
     p = take(stream);
-    printf("on a stream that is gone: malloc %d, free %d, last %d\n", cudaMallocAsync(&q, 4096, other), cudaFreeAsync(p, other),
-           cudaGetLastError());
+    printf("on a stream that is gone: malloc %d, free %d, last %d\n", cudaMallocAsync(&q, 4096, other),
+           cudaFreeAsync(p, other), cudaGetLastError());
     printf("free %d\n", cudaFreeAsync(p, stream));
     printf("of no pool %d\n", cudaMallocFromPoolAsync(&q, 4096, NULL, stream));
     props.allocType = cudaMemAllocationTypePinned;
@@ -144,7 +146,8 @@ static void captures(void)
         printf("destroy %d\n", cudaGraphDestroy(graph));
         warm(stream);
     }
-    printf("a block of before, inside: begin %d", cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    printf("a block of before, inside: begin %d",
+           cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     printf(", free %d", cudaFreeAsync(before, stream));
     printf(", end %d\n", cudaStreamEndCapture(stream, &graph));
     printf("last %d\n", cudaGetLastError());
@@ -175,9 +178,11 @@ static void threads(void)
 
 static void count(void)
 {
-    static const char *const names[] = {"cuCtxGetCurrent", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuStreamGetId"};
+    static const char *const names[] = {"cuCtxGetCurrent", "cuMemAllocAsync", "cuMemAllocFromPoolAsync",
+                                        "cuMemFreeAsync", "cuStreamGetId"};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    long long (*made)(const char *) = driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
+    long long (*made)(const char *) =
+        driver ? (long long (*)(const char *))dlsym(driver, "memsim_count") : NULL;
     long long before[5];
 
     warm(stream);
@@ -196,14 +201,19 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"devices", devices}, {"errors", errors}, {"captures", captures}, {"threads", threads}, {"count", count}};
+    } scenarios[] = {{"devices", devices},
+                     {"errors", errors},
+                     {"captures", captures},
+                     {"threads", threads},
+                     {"count", count}};
     struct cudaMemPoolProps props = {0};
 
     props.allocType = cudaMemAllocationTypePinned;
     props.location.type = cudaMemLocationTypeDevice;
     cudaSetDevice(0);
     if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
-        cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) != cudaSuccess || cudaMemPoolCreate(&own, &props) != cudaSuccess)
+        cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) != cudaSuccess ||
+        cudaMemPoolCreate(&own, &props) != cudaSuccess)
         return 1;
     warm(stream);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

@@ -1,8 +1,10 @@
 /*
- * early.c - a library that allocates in its constructor: directly, and in a thread that the constructor waits for.
+ * early.c - a library that allocates in its constructor: directly, and in a thread that the constructor waits
+ * for.
  *
- * Its constructor runs before memshim's when the program is linked with it, and with the loader's lock held when it is
- * opened. It is linked with the driver: natively nothing in here needs the loader, so nothing may wait for it.
+ * Its constructor runs before memshim's when the program is linked with it, and with the loader's lock held
+ * when it is opened. It is linked with the driver: natively nothing in here needs the loader, so nothing may
+ * wait for it.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* early_user.c - prints what early.c's constructor got; the library is linked in, or opened when a path is given. */
+/* early_user.c - prints what early.c's constructor got; the library is linked in, or opened when a path is
+ * given. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /*
  * every_class.c - allocations of every class, some freed and some leaked, with a book kept beside them.
  *
- * usage: every_class BOOK. Writes the book as JSON: every allocation with size, interface, device, stream, thread and
- * the function and line of the call, and live and peak bytes per device. every_class.py holds the report against it.
- * Needs two devices.
+ * usage: every_class BOOK. Writes the book as JSON: every allocation with size, interface, device, stream,
+ * thread and the function and line of the call, and live and peak bytes per device. every_class.py holds the
+ * report against it. Needs two devices.
  */
 #include "tests/hooks/every_class.h"
 
@@ -28,8 +28,8 @@ void must(int status, const char *what, int line)
     exit(3);
 }
 
-int book_take(enum counted counted, const char *api, int status, uint64_t bytes, uint64_t stream, const char *file,
-              const char *function, int line)
+int book_take(enum counted counted, const char *api, int status, uint64_t bytes, uint64_t stream,
+              const char *file, const char *function, int line)
 {
     struct entry *entry = &book[entries];
 
@@ -69,14 +69,15 @@ static void book_write(const char *path)
     if (!file)
         must(1, path, __LINE__);
     fprintf(file, "{\"pid\": %d, \"live\": [%llu, %llu], \"peak\": [%llu, %llu], \"blocks\": [", getpid(),
-            (unsigned long long)live_bytes[0], (unsigned long long)live_bytes[1], (unsigned long long)peak_bytes[0],
-            (unsigned long long)peak_bytes[1]);
+            (unsigned long long)live_bytes[0], (unsigned long long)live_bytes[1],
+            (unsigned long long)peak_bytes[0], (unsigned long long)peak_bytes[1]);
     for (int i = 0; i < entries; i++)
         fprintf(file,
                 "%s\n{\"api\": \"%s\", \"file\": \"%s\", \"function\": \"%s\", \"line\": %d, \"device\": %d, "
                 "\"thread\": %d, \"live\": %s, \"on_device\": %s, \"bytes\": %llu, \"stream\": %llu}",
-                i ? "," : "", book[i].api, strrchr(book[i].file, '/') ? strrchr(book[i].file, '/') + 1 : book[i].file,
-                book[i].function, book[i].line, book[i].device, book[i].thread, book[i].live ? "true" : "false",
+                i ? "," : "", book[i].api,
+                strrchr(book[i].file, '/') ? strrchr(book[i].file, '/') + 1 : book[i].file, book[i].function,
+                book[i].line, book[i].device, book[i].thread, book[i].live ? "true" : "false",
                 book[i].counted == DEVICE ? "true" : "false", (unsigned long long)book[i].bytes,
                 (unsigned long long)book[i].stream);
     fprintf(file, "]}\n");
@@ -116,14 +117,17 @@ static void arrays(void)
     a = TAKE(DEVICE, "cudaMallocArray", 4 * 100, 0, cudaMallocArray(&freed, &desc, 100, 0, 0));
     DROP(a, cudaFreeArray(freed));
     TAKE(DEVICE, "cudaMalloc3DArray", 4 * 16 * 8 * 4, 0, cudaMalloc3DArray(&deep, &desc, extent, 0));
-    TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64 + 8), 0, cudaMallocMipmappedArray(&mipmapped, &desc, extent, 3, 0));
-    b = TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64), 0, cudaMallocMipmappedArray(&gone, &desc, extent, 2, 0));
+    TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64 + 8), 0,
+         cudaMallocMipmappedArray(&mipmapped, &desc, extent, 3, 0));
+    b = TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64), 0,
+             cudaMallocMipmappedArray(&gone, &desc, extent, 2, 0));
     DROP(b, cudaFreeMipmappedArray(gone));
 }
 
 static void host_memory(void)
 {
-    static char registered[3 << 12] __attribute__((aligned(4096))), gone[2 << 12] __attribute__((aligned(4096)));
+    static char registered[3 << 12] __attribute__((aligned(4096))),
+        gone[2 << 12] __attribute__((aligned(4096)));
     void *p;
     int a;
 
@@ -131,7 +135,8 @@ static void host_memory(void)
     TAKE(HOST, "cudaMallocHost", 20002, 0, cudaMallocHost(&p, 20002));
     a = TAKE(HOST, "cudaMallocHost", 20003, 0, cudaMallocHost(&p, 20003));
     DROP(a, cudaFreeHost(p));
-    TAKE(HOST, "cudaHostRegister", sizeof(registered), 0, cudaHostRegister(registered, sizeof(registered), 0));
+    TAKE(HOST, "cudaHostRegister", sizeof(registered), 0,
+         cudaHostRegister(registered, sizeof(registered), 0));
     a = TAKE(HOST, "cudaHostRegister", sizeof(gone), 0, cudaHostRegister(gone, sizeof(gone), 0));
     DROP(a, cudaHostUnregister(gone));
     TAKE(HOST, "cuMemAllocHost_v2", 20004, 0, cuMemAllocHost_v2(&p, 20004));
@@ -158,7 +163,8 @@ static void stream_ordered(void)
     TAKE(DEVICE, "cudaMallocAsync", 30002, 0, cudaMallocAsync(&p, 30002, 0));
     a = TAKE(DEVICE, "cudaMallocAsync", 30003, stream, cudaMallocAsync(&q, 30003, stream));
     TAKE(DEVICE, "cudaMallocFromPoolAsync", 30004, stream, cudaMallocFromPoolAsync(&p, 30004, pool, stream));
-    b = TAKE(DEVICE, "cudaMallocFromPoolAsync", 30005, stream, cudaMallocFromPoolAsync(&r, 30005, pool, stream));
+    b = TAKE(DEVICE, "cudaMallocFromPoolAsync", 30005, stream,
+             cudaMallocFromPoolAsync(&r, 30005, pool, stream));
     TAKE(DEVICE, "cuMemAllocAsync", 30006, stream, cuMemAllocAsync(&d, 30006, stream));
     TAKE(DEVICE, "cuMemAllocFromPoolAsync", 30007, stream, cuMemAllocFromPoolAsync(&d, 30007, pool, stream));
     DROP(a, cudaFreeAsync(q, stream));
@@ -170,7 +176,8 @@ static void stream_ordered(void)
 static void driver_memory(void)
 {
     CUDA_ARRAY_DESCRIPTOR flat = {.Width = 40, .Height = 10, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2};
-    CUDA_ARRAY3D_DESCRIPTOR deep = {.Width = 8, .Height = 4, .Depth = 2, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1};
+    CUDA_ARRAY3D_DESCRIPTOR deep = {
+        .Width = 8, .Height = 4, .Depth = 2, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1};
     static char registered[1 << 12] __attribute__((aligned(4096)));
     CUdeviceptr p, q;
     CUarray array;
@@ -188,10 +195,12 @@ static void driver_memory(void)
     TAKE(DEVICE, "cuArray3DCreate_v2", 2 * 8 * 4 * 2, 0, cuArray3DCreate_v2(&array, &deep));
     a = TAKE(DEVICE, "cuArrayCreate_v2", 4 * 2 * 40 * 10, 0, cuArrayCreate_v2(&array, &flat));
     DROP(a, cuArrayDestroy(array));
-    TAKE(HOST, "cuMemHostRegister_v2", sizeof(registered), 0, cuMemHostRegister_v2(registered, sizeof(registered), 0));
+    TAKE(HOST, "cuMemHostRegister_v2", sizeof(registered), 0,
+         cuMemHostRegister_v2(registered, sizeof(registered), 0));
 }
 
-/* A handle is memory until it is released and unmapped, in whichever order, and as often as it was retained. */
+/* A handle is memory until it is released and unmapped, in whichever order, and as often as it was
+ * retained. */
 static void mapped_memory(void)
 {
     CUmemAllocationProp prop;
@@ -232,7 +241,8 @@ static void *on_a_thread(void *argument)
     MUST(cudaSetDevice(number % DEVICES));
     MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     TAKE(DEVICE, "cudaMalloc", 60000 + number, 0, cudaMalloc(&p, (size_t)(60000 + number)));
-    TAKE(DEVICE, "cudaMallocAsync", 61000 + number, stream, cudaMallocAsync(&q, (size_t)(61000 + number), stream));
+    TAKE(DEVICE, "cudaMallocAsync", 61000 + number, stream,
+         cudaMallocAsync(&q, (size_t)(61000 + number), stream));
     a = TAKE(DEVICE, "cudaMalloc", 3 << 20, 0, cudaMalloc(&r, 3 << 20));
     DROP(a, cudaFree(r));
     MUST(cudaStreamSynchronize(stream));

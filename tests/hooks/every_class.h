@@ -1,9 +1,10 @@
 /*
- * every_class.h - what every_class.c and its twin share: a book of every allocation, kept by the program itself.
+ * every_class.h - what every_class.c and its twin share: a book of every allocation, kept by the program
+ * itself.
  *
- * Built with the vendor's headers where a toolkit is present, else with our own declarations; either way the names
- * below are the exported ones. One lock orders the book, and it is held across each call, so that the peak which the
- * program computes is the peak which memshim must see.
+ * Built with the vendor's headers where a toolkit is present, else with our own declarations; either way the
+ * names below are the exported ones. One lock orders the book, and it is held across each call, so that the
+ * peak which the program computes is the peak which memshim must see.
  */
 #ifndef MS_TESTS_HOOKS_EVERY_CLASS_H
 #define MS_TESTS_HOOKS_EVERY_CLASS_H
@@ -37,8 +38,8 @@ struct entry {
 extern pthread_mutex_t book_lock;
 
 /** Write down a call that succeeded; a failed one ends the program. Returns the entry's number. */
-int book_take(enum counted counted, const char *api, int status, uint64_t bytes, uint64_t stream, const char *file,
-              const char *function, int line);
+int book_take(enum counted counted, const char *api, int status, uint64_t bytes, uint64_t stream,
+              const char *file, const char *function, int line);
 void book_drop(int entry, int status, const char *what);
 
 /* The call and everything said about it stand on one line, which is the line that the report must name. */

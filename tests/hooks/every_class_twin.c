@@ -1,8 +1,9 @@
 /*
- * every_class_twin.c - stream-ordered calls as a program makes them that was compiled for a default stream per thread.
+ * every_class_twin.c - stream-ordered calls as a program makes them that was compiled for a default stream
+ * per thread.
  *
- * The vendor's header renames the calls then; without it the renamed functions are called by name. Their stream 0 is the
- * calling thread's own, which has the number 2.
+ * The vendor's header renames the calls then; without it the renamed functions are called by name. Their
+ * stream 0 is the calling thread's own, which has the number 2.
  */
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM 1
 #include "tests/hooks/every_class.h"

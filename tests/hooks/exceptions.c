@@ -1,7 +1,7 @@
 /*
- * exceptions.c - a C program, without libgcc_s, opens a C++ module and lets it throw; built with -fexceptions so that
- * a cleanup of its own runs as well. Prints which object holds the unwinder that the module will use.
- */
+ * exceptions.c - a C program, without libgcc_s, opens a C++ module and lets it throw; built with -fexceptions
+ * so that a cleanup of its own runs as well. Prints which object holds the unwinder that the module will
+ * use. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

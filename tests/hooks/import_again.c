@@ -1,8 +1,10 @@
 /*
- * import_again.c - memory out of another pool, imported and freed again and again, by every function that frees it.
+ * import_again.c - memory out of another pool, imported and freed again and again, by every function that
+ * frees it.
  *
  * usage: import_again ROUNDS THREADS
- * Prints statuses, the same natively and under memshim for one thread (THREADS 0); the last line says how often an import succeeded.
+ * Prints statuses, the same natively and under memshim for one thread (THREADS 0); the last line says how
+ * often an import succeeded.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -37,10 +39,12 @@ static int export_one(void)
     void *p;
     int fd = -1;
 
-    if (cudaMemPoolCreate(&pool, &props) || cudaMallocFromPoolAsync(&p, BYTES, pool, NULL) || cudaDeviceSynchronize() ||
+    if (cudaMemPoolCreate(&pool, &props) || cudaMallocFromPoolAsync(&p, BYTES, pool, NULL) ||
+        cudaDeviceSynchronize() ||
         cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0) ||
         cudaMemPoolExportPointer(&shared, p) ||
-        cudaMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)fd, cudaMemHandleTypePosixFileDescriptor, 0))
+        cudaMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)fd,
+                                             cudaMemHandleTypePosixFileDescriptor, 0))
         return 1;
     close(fd);
     return 0;

@@ -24,13 +24,15 @@ static int importer(const char *hex)
         if (sscanf(hex + 2 * i, "%2hhx", &bytes[i]) != 1)
             return 2;
     printf("open %d\n", cudaIpcOpenMemHandle(&p, handle, cudaIpcMemLazyEnablePeerAccess));
-    printf("again %d, the same %d\n", cudaIpcOpenMemHandle(&again, handle, cudaIpcMemLazyEnablePeerAccess), p == again);
+    printf("again %d, the same %d\n", cudaIpcOpenMemHandle(&again, handle, cudaIpcMemLazyEnablePeerAccess),
+           p == again);
     printf("read %d\n", cudaMemcpy(value, p, sizeof(value), cudaMemcpyDeviceToHost));
     printf("value %d\n", value[3]);
     printf("write %d\n", cudaMemset(p, 7, 16));
     printf("synchronize %d\n", cudaDeviceSynchronize());
     printf("close %d\n", cudaIpcCloseMemHandle(p));
-    printf("third %d, the same %d\n", cudaIpcOpenMemHandle(&third, handle, cudaIpcMemLazyEnablePeerAccess), p == third);
+    printf("third %d, the same %d\n", cudaIpcOpenMemHandle(&third, handle, cudaIpcMemLazyEnablePeerAccess),
+           p == third);
     printf("close %d\n", cudaIpcCloseMemHandle(p));
     printf("foreign %d\n", cudaIpcCloseMemHandle(&value));
     fflush(stdout);

@@ -1,6 +1,7 @@
 /*
- * json_host.c - a program with functions of its own under the names that jansson and json-c export, visible to every
- * library. A report written through one of them would not be one; each ends the program with a status of its own.
+ * json_host.c - a program with functions of its own under the names that jansson and json-c export, visible
+ * to every library. A report written through one of them would not be one; each ends the program with a
+ * status of its own.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * last_error.c - the runtime's last error through calls that succeed, fail and are refused. Prints statuses and whether
- * outputs were touched, never an address: the same natively and under memshim.
+ * last_error.c - the runtime's last error through calls that succeed, fail and are refused. Prints statuses
+ * and whether outputs were touched, never an address: the same natively and under memshim.
  */
 #include <stdio.h>
 

@@ -1,8 +1,10 @@
 /*
- * later_driver.c - a driver of times to come: plain_driver.c with streams, and captures that begin by a function which nobody has heard of.
+ * later_driver.c - a driver of times to come: plain_driver.c with streams, and captures that begin by a
+ * function which nobody has heard of.
  *
- * An event over the context destroys every capture, as does waiting for the context; one in the legacy stream destroys those of blocking
- * streams; one in a stream that captures is taken in. Nothing is ever under way. One thread calls.
+ * An event over the context destroys every capture, as does waiting for the context; one in the legacy stream
+ * destroys those of blocking streams; one in a stream that captures is taken in. Nothing is ever under way.
+ * One thread calls.
  */
 #include "tests/hooks/later.h"
 
@@ -180,12 +182,14 @@ CUresult cuStreamBeginLaterCapture(CUstream handle, LATER_PARAMETERS)
     return CUDA_SUCCESS;
 }
 
-CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status)
 {
     static const struct {
         const char *name;
         void *function;
-    } known[] = {{"cuStreamBeginLaterCapture", (void *)cuStreamBeginLaterCapture}, {"cuStreamEndCapture", (void *)cuStreamEndCapture}};
+    } known[] = {{"cuStreamBeginLaterCapture", (void *)cuStreamBeginLaterCapture},
+                 {"cuStreamEndCapture", (void *)cuStreamEndCapture}};
 
     (void)version, (void)flags, (void)status;
     for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

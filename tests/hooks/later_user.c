@@ -1,9 +1,9 @@
 /*
  * later_user.c - captures that begin by a function which memshim has not heard of, while memory is freed.
  *
- * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked (the program that is called
- * later_linked), or bulk: looked up in each way, and not called. With `count`, how many events there were, of which kind; without, it
- * prints the same natively and under memshim.
+ * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked
+ * (the program that is called later_linked), or bulk: looked up in each way, and not called. With `count`,
+ * how many events there were, of which kind; without, it prints the same natively and under memshim.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static begin_func_t reach(const char *way)
         found = dlsym(RTLD_DEFAULT, NAME);
     if (strcmp(way, "next") == 0)
         found = dlsym(RTLD_NEXT, NAME);
-    look_up = (CUresult(*)(const char *, void **, int, cuuint64_t, void *))dlsym(driver, "cuGetProcAddress_v2");
+    look_up =
+        (CUresult(*)(const char *, void **, int, cuuint64_t, void *))dlsym(driver, "cuGetProcAddress_v2");
     if (strcmp(way, "lookup") == 0 || strcmp(way, "bulk") == 0)
         printf("looked up %d\n", look_up(NAME, &found, 14000, 0, NULL));
     if (!found) {
@@ -58,8 +59,8 @@ static void free_much(void)
 
 static void tell_counts(const char *when)
 {
-    printf("%s: %d over the context, %d in streams, %d taken in\n", when, later_count(LATER_OVER_CONTEXT), later_count(LATER_IN_STREAM),
-           later_count(LATER_TAKEN_IN));
+    printf("%s: %d over the context, %d in streams, %d taken in\n", when, later_count(LATER_OVER_CONTEXT),
+           later_count(LATER_IN_STREAM), later_count(LATER_TAKEN_IN));
 }
 
 static void capture(begin_func_t begin, CUstream stream, const char *which)

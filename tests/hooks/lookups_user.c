@@ -1,7 +1,7 @@
 /*
- * lookups_user.c - a program that opens the runtime by name with RTLD_LOCAL and finds everything by dlsym and dlvsym,
- * and asks for driver functions through the runtime and through cuGetProcAddress itself. Prints statuses and whether
- * what it was given works; the same natively and under memshim.
+ * lookups_user.c - a program that opens the runtime by name with RTLD_LOCAL and finds everything by dlsym and
+ * dlvsym, and asks for driver functions through the runtime and through cuGetProcAddress itself. Prints
+ * statuses and whether what it was given works; the same natively and under memshim.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -84,7 +84,9 @@ int main(int argc, char **argv)
     }
     use("dlsym", dlsym(runtime, "cudaMalloc"), dlsym(runtime, "cudaFree"));
     use("dlvsym", dlvsym(runtime, "cudaMalloc", runtime_name), dlvsym(runtime, "cudaFree", runtime_name));
-    printf("wrong version: %s\n", dlvsym(runtime, "cudaMalloc", "libcudart.so.1") ? "found" : dlerror() ? "error" : "silent");
+    printf("wrong version: %s\n", dlvsym(runtime, "cudaMalloc", "libcudart.so.1") ? "found"
+                                  : dlerror()                                     ? "error"
+                                                                                  : "silent");
     printf("no such name: %s\n", dlsym(runtime, "cudaNoSuch") ? "found" : dlerror() ? "error" : "silent");
     printf("twice the same: %d\n", dlsym(runtime, "cudaMalloc") == dlsym(runtime, "cudaMalloc"));
     entry = (entry_fn)dlsym(runtime, "cudaGetDriverEntryPoint");

@@ -1,6 +1,7 @@
 /*
- * misfrees.c - frees of what was freed before, and of addresses inside a block: the scenes that its arguments name. Prints what each call
- * answers, which must be the same with and without memshim. tests/hooks/misfrees.py knows what the report has to say of each.
+ * misfrees.c - frees of what was freed before, and of addresses inside a block: the scenes that its arguments
+ * name. Prints what each call answers, which must be the same with and without memshim.
+ * tests/hooks/misfrees.py knows what the report has to say of each.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -118,7 +119,8 @@ static void kinds_scene(void)
 
 static void handles_scene(void)
 {
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr range = 0;
 
@@ -148,8 +150,10 @@ static void nccl_scene(void)
 
 static void acl_scene(void)
 {
-    aclrtPhysicalMemProp prop = {.handleType = ACL_MEM_HANDLE_TYPE_NONE, .allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED,
-                                 .memAttr = ACL_HBM_MEM_HUGE, .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    aclrtPhysicalMemProp prop = {.handleType = ACL_MEM_HANDLE_TYPE_NONE,
+                                 .allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED,
+                                 .memAttr = ACL_HBM_MEM_HUGE,
+                                 .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
     aclrtDrvMemHandle handle = NULL;
     void *p = NULL;
 
@@ -164,7 +168,8 @@ static void acl_scene(void)
     say("again", aclrtFreePhysical(handle));
 }
 
-/* Whose address it is by now frees it; what a context took with it was not freed; and what was never a block's is none. */
+/* Whose address it is by now frees it; what a context took with it was not freed; and what was never a
+ * block's is none. */
 static void innocent_scene(void)
 {
     void *p = NULL, *q = NULL;
@@ -276,9 +281,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenes[] = {{"sync", sync_scene}, {"driver", driver_scene}, {"ordered", ordered_scene}, {"kinds", kinds_scene},
-                  {"handles", handles_scene}, {"nccl", nccl_scene}, {"hip", hip_scene}, {"acl", acl_scene},
-                  {"innocent", innocent_scene}, {"threads", threads_scene}, {"many", many_scene}, {"killed", killed_scene}};
+    } scenes[] = {{"sync", sync_scene},       {"driver", driver_scene},   {"ordered", ordered_scene},
+                  {"kinds", kinds_scene},     {"handles", handles_scene}, {"nccl", nccl_scene},
+                  {"hip", hip_scene},         {"acl", acl_scene},         {"innocent", innocent_scene},
+                  {"threads", threads_scene}, {"many", many_scene},       {"killed", killed_scene}};
 
     for (int i = 1; i < argc; i++) {
         for (size_t k = 0; k < sizeof scenes / sizeof scenes[0]; k++) {

@@ -1,4 +1,5 @@
-/* misfrees_hip.c - the scene with HIP of misfrees.c: its declarations and those of CUDA do not go together. */
+/* misfrees_hip.c - the scene with HIP of misfrees.c: its declarations and those of CUDA do not go together.
+ */
 #include "gpu/abi/hip.h"
 #include "gpu/abi/hip_fn.h"
 #include "tests/hooks/misfrees.h"

@@ -1,5 +1,6 @@
 /*
- * module.c - a plugin that allocates through the runtime that it is linked with; built once per runtime version.
+ * module.c - a plugin that allocates through the runtime that it is linked with; built once per runtime
+ * version.
  *
  * Programs open it locally, globally, with RTLD_DEEPBIND or in a namespace of its own.
  */

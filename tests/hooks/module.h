@@ -1,4 +1,5 @@
-/* module.h - what module.c's plugins offer; programs that link two of them reach each through dlopen and this table. */
+/* module.h - what module.c's plugins offer; programs that link two of them reach each through dlopen and this
+ * table. */
 #ifndef MS_TESTS_HOOKS_MODULE_H
 #define MS_TESTS_HOOKS_MODULE_H
 

@@ -1,6 +1,7 @@
 /*
- * old_runtime.c - a CUDA runtime as they were before version 12, built as libcudart.so.11.0: cudaSetDevice takes effect at the thread's
- * next call that needs a device, and until then the driver's current context is that of the device before.
+ * old_runtime.c - a CUDA runtime as they were before version 12, built as libcudart.so.11.0: cudaSetDevice
+ * takes effect at the thread's next call that needs a device, and until then the driver's current context is
+ * that of the device before.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static cudaError_t bind_device(void)
 
     if (bound == wanted)
         return cudaSuccess;
-    if (DRIVER(cuInit)(0) != CUDA_SUCCESS || DRIVER(cuDevicePrimaryCtxRetain)(&context, wanted) != CUDA_SUCCESS ||
+    if (DRIVER(cuInit)(0) != CUDA_SUCCESS ||
+        DRIVER(cuDevicePrimaryCtxRetain)(&context, wanted) != CUDA_SUCCESS ||
         DRIVER(cuCtxSetCurrent)(context) != CUDA_SUCCESS)
         return cudaErrorUnknown;
     bound = wanted;

@@ -1,9 +1,10 @@
 /*
- * opener.c - opens plugins in the way that each argument names, lets each allocate, and prints what came back.
+ * opener.c - opens plugins in the way that each argument names, lets each allocate, and prints what came
+ * back.
  *
  * usage: opener HOW=FILE...   HOW: local, global, deepbind, namespace
- * The plugins may sit on different runtimes: a failure must be remembered by the right one. Same output natively and
- * under memshim.
+ * The plugins may sit on different runtimes: a failure must be remembered by the right one. Same output
+ * natively and under memshim.
  */
 #include <dlfcn.h>
 #include <stdio.h>

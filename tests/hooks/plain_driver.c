@@ -1,10 +1,12 @@
 /*
- * plain_driver.c - the smallest driver that an allocation needs: no lock, no thread, no allocation, nothing that can be
- * cancelled. What goes wrong on it in a signal handler or a cancelled thread is memshim's fault alone.
+ * plain_driver.c - the smallest driver that an allocation needs: no lock, no thread, no allocation, nothing
+ * that can be cancelled. What goes wrong on it in a signal handler or a cancelled thread is memshim's fault
+ * alone.
  *
- * It has no lookup function and no context numbers: memshim must get along with a driver that is old. Addresses count
- * up and are never used twice. errno is left alone, except by cuMemFree_v2 of address 1, which sets it. An allocation of
- * 0xcace1 bytes is a cancellation point, as a driver that sleeps or reads in it would be.
+ * It has no lookup function and no context numbers: memshim must get along with a driver that is old.
+ * Addresses count up and are never used twice. errno is left alone, except by cuMemFree_v2 of address 1,
+ * which sets it. An allocation of 0xcace1 bytes is a cancellation point, as a driver that sleeps or reads in
+ * it would be.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -127,7 +129,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes >= (size_t)1 << 40)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    size_t unit = bytes < (size_t)1 << 20 ? 512 : (size_t)2 << 20; /* what is large is aligned, as on hardware */
+    /* what is large is aligned, as on hardware */
+    size_t unit = bytes < (size_t)1 << 20 ? 512 : (size_t)2 << 20;
     *p = (atomic_fetch_add(&next_address, ((bytes + 511) & ~(size_t)511) + unit - 512) + unit - 1) & -unit;
     *size_of(*p) = bytes;
     live++;

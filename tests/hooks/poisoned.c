@@ -1,6 +1,7 @@
 /*
- * poisoned.c - what is read of a block right behind its free, while its stream was at work on it, and what the device has free then.
- * Prints how many of the blocks showed another byte than 0xdf, and how many frees were not seen in the free memory.
+ * poisoned.c - what is read of a block right behind its free, while its stream was at work on it, and what
+ * the device has free then. Prints how many of the blocks showed another byte than 0xdf, and how many frees
+ * were not seen in the free memory.
  */
 #include <stdio.h>
 

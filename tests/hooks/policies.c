@@ -1,8 +1,8 @@
 /*
  * policies.c - what a policy of the pool changes, as the program itself sees it.
  *
- * usage: policies SCENARIO. Prints facts, one a line; policies.sh sets the variables and knows what they must be. Work is held on
- * the device by a host function that waits for the program, never for the time.
+ * usage: policies SCENARIO. Prints facts, one a line; policies.sh sets the variables and knows what they must
+ * be. Work is held on the device by a host function that waits for the program, never for the time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -83,11 +83,13 @@ static int fill(void)
 
 static int layout(void)
 {
-    char *small[2] = {allocate(1024), allocate(1024)}, *large[2] = {allocate(5 * MIB / 2), allocate(5 * MIB / 2)};
+    char *small[2] = {allocate(1024), allocate(1024)},
+         *large[2] = {allocate(5 * MIB / 2), allocate(5 * MIB / 2)};
     size_t apart = small[0] < small[1] ? (size_t)(small[1] - small[0]) : (size_t)(small[0] - small[1]);
 
     printf("small ones are %s\n", apart < MIB ? "near" : "far");
-    printf("large ones are aligned %d\n", (uintptr_t)large[0] % (2 * MIB) == 0 && (uintptr_t)large[1] % (2 * MIB) == 0);
+    printf("large ones are aligned %d\n",
+           (uintptr_t)large[0] % (2 * MIB) == 0 && (uintptr_t)large[1] % (2 * MIB) == 0);
     return 0;
 }
 
@@ -232,9 +234,17 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } scenarios[] = {{"fill", fill},   {"layout", layout},         {"cached", cached}, {"free-waits", free_waits},
-                     {"again", used_again}, {"limbo", wait_for_limbo}, {"scattered", scattered}, {"poison", poison}, {"one", one},
-                     {"large", large},  {"exported", exported}};
+    } scenarios[] = {{"fill", fill},
+                     {"layout", layout},
+                     {"cached", cached},
+                     {"free-waits", free_waits},
+                     {"again", used_again},
+                     {"limbo", wait_for_limbo},
+                     {"scattered", scattered},
+                     {"poison", poison},
+                     {"one", one},
+                     {"large", large},
+                     {"exported", exported}};
 
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0)

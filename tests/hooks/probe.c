@@ -1,9 +1,9 @@
 /*
  * probe.c - what a program finds when it looks for interfaces that are not there, or not visible to it.
  *
- * Uses no GPU library unless told to open one. Prints presence alone, never addresses: the output must be the same
- * natively and under memshim. RTLD_NEXT is left out: memshim does stand next to the program. "weak" looks at weak
- * references instead, which the exports of a preload do make present.
+ * Uses no GPU library unless told to open one. Prints presence alone, never addresses: the output must be the
+ * same natively and under memshim. RTLD_NEXT is left out: memshim does stand next to the program. "weak"
+ * looks at weak references instead, which the exports of a preload do make present.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,10 +13,27 @@
 #include "gpu/abi/cuda_runtime.h"
 
 static const char *const names[] = {
-    "hipMalloc", "hipGetProcAddress", "ncclMemAlloc", "pncclMemAlloc", "aclrtMalloc", "cudaMalloc", "cudaFree",
-    "cudaMallocAsync", "cudaMallocAsync_ptsz", "cudaGetDriverEntryPoint", "cudaGetDeviceCount", "cuMemAlloc",
-    "cuMemAlloc_v2", "cuMemFree_v2", "cuInit", "cuGetProcAddress", "cuGetProcAddress_v2", "cuMemCreate",
-    "cudaNoSuchFunction", "dlsym", "getpid",
+    "hipMalloc",
+    "hipGetProcAddress",
+    "ncclMemAlloc",
+    "pncclMemAlloc",
+    "aclrtMalloc",
+    "cudaMalloc",
+    "cudaFree",
+    "cudaMallocAsync",
+    "cudaMallocAsync_ptsz",
+    "cudaGetDriverEntryPoint",
+    "cudaGetDeviceCount",
+    "cuMemAlloc",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuInit",
+    "cuGetProcAddress",
+    "cuGetProcAddress_v2",
+    "cuMemCreate",
+    "cudaNoSuchFunction",
+    "dlsym",
+    "getpid",
 };
 
 static void look(const char *when, void *handle)
@@ -25,7 +42,8 @@ static void look(const char *when, void *handle)
         void *found = dlsym(handle, names[i]);
         void *versioned = dlvsym(handle, names[i], "libcudart.so.13");
 
-        printf("%s %s %s %s\n", when, names[i], found ? "present" : "absent", versioned ? "present" : "absent");
+        printf("%s %s %s %s\n", when, names[i], found ? "present" : "absent",
+               versioned ? "present" : "absent");
         if (!found)
             printf("  %s\n", dlerror() ? "dlerror says so" : "dlerror is silent");
     }
@@ -52,7 +70,8 @@ extern CUresult cuMemAlloc_v2(CUdeviceptr *, size_t) __attribute__((weak));
 extern int hipMalloc(void **, size_t) __attribute__((weak));
 extern int ncclMemAlloc(void **, size_t) __attribute__((weak));
 
-/* A weak name of ours is present under memshim; calling it must then say what a machine without a driver says. */
+/* A weak name of ours is present under memshim; calling it must then say what a machine without a driver
+ * says. */
 static int weak(void)
 {
     void *p = (void *)0x1;

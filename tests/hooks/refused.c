@@ -1,9 +1,10 @@
 /*
  * refused.c - allocates and frees in every class, three times over, and takes every refusal in its stride.
  *
- * Prints each status, then how often each interface was called and refused, and the device memory that is still live:
- * fail_nth.py makes the driver refuse one call after another and compares that with the same run under memshim, and
- * with the report. Nothing that was refused is freed; what the driver would not free stays live.
+ * Prints each status, then how often each interface was called and refused, and the device memory that is
+ * still live: fail_nth.py makes the driver refuse one call after another and compares that with the same run
+ * under memshim, and with the report. Nothing that was refused is freed; what the driver would not free stays
+ * live.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static void runtime_memory(int keep, cudaStream_t stream)
 
 static void driver_memory(int keep, CUstream stream)
 {
-    CUDA_ARRAY3D_DESCRIPTOR deep = {.Width = 8, .Height = 8, .Depth = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUDA_ARRAY3D_DESCRIPTOR deep = {
+        .Width = 8, .Height = 8, .Depth = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
     CUmipmappedArray mipmapped = NULL;
     CUdeviceptr p = 0;
     void *host = NULL;

@@ -1,8 +1,9 @@
 /*
- * reloader.c - opens and closes a library again and again, at another address each time, and allocates through it.
+ * reloader.c - opens and closes a library again and again, at another address each time, and allocates
+ * through it.
  *
- * usage: reloader LIBRARY FUNCTION TIMES. A program that loads and unloads a plugin does this. Same output natively
- * and under memshim, which must see the last allocation as it saw the first.
+ * usage: reloader LIBRARY FUNCTION TIMES. A program that loads and unloads a plugin does this. Same output
+ * natively and under memshim, which must see the last allocation as it saw the first.
  */
 #include <dlfcn.h>
 #include <link.h>

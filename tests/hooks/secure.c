@@ -1,4 +1,5 @@
-/* secure.c - allocates, and says whether the kernel marked the process as one with more rights than its caller. */
+/* secure.c - allocates, and says whether the kernel marked the process as one with more rights than its
+ * caller. */
 #include <stdio.h>
 #include <sys/auxv.h>
 

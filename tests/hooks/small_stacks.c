@@ -1,11 +1,12 @@
 /*
  * small_stacks.c - how much of a thread's stack each kind of call takes.
  *
- * usage: small_stacks WHAT. WHAT: calls (each row of the table, in a thread of its own), first (the process's first call), child (the
- * same in a fork child), signal (an allocation in a handler on an alternate stack), exit (a thread ends the process).
- * Every thread has 16 KiB, that lie above memory of ours instead of a guard page: all of it is painted, and
- * what lost its paint was used, also beyond the end. Prints a line for each: name, bytes below the call, and whether the thread's
- * stack sufficed. Run natively as well: the difference is memshim's.
+ * usage: small_stacks WHAT. WHAT: calls (each row of the table, in a thread of its own), first (the process's
+ * first call), child (the same in a fork child), signal (an allocation in a handler on an alternate stack),
+ * exit (a thread ends the process). Every thread has 16 KiB, that lie above memory of ours instead of a guard
+ * page: all of it is painted, and what lost its paint was used, also beyond the end. Prints a line for each:
+ * name, bytes below the call, and whether the thread's stack sufficed. Run natively as well: the difference
+ * is memshim's.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -58,10 +59,17 @@ static void map(void) { the.status = (int)cuMemMap(the.va, the.unit, 0, the.hand
 static void unmap(void) { the.status = (int)cuMemUnmap(the.va, the.unit); }
 static void drop(void) { the.status = (int)cuMemRelease(the.handle); }
 static void export_block(void) { the.status = cudaIpcGetMemHandle(&the.own, the.p); }
-static void import_block(void) { the.status = cudaIpcOpenMemHandle(&the.q, the.others, cudaIpcMemLazyEnablePeerAccess); }
+static void import_block(void)
+{
+    the.status = cudaIpcOpenMemHandle(&the.q, the.others, cudaIpcMemLazyEnablePeerAccess);
+}
 static void close_block(void) { the.status = cudaIpcCloseMemHandle(the.q); }
-static void make_pool(void) { the.status = cudaMemPoolCreate(&the.pool, &(struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
-                                                              .location.type = cudaMemLocationTypeDevice}); }
+static void make_pool(void)
+{
+    the.status =
+        cudaMemPoolCreate(&the.pool, &(struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
+                                                                .location.type = cudaMemLocationTypeDevice});
+}
 static void from_pool(void) { the.status = cudaMallocFromPoolAsync(&the.p, 1 << 20, the.pool, the.stream); }
 static void trim_pool(void) { the.status = cudaMemPoolTrimTo(the.pool, 0); }
 static void drop_pool(void) { the.status = cudaMemPoolDestroy(the.pool); }
@@ -69,7 +77,10 @@ static void make_stream(void) { the.status = cudaStreamCreate(&the.stream); }
 static void wait_stream(void) { the.status = cudaStreamSynchronize(the.stream); }
 static void drop_stream(void) { the.status = cudaStreamDestroy(the.stream); }
 static void wait_device(void) { the.status = cudaDeviceSynchronize(); }
-static void begin_capture(void) { the.status = cudaStreamBeginCapture(the.stream, cudaStreamCaptureModeRelaxed); }
+static void begin_capture(void)
+{
+    the.status = cudaStreamBeginCapture(the.stream, cudaStreamCaptureModeRelaxed);
+}
 static void end_capture(void) { the.status = cudaStreamEndCapture(the.stream, &the.graph); }
 static void instantiate(void) { the.status = (int)cuGraphInstantiateWithFlags(&the.exec, the.graph, 0); }
 static void drop_exec(void) { the.status = (int)cuGraphExecDestroy(the.exec); }
@@ -99,7 +110,8 @@ static void attribute(void)
 {
     CUdeviceptr base;
 
-    the.status = (int)cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, (CUdeviceptr)(uintptr_t)the.p);
+    the.status = (int)cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                            (CUdeviceptr)(uintptr_t)the.p);
 }
 
 static void range(void)
@@ -190,7 +202,8 @@ static void measure_calls(void)
 
     the.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     the.prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    if (cudaFree(NULL) != 0 || cuMemGetAllocationGranularity(&the.unit, &the.prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != 0 ||
+    if (cudaFree(NULL) != 0 ||
+        cuMemGetAllocationGranularity(&the.unit, &the.prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != 0 ||
         cuMemAddressReserve(&the.va, the.unit, 0, 0, 0) != 0)
         exit(3);
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -206,7 +219,8 @@ static size_t in_handler;
 static void handle(int number)
 {
     (void)number;
-    in_handler = paint_used_by(alloc) + (size_t)(handler_stack + STACK_BYTES - (unsigned char *)__builtin_frame_address(0));
+    in_handler = paint_used_by(alloc) +
+                 (size_t)(handler_stack + STACK_BYTES - (unsigned char *)__builtin_frame_address(0));
 }
 
 /* All of the alternate stack, the kernel's frame included, from its upper end. */

@@ -1,7 +1,8 @@
 /*
  * small_stacks_others.c - as small_stacks.c, for what NCCL's, Ascend's and HIP's functions take.
  *
- * The libraries are opened, so that one program has all of them. Prints a line for each call, natively and under memshim.
+ * The libraries are opened, so that one program has all of them. Prints a line for each call, natively and
+ * under memshim.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -19,8 +20,10 @@ static struct {
 
 /* Types by which they are called; handles are pointers. */
 static int (*nccl_alloc)(void **, size_t), (*nccl_free)(void *), (*nccl_begin)(void), (*nccl_end)(void);
-static int (*hip_alloc)(void **, size_t), (*hip_free)(void *), (*hip_host)(void **, size_t, unsigned), (*hip_host_free)(void *);
-static int (*acl_init)(const char *), (*acl_device)(int32_t), (*acl_alloc)(void **, size_t, int), (*acl_free)(void *);
+static int (*hip_alloc)(void **, size_t), (*hip_free)(void *), (*hip_host)(void **, size_t, unsigned),
+    (*hip_host_free)(void *);
+static int (*acl_init)(const char *), (*acl_device)(int32_t), (*acl_alloc)(void **, size_t, int),
+    (*acl_free)(void *);
 static int (*acl_create)(void **, size_t, const aclrtPhysicalMemProp *, uint64_t), (*acl_release)(void *);
 static int (*acl_reserve)(void **, size_t, size_t, void *, uint64_t), (*acl_unmap)(void *);
 static int (*acl_map)(void *, size_t, size_t, void *, uint64_t);
@@ -29,15 +32,23 @@ static const struct {
     const char *library, *name;
     void *function_p;
 } functions[] = {
-    {"libnccl.so.2", "ncclMemAlloc", &nccl_alloc},          {"libnccl.so.2", "ncclMemFree", &nccl_free},
-    {"libnccl.so.2", "ncclGroupStart", &nccl_begin},        {"libnccl.so.2", "ncclGroupEnd", &nccl_end},
-    {"libamdhip64.so.6", "hipMalloc", &hip_alloc},          {"libamdhip64.so.6", "hipFree", &hip_free},
-    {"libamdhip64.so.6", "hipHostMalloc", &hip_host},       {"libamdhip64.so.6", "hipHostFree", &hip_host_free},
-    {"libascendcl.so", "aclInit", &acl_init},               {"libascendcl.so", "aclrtSetDevice", &acl_device},
-    {"libascendcl.so", "aclrtMalloc", &acl_alloc},          {"libascendcl.so", "aclrtFree", &acl_free},
-    {"libascendcl.so", "aclrtMallocPhysical", &acl_create}, {"libascendcl.so", "aclrtFreePhysical", &acl_release},
+    {"libnccl.so.2", "ncclMemAlloc", &nccl_alloc},
+    {"libnccl.so.2", "ncclMemFree", &nccl_free},
+    {"libnccl.so.2", "ncclGroupStart", &nccl_begin},
+    {"libnccl.so.2", "ncclGroupEnd", &nccl_end},
+    {"libamdhip64.so.6", "hipMalloc", &hip_alloc},
+    {"libamdhip64.so.6", "hipFree", &hip_free},
+    {"libamdhip64.so.6", "hipHostMalloc", &hip_host},
+    {"libamdhip64.so.6", "hipHostFree", &hip_host_free},
+    {"libascendcl.so", "aclInit", &acl_init},
+    {"libascendcl.so", "aclrtSetDevice", &acl_device},
+    {"libascendcl.so", "aclrtMalloc", &acl_alloc},
+    {"libascendcl.so", "aclrtFree", &acl_free},
+    {"libascendcl.so", "aclrtMallocPhysical", &acl_create},
+    {"libascendcl.so", "aclrtFreePhysical", &acl_release},
     {"libascendcl.so", "aclrtReserveMemAddress", &acl_reserve},
-    {"libascendcl.so", "aclrtMapMem", &acl_map},            {"libascendcl.so", "aclrtUnmapMem", &acl_unmap},
+    {"libascendcl.so", "aclrtMapMem", &acl_map},
+    {"libascendcl.so", "aclrtUnmapMem", &acl_unmap},
 };
 
 enum { BYTES = 2 << 20 };

@@ -12,7 +12,8 @@ static unsigned char *painted; /* BELOW_BYTES, then a stack */
 
 void *paint_stack(void)
 {
-    painted = mmap(NULL, BELOW_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    painted =
+        mmap(NULL, BELOW_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (painted == MAP_FAILED)
         exit(3);
     memset(painted, PAINT, BELOW_BYTES + STACK_BYTES);
@@ -35,7 +36,8 @@ size_t paint_first_used(void)
 
 void paint_tell(const char *name, size_t used, int status)
 {
-    printf("%s %zu %s%s\n", name, used, paint_first_used() < BELOW_BYTES ? "beyond" : "within", status ? " failed" : "");
+    printf("%s %zu %s%s\n", name, used, paint_first_used() < BELOW_BYTES ? "beyond" : "within",
+           status ? " failed" : "");
     fflush(stdout);
 }
 
@@ -71,7 +73,8 @@ bool paint_start(pthread_t *thread_p, void *stack, void *(*body)(void *), void *
     bool good;
 
     pthread_attr_init(&attr);
-    good = pthread_attr_setstack(&attr, stack, STACK_BYTES) == 0 && pthread_create(thread_p, &attr, body, arg) == 0;
+    good = pthread_attr_setstack(&attr, stack, STACK_BYTES) == 0 &&
+           pthread_create(thread_p, &attr, body, arg) == 0;
     pthread_attr_destroy(&attr);
     return good;
 }

@@ -1,8 +1,9 @@
 /*
  * threads.c - what threads, forks, signals and cancellation do to the code that runs inside a hook.
  *
- * usage: threads SCENARIO. Linked with a driver that has no lock of its own (plain_driver.c), so nothing can stick but
- * memshim; the test's watchdog ends what does. Each scenario prints facts that are the same natively and under memshim.
+ * usage: threads SCENARIO. Linked with a driver that has no lock of its own (plain_driver.c), so nothing can
+ * stick but memshim; the test's watchdog ends what does. Each scenario prints facts that are the same
+ * natively and under memshim.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -86,7 +87,8 @@ static int child(void)
     return failures ? 2 : 0;
 }
 
-/* Children leave by exit, through every destructor, with the parent's other threads gone in the middle of a hook. */
+/* Children leave by exit, through every destructor, with the parent's other threads gone in the middle of a
+ * hook. */
 static int fork_storm(void)
 {
     pthread_t threads[4];
@@ -300,7 +302,8 @@ static int keeps_errno(void)
     after[4] = errno;
     cuMemFree_v2(1);
     after[5] = errno == EXDEV;
-    printf("errno %d %d %d %d %d, the driver's own: %d\n", after[0], after[1], after[2], after[3], after[4], after[5]);
+    printf("errno %d %d %d %d %d, the driver's own: %d\n", after[0], after[1], after[2], after[3], after[4],
+           after[5]);
     return 0;
 }
 

@@ -1,17 +1,17 @@
 /*
- * agent.c - one process that shares device memory, told by lines on standard input what to do; each line gets one line of answer.
- * scenarios.py plays with several of them. Statuses are the driver's; names are 0 to 63, and stand for a pointer each.
+ * agent.c - one process that shares device memory, told by lines on standard input what to do; each line gets
+ * one line of answer. scenarios.py plays with several of them. Statuses are the driver's; names are 0 to 63,
+ * and stand for a pointer each.
  *
- *   alloc N BYTES         free N                set N AT BYTES VALUE      sum N AT BYTES      (sum: 0 or the first byte that is not VALUE)
- *   export N AT           -> status, handle     open N HANDLE FLAGS       close N AT          same N M
- *   range N AT            -> status, where the range begins from the pointer, its size        ranges N: by attributes
- *   id N M                -> whether their BUFFER_IDs are equal           device N
- *   new C DEVICE / use C / end C -> contexts; 0 is the primary one of device 0
- *   old N HANDLE FLAGS    as open, by the function of before CUDA 11
- *   later N MS BYTES VALUE: as set, but by work that takes so long
- *   capture MODE          begins one                endcapture            -> status
- *   churn TIMES BYTES     alloc, export, free, so often                   reopen TIMES HANDLE: open, close, so often
- *   load FILE             -> dlopen                                       die: by a signal; fork: a child that exits at once
+ *   alloc N BYTES         free N                set N AT BYTES VALUE      sum N AT BYTES      (sum: 0 or the
+ * first byte that is not VALUE) export N AT           -> status, handle     open N HANDLE FLAGS       close N
+ * AT          same N M range N AT            -> status, where the range begins from the pointer, its size
+ * ranges N: by attributes id N M                -> whether their BUFFER_IDs are equal           device N new
+ * C DEVICE / use C / end C -> contexts; 0 is the primary one of device 0 old N HANDLE FLAGS    as open, by
+ * the function of before CUDA 11 later N MS BYTES VALUE: as set, but by work that takes so long capture MODE
+ * begins one                endcapture            -> status churn TIMES BYTES     alloc, export, free, so
+ * often                   reopen TIMES HANDLE: open, close, so often load FILE             -> dlopen die: by
+ * a signal; fork: a child that exits at once
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -104,7 +104,8 @@ static void ranges(CUdeviceptr pointer)
     int status = (int)cuPointerGetAttributes(2, wanted, data, pointer), other;
 
     other = (int)cuPointerGetAttribute(&single, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer);
-    printf("%d %d %lld %lld %zu\n", status, other, (long long)(start - pointer), (long long)(single - pointer), size);
+    printf("%d %d %lld %lld %zu\n", status, other, (long long)(start - pointer),
+           (long long)(single - pointer), size);
 }
 
 static void ids(CUdeviceptr a, CUdeviceptr b)
@@ -118,7 +119,8 @@ static void ids(CUdeviceptr a, CUdeviceptr b)
 
 static void device_of(CUdeviceptr pointer)
 {
-    int device = -1, status = (int)cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+    int device = -1,
+        status = (int)cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
 
     printf("%d %d\n", status, device);
 }

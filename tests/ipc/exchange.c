@@ -1,13 +1,15 @@
 /*
- * exchange.c - worker processes that exchange buffers through the runtime's IPC functions, and read and write through each other's
- * pointers.
+ * exchange.c - worker processes that exchange buffers through the runtime's IPC functions, and read and write
+ * through each other's pointers.
  *
- * usage: exchange WORKERS KIND ROUNDS     KIND: packed, single, mixed; prints the same natively and under memshim
+ * usage: exchange WORKERS KIND ROUNDS     KIND: packed, single, mixed; prints the same natively and under
+ * memshim
  *
- * Each worker allocates buffers, and between them blocks that nobody else may see; fills all of them; publishes its handles; opens
- * everybody else's; reads every byte; writes its own stripe into each. Then each worker finds the others' stripes in its buffers, and its
- * own blocks as they were. Handles are taken as TVM does (the buffer is the base) and, every other time, as vLLM does: from the start of
- * the range that a pointer in the middle lies in, with the offset sent along.
+ * Each worker allocates buffers, and between them blocks that nobody else may see; fills all of them;
+ * publishes its handles; opens everybody else's; reads every byte; writes its own stripe into each. Then each
+ * worker finds the others' stripes in its buffers, and its own blocks as they were. Handles are taken as TVM
+ * does (the buffer is the base) and, every other time, as vLLM does: from the start of the range that a
+ * pointer in the middle lies in, with the offset sent along.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * threads.c - threads of one process export blocks and free them, threads of another open, read and close them, all at once. Each slot's
- * lock keeps a block alive while it is open; handles of blocks that are gone are opened as well, and must be refused or be of no effect.
+ * threads.c - threads of one process export blocks and free them, threads of another open, read and close
+ * them, all at once. Each slot's lock keeps a block alive while it is open; handles of blocks that are gone
+ * are opened as well, and must be refused or be of no effect.
  *
  * usage: threads ROUNDS
  */

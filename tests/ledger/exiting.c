@@ -1,9 +1,11 @@
 /*
- * Exits while its other threads allocate and free: device memory of all sizes, memory in the order of streams, host memory and blocks that
- * the vendor makes itself, so that figures of every kind change while the report is written.
+ * Exits while its other threads allocate and free: device memory of all sizes, memory in the order of
+ * streams, host memory and blocks that the vendor makes itself, so that figures of every kind change while
+ * the report is written.
  *
- * Usage: exiting THREADS MICROSECONDS [fork|signal]: with `fork` a child is made first, while the threads allocate, and must end as
- * well; with `signal` the first thread leaves from a handler that interrupts its allocations.
+ * Usage: exiting THREADS MICROSECONDS [fork|signal]: with `fork` a child is made first, while the threads
+ * allocate, and must end as well; with `signal` the first thread leaves from a handler that interrupts its
+ * allocations.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -25,7 +25,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: filtered PROGRAM [ARGUMENT...]\n");
         return 2;
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
         return 77;
     execvp(argv[1], argv + 1);
     perror(argv[1]);

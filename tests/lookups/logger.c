@@ -1,9 +1,9 @@
 /*
- * logger.c - a preload of the kind that a user may have beside memshim: it overrides dlsym, wraps the driver's
- * cuGetProcAddress and writes down what the asker receives.
+ * logger.c - a preload of the kind that a user may have beside memshim: it overrides dlsym, wraps the
+ * driver's cuGetProcAddress and writes down what the asker receives.
  *
- * Test tool; it belongs first in LD_PRELOAD, so that it stands between the program and memshim. Every answer is logged
- * with the object that owns the pointer.
+ * Test tool; it belongs first in LD_PRELOAD, so that it stands between the program and memshim. Every answer
+ * is logged with the object that owns the pointer.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static void note(const char *name, int version, unsigned long long flags, int st
     if (answer)
         owner = dladdr(answer, &info) && info.dli_fname ? info.dli_fname : "?";
     base = strrchr(owner, '/');
-    length = snprintf(line, sizeof(line), "%s %d %llu %d %s\n", name[0] ? name : "(empty)", version, flags, status,
-                      base ? base + 1 : owner);
+    length = snprintf(line, sizeof(line), "%s %d %llu %d %s\n", name[0] ? name : "(empty)", version, flags,
+                      status, base ? base + 1 : owner);
     fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
     if (fd >= 0) {
         if (write(fd, line, length) != length)

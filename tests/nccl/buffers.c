@@ -1,6 +1,6 @@
 /*
- * ncclMemAlloc as programs use it, one small part for each argument: what it prints does not depend on who answers. How
- * often the driver made memory is said on standard error, for whoever compares.
+ * ncclMemAlloc as programs use it, one small part for each argument: what it prints does not depend on who
+ * answers. How often the driver made memory is said on standard error, for whoever compares.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -57,7 +57,8 @@ static void autotune(void)
             int alloc = (int)ncclMemAlloc(&work, sizes[i]) | (int)pncclMemAlloc(&more, 1000);
             int bad = fill_and_check(work, sizes[i], round * 3 + i) | fill_and_check(more, 1000, i);
 
-            printf("round %d size %d: %d %d %d\n", round, i, alloc, bad, (int)pncclMemFree(work) | (int)ncclMemFree(more));
+            printf("round %d size %d: %d %d %d\n", round, i, alloc, bad,
+                   (int)pncclMemFree(work) | (int)ncclMemFree(more));
         }
         cudaDeviceSynchronize();
         say_made("round");
@@ -95,7 +96,8 @@ static int take_apart(void *p)
     size_t bytes = 0;
     int status = cuMemRetainAllocationHandle(&handle, p);
 
-    status |= cuMemRelease(handle) | cuMemGetAddressRange_v2(NULL, &bytes, (uintptr_t)p) | cuMemUnmap((uintptr_t)p, bytes);
+    status |= cuMemRelease(handle) | cuMemGetAddressRange_v2(NULL, &bytes, (uintptr_t)p) |
+              cuMemUnmap((uintptr_t)p, bytes);
     status |= cuMemRelease(handle) | cuMemAddressFree((uintptr_t)p, bytes);
     return status;
 }
@@ -278,7 +280,8 @@ static void reenter(void)
     printf("destroy %d\n", ncclCommDestroy(comm));
 }
 
-/* Registered in a group, of which there is one inside another: the window is there when the outer one ends. */
+/* Registered in a group, of which there is one inside another: the window is there when the outer one
+ * ends. */
 static void grouped(void)
 {
     ncclComm_t comm = NULL;
@@ -323,9 +326,10 @@ static const struct {
     const char *name;
     void (*run)(void);
 } parts[] = {
-    {"autotune", autotune}, {"statuses", statuses}, {"apart", apart}, {"late", late}, {"registered", registered},
-    {"short", short_of_memory}, {"threads", threads}, {"devices", two_devices}, {"reset", reset}, {"alone", alone},
-    {"granules", granules}, {"reenter", reenter}, {"grouped", grouped},
+    {"autotune", autotune},     {"statuses", statuses},     {"apart", apart},       {"late", late},
+    {"registered", registered}, {"short", short_of_memory}, {"threads", threads},   {"devices", two_devices},
+    {"reset", reset},           {"alone", alone},           {"granules", granules}, {"reenter", reenter},
+    {"grouped", grouped},
 };
 
 int main(int argc, char **argv)

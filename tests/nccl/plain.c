@@ -1,6 +1,7 @@
 /*
- * What a program sees of NCCL without a device: version, statuses, texts. Linked by the library's name, and asking for it by dlsym as well;
- * built from our own declarations, so that it runs on whichever copy is found.
+ * What a program sees of NCCL without a device: version, statuses, texts. Linked by the library's name, and
+ * asking for it by dlsym as well; built from our own declarations, so that it runs on whichever copy is
+ * found.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 int main(void)
 {
-    ncclResult_t (*alloc)(void **, size_t) = (ncclResult_t(*)(void **, size_t))dlsym(RTLD_DEFAULT, "ncclMemAlloc");
+    ncclResult_t (*alloc)(void **, size_t) =
+        (ncclResult_t(*)(void **, size_t))dlsym(RTLD_DEFAULT, "ncclMemAlloc");
     ncclResult_t (*release)(void *) = (ncclResult_t(*)(void *))dlsym(RTLD_DEFAULT, "pncclMemFree");
     void *p = (void *)0x1, *handle = (void *)0x1;
     ncclWindow_t window = (ncclWindow_t)0x1;

@@ -134,8 +134,8 @@ static void ends_by_itself(void)
     say("device %d", cudaDeviceSynchronize());
 }
 
-/* A host function frees, which the vendor refuses, or answers as it likes; it is what the device waits for.
- */
+/* A host function frees, which the vendor refuses, or answers as it likes; it is what the device waits
+ * for. */
 static void free_in_function(void *argument)
 {
     struct scene *scene = argument;

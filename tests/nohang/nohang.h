@@ -2,8 +2,8 @@
  * nohang.h - what the programs that hold the device share.
  *
  * Each program holds a stream with something that only the host ends, and meanwhile does what the vendor lets
- * it do without waiting. It ends natively, so it has to end under memshim too. Nothing here knows of memshim.
- */
+ * it do without waiting. It ends natively, so it has to end under memshim too. Nothing here knows of
+ * memshim. */
 #ifndef MS_TESTS_NOHANG_H
 #define MS_TESTS_NOHANG_H
 
@@ -28,7 +28,8 @@ struct program {
     void (*run)(void);
     const char *environment; /* NAME=VALUE words for the simulator, or NULL */
 };
-extern const struct program programs_plain[], programs_full[], programs_threads[], programs_streams[], programs_pools[], programs_bound[];
+extern const struct program programs_plain[], programs_full[], programs_threads[], programs_streams[],
+    programs_pools[], programs_bound[];
 
 /** What holds a stream: a kernel that reads a flag, a wait for a value in memory, a host function. */
 enum hold_kind { HOLD_KERNEL, HOLD_VALUE, HOLD_FUNCTION };

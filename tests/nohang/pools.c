@@ -226,7 +226,8 @@ static void legacy_is_held(void)
     hold_prepare(&hold);
     cudaStreamCreate(&blocking);
     for (int round = 0; round < 2; round++) {
-        say("blocks %d %d", cudaMallocAsync(&p, 30 * MIB, NULL), cudaMallocAsync(&own, 30 * MIB, cudaStreamPerThread));
+        say("blocks %d %d", cudaMallocAsync(&p, 30 * MIB, NULL),
+            cudaMallocAsync(&own, 30 * MIB, cudaStreamPerThread));
         cudaDeviceSynchronize();
         hold_begin(&hold, NULL, 0);
         say("frees %d %d", cudaFreeAsync(p, NULL), cudaFreeAsync(own, blocking));
@@ -242,7 +243,8 @@ static void legacy_is_held(void)
     afterwards(blocking);
 }
 
-/* One thread waits for the stream that is held, in whichever call; another has to get through, and ends it. */
+/* One thread waits for the stream that is held, in whichever call; another has to get through, and ends
+ * it. */
 struct waiter {
     cudaStream_t stream;
     cudaEvent_t event;

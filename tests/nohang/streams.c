@@ -63,7 +63,8 @@ static void pool_ends_while_held(void)
     hold_prepare(&hold);
     cudaMemPoolCreate(&pool, &props);
     cudaDeviceGetDefaultMemPool(&first, 0);
-    say("blocks: %d %d", cudaMallocFromPoolAsync(&p, 3 * MIB, pool, held), cudaMallocFromPoolAsync(&q, MIB, pool, other));
+    say("blocks: %d %d", cudaMallocFromPoolAsync(&p, 3 * MIB, pool, held),
+        cudaMallocFromPoolAsync(&q, MIB, pool, other));
     cudaStreamSynchronize(other);
     hold_begin(&hold, held, 0);
     say("frees: %d %d", cudaFreeAsync(p, held), cudaFreeAsync(q, held));
@@ -145,7 +146,8 @@ static void full_while_held(void)
     say("free: %d", cudaFreeAsync(q, other));
 }
 
-/* What was freed is waited for; what the stream was given after that is not, and ends only when the one that waits goes on. */
+/* What was freed is waited for; what the stream was given after that is not, and ends only when the one that
+ * waits goes on. */
 static void held_behind_the_free(void)
 {
     struct hold first, second;

@@ -97,8 +97,8 @@ static void full_and_released(void)
     say("device %d", cudaDeviceSynchronize());
 }
 
-/* Holds the device again and again; each time it waits for the other thread to get ahead before it lets go.
- */
+/* Holds the device again and again; each time it waits for the other thread to get ahead before it lets
+ * go. */
 static void hold_for_progress(void *argument)
 {
     struct shared *shared = argument;

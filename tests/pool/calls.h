@@ -1,4 +1,5 @@
-/* calls.h - what every program does over the driver of fake.h: it frees a block, and looks at the figures. One test includes it. */
+/* calls.h - what every program does over the driver of fake.h: it frees a block, and looks at the figures.
+ * One test includes it. */
 #ifndef MS_TESTS_POOL_CALLS_H
 #define MS_TESTS_POOL_CALLS_H
 

@@ -154,7 +154,8 @@ static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr 
     pthread_mutex_lock(&lock);
     uint64_t index = by_page[address / PAGE % PAGES];
     const struct block *b = index ? &blocks[index - 1] : NULL;
-    CUresult status = b && b->live && address - b->address < b->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    CUresult status =
+        b && b->live && address - b->address < b->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (fake_count(FAKE_RANGE))
         status = (CUresult)fake.fail_status;
     if (status == CUDA_SUCCESS) {
@@ -489,7 +490,8 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
 {
     const struct ms_gpu *gpu = fake_start(capacity, true);
     fake_sizes = (struct fake_sizes){.limit = UINT64_MAX, .keep = 256u << 20, .single_min = 16u << 20};
-    fake_policy = (struct ms_pool_policy){.free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of, .vmm = fake_vmm};
+    fake_policy = (struct ms_pool_policy){
+        .free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of, .vmm = fake_vmm};
     fake_segments = fake_notes = 0;
     current = NULL;
     depth = 0;

@@ -52,7 +52,8 @@ struct fake {
     int fail_status; /* ... with this */
     uint64_t destroyed_captures, blocking_frees, wrong_context, unknown_frees;
     uint64_t small_allocs; /* of less than a page: the pool has no use for them */
-    uint64_t loud_calls;   /* while the thread's capture mode is not relaxed: they could destroy another thread's capture */
+    /* while the thread's capture mode is not relaxed: they could destroy another thread's capture */
+    uint64_t loud_calls;
     bool moves;            /* work gets done while somebody looks at it: at the third look */
     uint64_t looks;
     uint64_t capturing;   /* a stream that captures, */

@@ -1,4 +1,5 @@
-/* one_context.h - the pool over the driver of fake.h with one context, and what a program calls and asks. One test includes it. */
+/* one_context.h - the pool over the driver of fake.h with one context, and what a program calls and asks. One
+ * test includes it. */
 #ifndef MS_TESTS_POOL_ONE_CONTEXT_H
 #define MS_TESTS_POOL_ONE_CONTEXT_H
 

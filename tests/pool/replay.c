@@ -1,9 +1,9 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] [-i] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and the
- * least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at once. -c: how much the device
- * has where it is not looked for what is enough. */
+ * replay [-n] [-v] [-i] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and
+ * the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at
+ * once. -c: how much the device has where it is not looked for what is enough. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -142,7 +142,10 @@ int main(int argc, char **argv)
                name ? name + 1 : argv[i], t.live_peak / MIB, f.peak_reserved_bytes / MIB,
                (double)f.peak_reserved_bytes / t.live_peak, f.vendor_allocs, f.vendor_frees,
                t.frees ? 1000.0 * f.fences / t.frees : 0, least / MIB, (double)least / t.live_peak,
-               tight.vendor_allocs + tight.vendor_frees, !enough ? " (refused)" : fits || !capacity ? "" : " (does not fit)");
+               tight.vendor_allocs + tight.vendor_frees,
+               !enough             ? " (refused)"
+               : fits || !capacity ? ""
+                                   : " (does not fit)");
         free(t.events);
     }
     return 0;

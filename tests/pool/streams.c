@@ -75,7 +75,7 @@ static void see(struct stream *s, unsigned i, struct sight sight)
         s->sees[i] = sight;
 }
 
-/* --- the driver's functions ------------------------------------------------------------------------------ */
+/* --- the driver's functions ----------------------------------------------------------------------------- */
 
 static CUresult get_current(CUcontext *p)
 {
@@ -356,7 +356,8 @@ static CUresult event_synchronize(CUevent handle)
     MAY_FAIL();
     model.early_waits += event_query(handle) != CUDA_SUCCESS;
     model.host_waits++;
-    if (event->stream < MODEL_STREAMS && streams[event->stream].id == event->id && event->seq >= streams[event->stream].freed_seq) {
+    if (event->stream < MODEL_STREAMS && streams[event->stream].id == event->id &&
+        event->seq >= streams[event->stream].freed_seq) {
         for (unsigned i = 0; i < MODEL_POOLS; i++)
             pools[i].unseen[event->stream] = 0;
     }
@@ -386,7 +387,7 @@ static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
                             .stream_wait_event = wait_event,
                             .ctx_record_event = context_record};
 
-/* --- what a test does ------------------------------------------------------------------------------------ */
+/* --- what a test does ----------------------------------------------------------------------------------- */
 
 uint64_t model_stream(void)
 {
@@ -501,7 +502,8 @@ void model_given(uint64_t handle, uint64_t address, uint64_t bytes)
 bool model_has(uint64_t address, uint64_t bytes)
 {
     for (uint32_t i = 0; i < block_count; i++)
-        if (blocks[i].live && blocks[i].address <= address && address + bytes <= blocks[i].address + blocks[i].bytes)
+        if (blocks[i].live && blocks[i].address <= address &&
+            address + bytes <= blocks[i].address + blocks[i].bytes)
             return true;
     return false;
 }
@@ -545,7 +547,10 @@ uint64_t model_live(void)
 static uint64_t size_of(char option, uint64_t total_bytes)
 {
     (void)total_bytes;
-    return option == 'L' || option == 'B' ? UINT64_MAX : option == 'K' ? model_keep : option == 'S' ? 16 << 20 : 0;
+    return option == 'L' || option == 'B' ? UINT64_MAX
+           : option == 'K'                ? model_keep
+           : option == 'S'                ? 16 << 20
+                                          : 0;
 }
 
 static void added(const struct ms_pool_segment *segment)

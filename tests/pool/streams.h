@@ -2,8 +2,8 @@
  *
  * Each stream has a number of things that were issued to it, and of those that are done. For every 512 bytes
  * it keeps which stream used them last, and when: memory that is given to a stream, or back to the driver,
- * while another may still be at it is counted as a hazard. Addresses of the driver's come back when nobody is at them any more. One
- * thread at a time. */
+ * while another may still be at it is counted as a hazard. Addresses of the driver's come back when nobody is
+ * at them any more. One thread at a time. */
 #ifndef MS_TESTS_POOL_STREAMS_H
 #define MS_TESTS_POOL_STREAMS_H
 

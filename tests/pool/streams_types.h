@@ -1,4 +1,5 @@
-/* streams_types.h - what the driver of streams.h keeps of its streams and events. streams.c includes it, and nobody else. */
+/* streams_types.h - what the driver of streams.h keeps of its streams and events. streams.c includes it, and
+ * nobody else. */
 #ifndef MS_TESTS_POOL_STREAMS_TYPES_H
 #define MS_TESTS_POOL_STREAMS_TYPES_H
 

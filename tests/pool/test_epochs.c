@@ -1,8 +1,8 @@
 /* test_epochs.c - how often an event is recorded, and what an allocation waits for.
  *
- * Few events for many frees, without more memory than what is live takes; an allocation waits for the epoch that it closed
- * itself, and for memory that is being given back, but grows for neither. That nothing is used again too early is
- * test_model's business. */
+ * Few events for many frees, without more memory than what is live takes; an allocation waits for the epoch
+ * that it closed itself, and for memory that is being given back, but grows for neither. That nothing is used
+ * again too early is test_model's business. */
 #include "config.h"
 
 #include <pthread.h>
@@ -63,10 +63,12 @@ static void test_steady(uint32_t count, uint64_t seed)
     for (uint32_t i = 0; i < PAIRS; i++)
         exchange(&mix);
     events = fake.calls[FAKE_CTX_RECORD] - events;
-    ok(events * 1000 < 20 * (uint64_t)PAIRS, "%u blocks, seed %" PRIu64 ": %" PRIu64 " events for %d frees", count, seed, events,
-       PAIRS);
-    ok(events > 0 && figures().parts.requested == mix.live, "seed %" PRIu64 ": what is live is counted, and some epochs closed", seed);
-    ok(figures().peak_reserved_bytes < mix.peak * 8 / 5, "seed %" PRIu64 ": %" PRIu64 " MiB were reserved for %" PRIu64, seed,
+    ok(events * 1000 < 20 * (uint64_t)PAIRS, "%u blocks, seed %" PRIu64 ": %" PRIu64 " events for %d frees",
+       count, seed, events, PAIRS);
+    ok(events > 0 && figures().parts.requested == mix.live,
+       "seed %" PRIu64 ": what is live is counted, and some epochs closed", seed);
+    ok(figures().peak_reserved_bytes < mix.peak * 8 / 5,
+       "seed %" PRIu64 ": %" PRIu64 " MiB were reserved for %" PRIu64, seed,
        figures().peak_reserved_bytes / MIB, mix.peak / MIB);
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
     sound("steady");
@@ -78,12 +80,13 @@ static void test_one_block(void)
     fresh(GIB);
     for (int i = 0; i < 61000; i++)
         give(take(4096));
-    ok(fake.calls[FAKE_CTX_RECORD] <= 1002, "one small block again and again: %" PRIu64 " events for 61000 frees",
-       fake.calls[FAKE_CTX_RECORD]);
+    ok(fake.calls[FAKE_CTX_RECORD] <= 1002,
+       "one small block again and again: %" PRIu64 " events for 61000 frees", fake.calls[FAKE_CTX_RECORD]);
     is_u64(figures().reserved_bytes, 2 * MIB, "in the memory of the first chunk");
 }
 
-/* The host is ahead by many frees, each with work behind it. What the device has got to comes back, and no later. */
+/* The host is ahead by many frees, each with work behind it. What the device has got to comes back, and no
+ * later. */
 static void test_far_ahead(void)
 {
     enum { AHEAD = 1500, DONE = 1000 };
@@ -97,7 +100,8 @@ static void test_far_ahead(void)
     context->done = DONE;
     for (int i = 0; i < DONE - 1; i++)
         take(16 * MIB);
-    is_u64(figures().vendor_allocs, allocs, "%d frees are under way: of these, the %d that are over are used again", AHEAD, DONE);
+    is_u64(figures().vendor_allocs, allocs,
+           "%d frees are under way: of these, the %d that are over are used again", AHEAD, DONE);
     take(16 * MIB);
     take(16 * MIB);
     ok(figures().vendor_allocs > allocs, "and no more");
@@ -116,8 +120,8 @@ static void free_another(void)
         give(shelf[--shelved]);
 }
 
-/* The device has nothing to do, so an epoch that closes is over: nobody has anything to wait for, though others go on
- * freeing all the time. */
+/* The device has nothing to do, so an epoch that closes is over: nobody has anything to wait for, though
+ * others go on freeing all the time. */
 static void test_own_epoch(void)
 {
     fresh(64 * GIB);
@@ -147,7 +151,8 @@ static void *exchanger(void *arg)
     return NULL;
 }
 
-/* The driver is at it until another thread, which has only what is in limbo, has had all the time to give up waiting. */
+/* The driver is at it until another thread, which has only what is in limbo, has had all the time to give up
+ * waiting. */
 static void return_slowly(void)
 {
     const struct timespec millisecond = {0, 1000000};
@@ -159,12 +164,14 @@ static void return_slowly(void)
     fake_finish(context);
 }
 
-/* One thread gives back what is vacant, which takes the driver a while; all that the context is busy with meanwhile is that. */
+/* One thread gives back what is vacant, which takes the driver a while; all that the context is busy with
+ * meanwhile is that. */
 static void test_returning(void)
 {
     uint64_t blocks[4];
     fresh(64 * GIB);
-    fake_sizes.keep = 88 * MIB; /* so that what goes back are blocks of 64 MiB, wherever the other thread is */
+    /* so that what goes back are blocks of 64 MiB, wherever the other thread is */
+    fake_sizes.keep = 88 * MIB;
     fake_policy.large_whole = true;
     block = take(24 * MIB);
     for (int i = 0; i < 4; i++)
@@ -177,7 +184,8 @@ static void test_returning(void)
     pthread_join(other, NULL);
     is_u64(figures().vendor_frees, 2, "one thread gave back");
     ok(block && atomic_load(&over), "another one took a block meanwhile");
-    is_u64(figures().vendor_allocs, 5, "which took no more memory, though the context was busy with giving back");
+    is_u64(figures().vendor_allocs, 5,
+           "which took no more memory, though the context was busy with giving back");
     sound("returning");
 }
 

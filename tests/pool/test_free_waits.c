@@ -1,5 +1,5 @@
-/* test_free_waits.c - frees that wait for the device, and those that cannot, beside captures that are seen and those that are not: what
- * they wait by, and what is in limbo afterwards. */
+/* test_free_waits.c - frees that wait for the device, and those that cannot, beside captures that are seen
+ * and those that are not: what they wait by, and what is in limbo afterwards. */
 #include "config.h"
 
 #include "gpu/visit.h"
@@ -15,7 +15,8 @@ static void test_strict(void)
     is_int(give(a), 0, "strict: the free succeeds");
     ok(context->done == context->issued && fake.calls[FAKE_CTX_RECORD] == 1 && fake.calls[FAKE_QUERY] == 3,
        "strict: it waits for an event over the context");
-    is_u64(fake.small_allocs + fake.blocking_frees + fake.calls[FAKE_SYNC], 0, "strict: by no free, and by no other call of the driver's");
+    is_u64(fake.small_allocs + fake.blocking_frees + fake.calls[FAKE_SYNC], 0,
+           "strict: by no free, and by no other call of the driver's");
     is_u64(figures().parts.limbo, 0, "strict: nothing is left in limbo");
     a = take(MIB);
     fake.fail_at = fake.all_calls + 1;
@@ -65,8 +66,10 @@ static void test_captured_frees(void)
     begin_capture();
     fake_issue(context);
     give(a);
-    is_u64(fake.calls[FAKE_ALLOC], 1, "however much is freed in a capture, nothing is allocated to wait by its free");
-    is_u64(fake.calls[FAKE_SYNC] + fake.calls[FAKE_CTX_RECORD] + fake.destroyed_captures, 0, "and nothing waits");
+    is_u64(fake.calls[FAKE_ALLOC], 1,
+           "however much is freed in a capture, nothing is allocated to wait by its free");
+    is_u64(fake.calls[FAKE_SYNC] + fake.calls[FAKE_CTX_RECORD] + fake.destroyed_captures, 0,
+           "and nothing waits");
     end_capture();
     sound("captured frees");
 }
@@ -88,7 +91,8 @@ static bool comes_back(uint64_t *block_p)
     return all;
 }
 
-/* From the moment when somebody may begin captures unseen. Streams may have been born, and have ended, long before. */
+/* From the moment when somebody may begin captures unseen. Streams may have been born, and have ended, long
+ * before. */
 static void test_unseen_captures(void)
 {
     fresh(GIB);

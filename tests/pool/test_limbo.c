@@ -167,8 +167,8 @@ static void test_exempt(void)
     is_int(free_behind_work(blocks, 40), 0, "without a bound no free waits");
 }
 
-/* As much as may be in limbo, and what is live: no more than that is reserved, whatever is freed behind work.
- */
+/* As much as may be in limbo, and what is live: no more than that is reserved, whatever is freed behind
+ * work. */
 static void test_loop(void)
 {
     bounded(64 * MIB);

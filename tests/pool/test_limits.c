@@ -122,7 +122,8 @@ static void test_out_of_memory(void)
     fake_on_return = look_at_return;
     ok(take(30 * MIB) != 0, "idle memory makes room for another size also while other work is pending");
     fake_on_return = NULL;
-    ok(returns > 0 && returns_told == returns, "and it is told before the driver can give the same addresses to another thread");
+    ok(returns > 0 && returns_told == returns,
+       "and it is told before the driver can give the same addresses to another thread");
     is_u64(fake.blocking_frees + fake.calls[FAKE_SYNC], 0, "without waiting for it");
     sound("given back in a stream");
 
@@ -424,7 +425,8 @@ static void test_devices(void)
             ms_pool_alloc(gpu, (uintptr_t)context, device, 3 * MIB, &latest, &status);
         struct ms_pool_figures figures;
         ms_pool_figures(device, &figures);
-        ok(verdict == MS_POOL_SERVED && figures.parts.requested == 3 * MIB && ms_pool_room(device) == UINT64_MAX,
+        ok(verdict == MS_POOL_SERVED && figures.parts.requested == 3 * MIB &&
+               ms_pool_room(device) == UINT64_MAX,
            "%s device %d is served, and has figures", ms_device_api(device), index);
     }
     sound("devices");
@@ -505,7 +507,8 @@ static void test_peak(void)
         fresh(GIB);
         uint64_t address = take(sizes[i]), granted = latest.granted;
         struct ms_pool_figures f = figures();
-        is_u64(f.peak_parts.requested, sizes[i], "a lone block of %llu bytes was requested when most was reserved",
+        is_u64(f.peak_parts.requested, sizes[i],
+               "a lone block of %llu bytes was requested when most was reserved",
                (unsigned long long)sizes[i]);
         ok(f.peak_parts.rounding == granted - sizes[i] &&
                f.peak_parts.stranded == f.peak_reserved_bytes - granted,
@@ -519,7 +522,8 @@ static void test_peak(void)
     }
 }
 
-/* A chunk is longer than the request that needs it; what may be reserved goes by what was live, not by what was asked for. */
+/* A chunk is longer than the request that needs it; what may be reserved goes by what was live, not by what
+ * was asked for. */
 static void test_bound_of_growth(void)
 {
     uint64_t live = 0;

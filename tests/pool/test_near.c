@@ -1,4 +1,5 @@
-/* test_near.c - the short way from an address to its slot: it finds most, forgets some, and is believed in nothing. */
+/* test_near.c - the short way from an address to its slot: it finds most, forgets some, and is believed in
+ * nothing. */
 #include "config.h"
 
 #include <pthread.h>
@@ -135,7 +136,8 @@ static void test_not_believed(void)
         take(gpu, first, &blocks[i]);
     for (unsigned i = 0; i < BLOCKS / 2; i++) {
         struct ms_pool_block freed;
-        hits += free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
+        hits +=
+            free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
         twice += free_hit(blocks[i].address, &block);
         ms_pool_free_hit_end(&freed);
     }

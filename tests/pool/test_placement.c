@@ -1,6 +1,6 @@
-/* test_placement.c - where blocks go: what is vacant is split while the device has plenty, kept whole near its
- * end, put together where the budget has the calls; what goes back again and again is split instead; and every address in a large block
- * leads to it. */
+/* test_placement.c - where blocks go: what is vacant is split while the device has plenty, kept whole near
+ * its end, put together where the budget has the calls; what goes back again and again is split instead; and
+ * every address in a large block leads to it. */
 #include "config.h"
 
 #include "one_context.h"
@@ -9,7 +9,8 @@ static void test_splitting(void)
 {
     fresh(64 * GIB);
     uint64_t a = take(100 * MIB + 1);
-    ok(latest.whole && latest.segment_bytes == 102 * MIB, "a large block that is new has an allocation of its own");
+    ok(latest.whole && latest.segment_bytes == 102 * MIB,
+       "a large block that is new has an allocation of its own");
     give(a);
     uint64_t b = take(40 * MIB), calls = fake.calls[FAKE_ALLOC];
     ok(b == a && !latest.whole && latest.granted == 40 * MIB, "then a smaller one comes out of it");
@@ -35,7 +36,8 @@ static void test_near_the_end(void)
     uint64_t a = take(128 * MIB);
     give(a);
     take(40 * MIB);
-    ok(latest.whole, "near the end of the device's memory a large block is whole, and what is vacant stays so");
+    ok(latest.whole,
+       "near the end of the device's memory a large block is whole, and what is vacant stays so");
     ok(take(128 * MIB) == a && latest.whole, "for the next of its size");
     ok(take(90 * MIB) == 0, "what there is not room for is refused");
     sound("near the end");
@@ -84,16 +86,19 @@ static uint64_t few_of_any_size(uint64_t capacity, uint64_t seed, int operations
     return fake.calls[FAKE_ALLOC] + fake.calls[FAKE_FREE];
 }
 
-/* Few blocks of any size reserve two thirds of the device before what is vacant fits: that is not its end. But what is split is not there
- * for a block that fits none of it, so on a smaller device less is. */
+/* Few blocks of any size reserve two thirds of the device before what is vacant fits: that is not its end.
+ * But what is split is not there for a block that fits none of it, so on a smaller device less is. */
 static void test_in_vain(void)
 {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         uint64_t calls = few_of_any_size(48 * GIB, 0x2545f4914f6cdd1du * seed, 10000);
-        ok(calls < 200, "few blocks of any size, seed %" PRIu64 ": %" PRIu64 " calls of the driver's in 10000 operations", seed, calls);
+        ok(calls < 200,
+           "few blocks of any size, seed %" PRIu64 ": %" PRIu64 " calls of the driver's in 10000 operations",
+           seed, calls);
         sound("what went back in vain is split");
         calls = few_of_any_size(34 * GIB, 0x2545f4914f6cdd1du * seed, 20000);
-        ok(calls < UINT64_MAX, "and none is refused on a device of twice as much, which takes %" PRIu64 " calls", calls);
+        ok(calls < UINT64_MAX,
+           "and none is refused on a device of twice as much, which takes %" PRIu64 " calls", calls);
     }
 }
 
@@ -113,12 +118,14 @@ static void test_scraps(void)
     give(at[1]);
     give(at[2]);
     uint64_t scrap = take(MIB);
-    ok(scrap >= at[2] && scrap < at[0], "a small block takes what is of no use to a large one, before what fits it more closely");
+    ok(scrap >= at[2] && scrap < at[0],
+       "a small block takes what is of no use to a large one, before what fits it more closely");
     is_u64(take(2 * MIB), page, "which is there for a large one then");
     sound("scraps");
 }
 
-/* Two holes of 4 MiB: one of the very size, and one that is 16 KiB longer, in a chunk of which less is free. */
+/* Two holes of 4 MiB: one of the very size, and one that is 16 KiB longer, in a chunk of which less is
+ * free. */
 static void test_fuller(void)
 {
     fresh(64 * GIB);
@@ -132,7 +139,8 @@ static void test_fuller(void)
     is_u64(take(20 * MIB), other + 40 * MIB, "and of another one");
     give(hole);
     ms_pool_trim(0, GIB);
-    is_u64(take(4 * MIB), full + 30 * MIB, "of two holes of about the same size that in the fuller chunk is taken");
+    is_u64(take(4 * MIB), full + 30 * MIB,
+           "of two holes of about the same size that in the fuller chunk is taken");
     is_u64(take(4 * MIB), other + 60 * MIB, "and then the other one");
     sound("the fuller chunk");
 }
@@ -227,7 +235,8 @@ static void test_autotuner(void)
 /* Each unit of large blocks, and of small ones between them, on whatever unit they begin. */
 static void test_addresses(uint64_t first, enum ms_pool_pack pack)
 {
-    static const uint64_t sizes[] = {70 * MIB, 3 * MIB + 512, 66 * MIB + 7 * 512, 65 * KIB + 512, 129 * MIB, 2 * MIB};
+    static const uint64_t sizes[] = {70 * MIB,       3 * MIB + 512, 66 * MIB + 7 * 512,
+                                     65 * KIB + 512, 129 * MIB,     2 * MIB};
     uint64_t addresses[6], wrong = 0;
     fresh(64 * GIB);
     fake_policy.pack = pack;
@@ -241,13 +250,15 @@ static void test_addresses(uint64_t first, enum ms_pool_pack pack)
                 bool found = ms_pool_find(addresses[i] + offset, &latest) && latest.address == addresses[i];
                 wrong += found != (round == 0 || i % 2 == 0);
             }
-            wrong += round == 0 && !(ms_pool_find(addresses[i] + sizes[i] - 1, &latest) && latest.address == addresses[i]);
+            wrong += round == 0 &&
+                     !(ms_pool_find(addresses[i] + sizes[i] - 1, &latest) && latest.address == addresses[i]);
         }
         for (int i = 1; i < 6; i += 2)
             if (round == 0)
                 give(addresses[i]);
     }
-    is_u64(wrong, 0, "behind %" PRIu64 " bytes: every address leads to its block, and to none when it is freed", first);
+    is_u64(wrong, 0,
+           "behind %" PRIu64 " bytes: every address leads to its block, and to none when it is freed", first);
     sound("addresses");
 }
 

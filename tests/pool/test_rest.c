@@ -41,8 +41,9 @@ static void test_rested(uint64_t bytes, bool vmm)
     fake_finish(context);
     ms_pool_rested();
     struct ms_pool_figures f = figures();
-    ok(f.reserved_bytes <= most(f.parts.requested), "%s: then no more stays than a quarter of what is live and 64 MiB (%llu MiB)",
-       what, (unsigned long long)(f.reserved_bytes / MIB));
+    ok(f.reserved_bytes <= most(f.parts.requested),
+       "%s: then no more stays than a quarter of what is live and 64 MiB (%llu MiB)", what,
+       (unsigned long long)(f.reserved_bytes / MIB));
     is_u64(fake.blocking_frees, 0, "%s: and nobody waited", what);
     uint64_t calls = figures().vendor_frees;
     ms_pool_rested();
@@ -117,7 +118,8 @@ static void test_two(void)
         give(idle[i]);
     ms_pool_rested();
     struct ms_pool_figures f = figures();
-    ok(f.reserved_bytes <= most(f.parts.requested), "what may stay is one amount for all contexts of a device");
+    ok(f.reserved_bytes <= most(f.parts.requested),
+       "what may stay is one amount for all contexts of a device");
     context = first;
     fake_set_current(context);
 }
@@ -147,7 +149,8 @@ static void test_buffers(void)
     int status = 0, made = 0;
     fresh(8 * GIB);
     give(take(MIB));
-    struct ms_foreign_request request = {.source = &source, .gpu = gpu, .context = (uintptr_t)context, .device = 0};
+    struct ms_foreign_request request = {
+        .source = &source, .gpu = gpu, .context = (uintptr_t)context, .device = 0};
     request.requested = request.granted = 16 * MIB;
     for (int i = 0; i < IDLE; i++)
         made += ms_foreign_make(&request, &blocks[i], &status);
@@ -158,9 +161,11 @@ static void test_buffers(void)
     }
     ms_pool_rested();
     struct ms_pool_figures f = figures();
-    ok(f.reserved_bytes <= most(f.parts.requested), "what is kept of those that were freed is bounded too (%llu MiB)",
+    ok(f.reserved_bytes <= most(f.parts.requested),
+       "what is kept of those that were freed is bounded too (%llu MiB)",
        (unsigned long long)(f.reserved_bytes / MIB));
-    ok(f.reserved_bytes > most(f.parts.requested) - 16 * MIB, "by a quarter of what others' buffers have live, and 64 MiB");
+    ok(f.reserved_bytes > most(f.parts.requested) - 16 * MIB,
+       "by a quarter of what others' buffers have live, and 64 MiB");
 }
 
 /* The clock notices that nobody asked, and that the one who asks was waiting. */

@@ -1,5 +1,6 @@
-/* test_returns.c - memory that goes back in the order of a stream: the driver has it when the host has waited for what freed it, and
- * nobody waits for what is not over. Also what goes back when the program has rested, of memory in the order of streams. */
+/* test_returns.c - memory that goes back in the order of a stream: the driver has it when the host has waited
+ * for what freed it, and nobody waits for what is not over. Also what goes back when the program has rested,
+ * of memory in the order of streams. */
 #include "config.h"
 
 #include <stdlib.h>

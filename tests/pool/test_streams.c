@@ -99,7 +99,8 @@ static void test_idle(void)
     uint64_t a = model_stream(), b = model_stream(), p = take(40 * MIB, a);
     ms_mempool_set(1, MS_MEMPOOL_INTERNAL, 0);
     give(p, a);
-    is_u64(take(40 * MIB, b), 0, "no memory, a stream is busy and nobody may be made to wait: the driver answers");
+    is_u64(take(40 * MIB, b), 0,
+           "no memory, a stream is busy and nobody may be made to wait: the driver answers");
     is_u64(model.waits, 0, "and nobody waits");
     model_finish(a);
     ok(take(40 * MIB, b) == p, "what an idle stream has free is another's");
@@ -127,9 +128,11 @@ static void test_stream_ends(void)
 static void test_pool_ends(void)
 {
     gpu = model_fresh(512 * MIB);
-    uint64_t s = model_stream(), pool = model_pool(), p = take_from(pool, 3 * MIB, s), q = take_from(pool, 20 * MIB, s);
+    uint64_t s = model_stream(), pool = model_pool(), p = take_from(pool, 3 * MIB, s),
+             q = take_from(pool, 20 * MIB, s);
     struct ms_mempool_use use;
-    ok(ms_mempool_use(pool, &use) && use.used == 23 * MIB && use.high == 23 * MIB, "what is in use is counted");
+    ok(ms_mempool_use(pool, &use) && use.used == 23 * MIB && use.high == 23 * MIB,
+       "what is in use is counted");
     give(q, s);
     ok(ms_mempool_use(pool, &use) && use.used == 3 * MIB && use.high == 23 * MIB, "and what was");
     ms_mempool_reset_high(pool);
@@ -160,7 +163,8 @@ static void test_current(void)
     q = take(2 * MIB, s);
     ok(ms_mempool_use(pool, &use) && use.used == 2 * MIB, "requests come from the current pool");
     model_destroy_pool(pool);
-    ok(take(MIB, s) && ms_mempool_use(1, &use) && use.used == 2 * MIB, "and from the default one when that is gone");
+    ok(take(MIB, s) && ms_mempool_use(1, &use) && use.used == 2 * MIB,
+       "and from the default one when that is gone");
     give(p, s);
     give(q, s);
     sound("current");
@@ -217,7 +221,8 @@ static void test_capture(void)
     sound("capture");
 }
 
-/* What is free of a pool that was destroyed goes back, whoever frees it, wherever, and whatever graphs there are. */
+/* What is free of a pool that was destroyed goes back, whoever frees it, wherever, and whatever graphs there
+ * are. */
 static void test_pool_is_gone(void)
 {
     gpu = model_fresh(512 * MIB);
@@ -247,7 +252,8 @@ static uint64_t idle_stream, new_pool;
 
 static void ask_another_pool(void)
 {
-    ok(take_from(new_pool, MIB, idle_stream) != 0, "while memory goes back, another stream asks another pool for some");
+    ok(take_from(new_pool, MIB, idle_stream) != 0,
+       "while memory goes back, another stream asks another pool for some");
 }
 
 /* The memory of a pool that is gone goes back in the order of the stream that was at it, which has work. */
@@ -274,7 +280,8 @@ static void test_short_beside_graphs(void)
     model_capture(b, false);
     give(p, a);
     model_finish(a);
-    ok(take(90 * MIB, b) != 0, "what is free serves another size where memory is short, whatever graphs there are");
+    ok(take(90 * MIB, b) != 0,
+       "what is free serves another size where memory is short, whatever graphs there are");
     ms_pool_graph_alive(0, -1);
     sound("short beside graphs");
 }
@@ -329,7 +336,7 @@ static void test_padding_meanwhile(void)
     sound("padding meanwhile");
 }
 
-/* --- what the driver takes at a time --------------------------------------------------------------------- */
+/* --- what the driver takes at a time -------------------------------------------------------------------- */
 
 #define UNIT (32 * MIB)
 
@@ -402,7 +409,8 @@ static void test_shared_units(void)
     a = model_stream(), b = model_stream();
     take(20 * MIB, a);
     uint64_t used = model.used;
-    ok(take(1000, b) && model.used == used + 2 * MIB, "where there is little a stream that is not alone takes no more than it must");
+    ok(take(1000, b) && model.used == used + 2 * MIB,
+       "where there is little a stream that is not alone takes no more than it must");
     sound("shared units, near the end");
 }
 

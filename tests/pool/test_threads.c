@@ -129,7 +129,8 @@ static void see(void *arg, const struct ms_pool_piece *piece)
 /* Out of limbo, and not yet the program's: its thread may be anywhere between two locks. */
 static void test_on_its_way(void)
 {
-    const struct ms_request request = {.requested = MS_MIB, .granted = MS_MIB, .magazine = ms_magazine_of(MS_MIB, MS_NO_CLASS)};
+    const struct ms_request request = {
+        .requested = MS_MIB, .granted = MS_MIB, .magazine = ms_magazine_of(MS_MIB, MS_NO_CLASS)};
     struct fake_context *context;
     struct ms_pool_block block;
     struct ms_pool_figures f;
@@ -138,7 +139,8 @@ static void test_on_its_way(void)
     gpu = fake_fresh((uint64_t)2 << 30);
     context = fake_context(0);
     fake_set_current(context);
-    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, MS_MIB, &block, &status) == MS_POOL_SERVED, "a block is served");
+    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, MS_MIB, &block, &status) == MS_POOL_SERVED,
+       "a block is served");
     fake_issue(context);
     release(block.address);
     uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
@@ -173,10 +175,11 @@ static void *stopper(void *arg)
         ms_pool_figures(0, &again);
         const struct ms_pool_parts *p = &f.parts;
         uint64_t sum = p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned;
-        bool same = f.reserved_bytes == again.reserved_bytes && f.served_allocs == again.served_allocs && p->limbo == again.parts.limbo;
-        bool right = !seen.gaps && seen.end == 0 && seen.segments == f.reserved_bytes && seen.live == p->requested &&
-                     seen.limbo == p->limbo && seen.pinned == p->pinned && sum == f.reserved_bytes &&
-                     f.reserved_bytes <= f.peak_reserved_bytes;
+        bool same = f.reserved_bytes == again.reserved_bytes && f.served_allocs == again.served_allocs &&
+                    p->limbo == again.parts.limbo;
+        bool right = !seen.gaps && seen.end == 0 && seen.segments == f.reserved_bytes &&
+                     seen.live == p->requested && seen.limbo == p->limbo && seen.pinned == p->pinned &&
+                     sum == f.reserved_bytes && f.reserved_bytes <= f.peak_reserved_bytes;
         ms_pool_go();
         atomic_fetch_add(&stops, 1);
         atomic_fetch_add(&differences, !same || !right);
@@ -223,8 +226,9 @@ static void test_sharing(void)
     atomic_store(&over, true);
     pthread_join(stopping, NULL);
     ok(atomic_load(&stops) > 0 && atomic_load(&differences) == 0,
-       "each of %u times that the pool was stopped its figures and its pieces were of one moment (%u were not)", atomic_load(&stops),
-       atomic_load(&differences));
+       "each of %u times that the pool was stopped its figures and its pieces were of one moment (%u were "
+       "not)",
+       atomic_load(&stops), atomic_load(&differences));
     test_stop_is_bounded();
     for (uint32_t i = 0; i < SHELF; i++) {
         uint64_t left = atomic_exchange(&shelf[i], 0);

@@ -1,5 +1,5 @@
-/* test_waits.c - memory that a stream has before another is done with it: who is made to wait for what, and who
- * never is. Over the driver of streams.h, which counts whatever is given away too early. */
+/* test_waits.c - memory that a stream has before another is done with it: who is made to wait for what, and
+ * who never is. Over the driver of streams.h, which counts whatever is given away too early. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static uint64_t take(uint64_t bytes, uint64_t stream)
 {
     struct ms_pool_block block;
     struct ms_stream *s = ms_stream_of(gpu, stream);
-    if (!s || ms_stream_captures(s) || ms_stream_alloc(s, MS_MEMPOOL_CURRENT, bytes, &block) != MS_POOL_SERVED)
+    if (!s || ms_stream_captures(s) ||
+        ms_stream_alloc(s, MS_MEMPOOL_CURRENT, bytes, &block) != MS_POOL_SERVED)
         return 0;
     model_given(stream, block.address, bytes);
     model_used(stream, block.address, bytes);
@@ -75,7 +76,8 @@ static void test_behind(void)
     give(p, a);
     uint64_t freed = model_issued(a);
     model_issue(a); /* and it gets no further for a long time */
-    ok(take(40 * MIB, b) == p, "what a stream has freed and still uses is another's, when there is nothing else");
+    ok(take(40 * MIB, b) == p,
+       "what a stream has freed and still uses is another's, when there is nothing else");
     is_u64(model_waits_for(b, a), freed, "which waits for the free, and for nothing that came after it");
     is_u64(model.waits, 1, "once");
     ok(figures()->waited == 1 && figures()->borrowed == 0, "and it is counted");
@@ -136,7 +138,8 @@ static void test_chain(void)
     give(p, b);
     ok(take(50 * MIB, c) == p, "the third for the second");
     give(p, c);
-    ok(take(50 * MIB, d) == p && model_waits_for(d, a) && model_waits_for(d, b), "the fourth for all of them");
+    ok(take(50 * MIB, d) == p && model_waits_for(d, a) && model_waits_for(d, b),
+       "the fourth for all of them");
     give(p, d);
     ok(take(50 * MIB, a) == p, "and it comes back to the first");
     is_u64(model.allocs, 1, "all with one allocation of the driver's");
@@ -149,7 +152,8 @@ static void test_third(void)
     uint64_t p = take(50 * MIB, a), waits;
     give(p, b);
     waits = model.waits;
-    ok(take(50 * MIB, b) == p && model.waits == waits, "who freed another's block has it again without a wait");
+    ok(take(50 * MIB, b) == p && model.waits == waits,
+       "who freed another's block has it again without a wait");
     give(p, b);
     ok(take(50 * MIB, c) == p && model.waits > waits, "a third waits for it");
     give(p, c);

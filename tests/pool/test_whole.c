@@ -1,5 +1,5 @@
-/* test_whole.c - things that are recycled whole (pool/whole.h), held against a plain array; then threads that put and take, each thing
- * being in one hand at a time. */
+/* test_whole.c - things that are recycled whole (pool/whole.h), held against a plain array; then threads that
+ * put and take, each thing being in one hand at a time. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -18,7 +18,8 @@ static uint32_t draw(uint32_t below)
 
 static struct ms_whole_key key_of(uint32_t number)
 {
-    return (struct ms_whole_key){.what = number % 5, .bytes = (1 + number % 3) << 21, .device = (int)(number % DEVICES) + 96};
+    return (struct ms_whole_key){
+        .what = number % 5, .bytes = (1 + number % 3) << 21, .device = (int)(number % DEVICES) + 96};
 }
 
 static bool same_key(const struct ms_whole_key *a, const struct ms_whole_key *b)

@@ -1,11 +1,11 @@
 /*
- * A small program that treats a GPU the way a training job does, with no kernel: weights, gradients and optimizer state live
- * for the whole run, each worker thread has a stream of its own, activations come and go with every step, copies and
- * memsets move real bytes. Three of its functions forget memory on purpose.
+ * A small program that treats a GPU the way a training job does, with no kernel: weights, gradients and
+ * optimizer state live for the whole run, each worker thread has a stream of its own, activations come and go
+ * with every step, copies and memsets move real bytes. Three of its functions forget memory on purpose.
  *
- * It keeps its own account and prints it last, one "name value" line each, so that a report can be held against it.
- * All workers wait for each other when a step holds the most, which makes the peak the same in every run.
- * It knows nothing of memshim. Run: training [STEPS]; exit 0 if every byte came back right.
+ * It keeps its own account and prints it last, one "name value" line each, so that a report can be held
+ * against it. All workers wait for each other when a step holds the most, which makes the peak the same in
+ * every run. It knows nothing of memshim. Run: training [STEPS]; exit 0 if every byte came back right.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -139,15 +139,18 @@ static void forward(struct worker *w, void *scratch, void *activations[LAYERS])
         account_add(bytes, &account.malloc_async_calls);
         CHECK(cudaMemsetAsync(activations[layer], layer, bytes, w->stream));
     }
-    CHECK(cudaMemcpyAsync(activations[LAYERS - 1], scratch, batch_bytes, cudaMemcpyDeviceToDevice, w->stream));
+    CHECK(
+        cudaMemcpyAsync(activations[LAYERS - 1], scratch, batch_bytes, cudaMemcpyDeviceToDevice, w->stream));
 }
 
 static void backward(struct worker *w, void *activations[LAYERS])
 {
     char *gradients = (char *)w->model->gradients + (size_t)w->index * batch_bytes;
 
-    CHECK(cudaMemcpyAsync(w->result, activations[LAYERS - 1], batch_bytes, cudaMemcpyDeviceToHost, w->stream));
-    CHECK(cudaMemcpyAsync(gradients, activations[LAYERS - 1], batch_bytes, cudaMemcpyDeviceToDevice, w->stream));
+    CHECK(
+        cudaMemcpyAsync(w->result, activations[LAYERS - 1], batch_bytes, cudaMemcpyDeviceToHost, w->stream));
+    CHECK(cudaMemcpyAsync(gradients, activations[LAYERS - 1], batch_bytes, cudaMemcpyDeviceToDevice,
+                          w->stream));
     for (int layer = LAYERS - 1; layer >= 0; layer--) {
         CHECK(cudaFreeAsync(activations[layer], w->stream));
         account_remove(layer_bytes(w, layer));
@@ -217,7 +220,8 @@ static bool train(int steps)
     model.gradients = state_new(model.bytes);
     model.moments = state_new(2 * model.bytes);
     build_eval_cache();
-    CHECK(cudaDeviceSynchronize()); /* the workers' streams do not wait for the default one, which clears the state */
+    /* the workers' streams do not wait for the default one, which clears the state */
+    CHECK(cudaDeviceSynchronize());
     pthread_barrier_init(&step_is_full, NULL, WORKERS);
     for (int i = 0; i < WORKERS; i++) {
         workers[i].index = i;
@@ -246,7 +250,8 @@ static void print_account(int steps)
     size_t kept = (size_t)((steps + KEEP_LOGITS_EVERY - 1) / KEEP_LOGITS_EVERY);
 
     printf("leak save_checkpoint cudaMalloc %zu bytes in 1 block\n", CHECKPOINT_BYTES);
-    printf("leak build_eval_cache cudaMalloc %zu bytes in %d blocks\n", EVAL_BLOCKS * EVAL_BYTES, EVAL_BLOCKS);
+    printf("leak build_eval_cache cudaMalloc %zu bytes in %d blocks\n", EVAL_BLOCKS * EVAL_BYTES,
+           EVAL_BLOCKS);
     printf("leak keep_logits cudaMallocAsync %zu bytes in %zu blocks\n", kept * LOGITS_BYTES, kept);
     printf("calls cudaMalloc %u\n", account.malloc_calls);
     printf("calls cudaMallocAsync %u\n", account.malloc_async_calls);

@@ -1,6 +1,6 @@
 /*
- * driver.h: what the tests of the simulated driver share. They are linked against it and see its functions under their
- * exported names.
+ * driver.h: what the tests of the simulated driver share. They are linked against it and see its functions
+ * under their exported names.
  */
 #ifndef MS_TESTS_SIM_DRIVER_H
 #define MS_TESTS_SIM_DRIVER_H

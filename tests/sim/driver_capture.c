@@ -299,8 +299,7 @@ static void forked_stream_goes(void)
     must(cuMemFree_v2(p));
 }
 
-/* --- other threads
- * ----------------------------------------------------------------------------------------------- */
+/* --- other threads -------------------------------------------------------------------------------------- */
 
 struct visit {
     CUstreamCaptureMode mode;

@@ -167,18 +167,20 @@ static void is_parameter(CUfunction function, size_t index, size_t offset, size_
     size_t at = 77, has = 77;
 
     CUresult status = cuFuncGetParamInfo(function, index, &at, &has);
-    ok(status == CUDA_SUCCESS && at == offset && has == bytes, "parameter %zu is at %zu with %zu bytes", index, offset, bytes);
+    ok(status == CUDA_SUCCESS && at == offset && has == bytes, "parameter %zu is at %zu with %zu bytes",
+       index, offset, bytes);
     if (status != CUDA_SUCCESS || at != offset || has != bytes)
         diag("%d: at %zu, %zu bytes", (int)status, at, has);
 }
 
 static void test_parameters_of_ptx(void)
 {
-    static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
-                                ".visible .entry many(\n\t.param .u8 a, // one, (two)\n\t.param .align 8 .b8 s[24],\n"
-                                "\t.param .u64 .ptr .global .align 16 p,\n\t.param .u16 h,\n\t.param .align 4 .b8 v[12],\n"
-                                "\t.param .align 16 .b8 q[16]\n)\n{\n\tret;\n}\n"
-                                ".entry none\n{\n\tret;\n}\n.entry odd(.param .texref t)\n{\n\tret;\n}\n";
+    static const char image[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry many(\n\t.param .u8 a, // one, (two)\n\t.param .align 8 .b8 s[24],\n"
+        "\t.param .u64 .ptr .global .align 16 p,\n\t.param .u16 h,\n\t.param .align 4 .b8 v[12],\n"
+        "\t.param .align 16 .b8 q[16]\n)\n{\n\tret;\n}\n"
+        ".entry none\n{\n\tret;\n}\n.entry odd(.param .texref t)\n{\n\tret;\n}\n";
     CUlibrary library;
     CUkernel kernel;
     CUfunction function;
@@ -238,8 +240,8 @@ static const struct {
                         .sh_size = 64}},
     .symbols = {[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1}},
     .strings = "\0kernel\0.nv.info.kernel",
-    .info = {0x00043704, 0x82, 0x000c1704, 0, 0x00400002, 0x0041f000, 0x00005003, 0x000c1704, 0, 0x00080001, 0x0061f000,
-             0x000c1704, 0, 0x00000000, 0x0005f000},
+    .info = {0x00043704, 0x82, 0x000c1704, 0, 0x00400002, 0x0041f000, 0x00005003, 0x000c1704, 0, 0x00080001,
+             0x0061f000, 0x000c1704, 0, 0x00000000, 0x0005f000},
 };
 
 static void test_parameters_of_a_cubin(void)

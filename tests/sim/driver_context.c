@@ -230,8 +230,10 @@ static void after_fork(void)
     pid_t child = fork();
     if (!child) {
         CUcontext none;
-        bool right = cuInit(0) == CUDA_ERROR_NOT_INITIALIZED && cuCtxGetCurrent(&none) == CUDA_ERROR_NOT_INITIALIZED &&
-                     cuMemFree_v2(p) == CUDA_ERROR_NOT_INITIALIZED && cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED &&
+        bool right = cuInit(0) == CUDA_ERROR_NOT_INITIALIZED &&
+                     cuCtxGetCurrent(&none) == CUDA_ERROR_NOT_INITIALIZED &&
+                     cuMemFree_v2(p) == CUDA_ERROR_NOT_INITIALIZED &&
+                     cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED &&
                      cuCtxSetCurrent(ctx) == CUDA_ERROR_NOT_INITIALIZED;
         _exit(right ? 0 : 1);
     }

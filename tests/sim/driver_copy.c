@@ -46,12 +46,27 @@ static void arrays(void)
     answers(cuArray3DCreate_v2(&array, &desc), CUDA_SUCCESS);
     must(cuMemGetInfo_v2(&less, &total));
     ok(less < left, "an array takes memory");
-    CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 32, .srcHeight = 4,
-                        .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .WidthInBytes = 32, .Height = 4,
+    CUDA_MEMCPY3D up = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = in,
+                        .srcPitch = 32,
+                        .srcHeight = 4,
+                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                        .dstArray = array,
+                        .WidthInBytes = 32,
+                        .Height = 4,
                         .Depth = 3};
-    CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = 4, .srcY = 1, .srcZ = 1,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 32, .dstHeight = 4,
-                          .WidthInBytes = 8, .Height = 2, .Depth = 2};
+    CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .srcArray = array,
+                          .srcXInBytes = 4,
+                          .srcY = 1,
+                          .srcZ = 1,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .dstPitch = 32,
+                          .dstHeight = 4,
+                          .WidthInBytes = 8,
+                          .Height = 2,
+                          .Depth = 2};
     answers(cuMemcpy3D_v2(&up), CUDA_SUCCESS);
     answers(cuMemcpy3D_v2(&down), CUDA_SUCCESS);
     ok(out[0][0][0] == in[1][1][1] && out[1][1][1] == in[2][2][2] && !out[0][2][0], "a box comes back");
@@ -180,7 +195,8 @@ static void batches(void)
     must(cuMemcpyDtoHAsync_v2(out, p + 32, 8, stream));
     ok(!memcmp(out, "efg\0abcd", 8), "a batch of copies");
     to[1] = 0;
-    answers(cuMemcpyBatchAsync(to, from, bytes, 2, &attribute, &first, 1, &failed, stream), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemcpyBatchAsync(to, from, bytes, 2, &attribute, &first, 1, &failed, stream),
+            CUDA_ERROR_INVALID_VALUE);
     is_u64(failed, 1, "the one that is wrong is named");
     must(cuMemFree_v2(p));
     must(cuStreamDestroy_v2(stream));

@@ -32,7 +32,8 @@ static void costs(void)
     CUevent start, end;
     float ms = 0;
 
-    must(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n\tret;\n}\n"));
+    must(cuModuleLoadData(&module,
+                          ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n\tret;\n}\n"));
     must(cuModuleGetFunction(&function, module, "k"));
     must(cuEventCreate(&start, 0));
     must(cuEventCreate(&end, 0));
@@ -83,12 +84,14 @@ static void complaint(const char *self, const char *name, const char *value, con
         ok(!*text, "and nothing is said");
 }
 
-/* What a small and a larger block take of a device whose granularity is 64 KiB; run in a process of its own. */
+/* What a small and a larger block take of a device whose granularity is 64 KiB; run in a process of its
+ * own. */
 static int granules(void)
 {
     CUdeviceptr p, q;
     size_t left, total, granule = 0;
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 
     begin();
     must(cuMemAlloc_v2(&p, 100));
@@ -113,7 +116,8 @@ static int counting(void)
     begin();
     must(cuMemAlloc_v2(&p, 3 << 20));
     must(cuMemFree_v2(p));
-    if (memsim_count("cuMemAlloc_v2") != 1 || memsim_count("cuMemFree_v2") != 1 || memsim_count("cuMemFree") != 0)
+    if (memsim_count("cuMemAlloc_v2") != 1 || memsim_count("cuMemFree_v2") != 1 ||
+        memsim_count("cuMemFree") != 0)
         return 1;
     if (memsim_count("used_bytes") != 0 || memsim_count("peak_bytes") != 4 << 20)
         return 2;
@@ -181,10 +185,13 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_SEED", "-1", "a number");
     complaint(argv[0], "MEMSIM_COUNT", "yes", "0 or 1");
     is_int(role(argv[0], "MEMSIM_GRANULARITY", "64K", "granules"), 0, "a finer granularity is kept");
-    is_int(role(argv[0], "MEMSIM_COUNT", "1", "counting"), 0, "calls are counted, and the most memory is kept");
-    is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE, "without a device nothing starts");
+    is_int(role(argv[0], "MEMSIM_COUNT", "1", "counting"), 0,
+           "calls are counted, and the most memory is kept");
+    is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE,
+           "without a device nothing starts");
     is_int(role(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@2+1=2", "burst"), 6, "two calls in a row fail");
-    is_int(role(argv[0], "MEMSIM_FAIL", "any@1=100", "none"), CUDA_ERROR_NO_DEVICE, "the first call of all fails, whatever it is");
+    is_int(role(argv[0], "MEMSIM_FAIL", "any@1=100", "none"), CUDA_ERROR_NO_DEVICE,
+           "the first call of all fails, whatever it is");
     is_int(role(argv[0], "MEMSIM_FAIL", "any@2=100,cuMemAlloc_v2@4=2", "none"), 0, "and not the one before");
     setenv("MEMSIM_FAIL", "cuMemAlloc_v2@2=2,cuMemFree_v2@2+=999,memset@2=214", 1);
     setenv("MEMSIM_COST", "kernel=40000000,cuCtxGetCurrent=6000000", 1);

@@ -343,8 +343,8 @@ static void user_objects(void)
     answers(cuUserObjectRetain(user, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUgraphNode condition_node(CUgraph graph, CUgraphConditionalHandle handle, CUgraphConditionalNodeType type,
-                                  unsigned size, CUgraph **bodies_p)
+static CUgraphNode condition_node(CUgraph graph, CUgraphConditionalHandle handle,
+                                  CUgraphConditionalNodeType type, unsigned size, CUgraph **bodies_p)
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
     CUgraphNode node = NULL;
@@ -405,7 +405,8 @@ static void conditions(void)
     must(cuCtxSynchronize());
     must(cuGraphCreate(&graph, 0));
     for (unsigned i = 0; i < CASES; i++) {
-        answers(cuGraphConditionalHandleCreate(&handle, graph, NULL, cases[i].value, cases[i].flags), CUDA_SUCCESS);
+        answers(cuGraphConditionalHandleCreate(&handle, graph, NULL, cases[i].value, cases[i].flags),
+                CUDA_SUCCESS);
         last = condition_node(graph, handle, cases[i].type, cases[i].size, &bodies);
         for (unsigned body = 0; body < cases[i].size; body++)
             fill_node(bodies[body], NULL, 0, p + 4 * BODY_WORDS * (3 * i + body), 5 + body);
@@ -413,7 +414,8 @@ static void conditions(void)
             want[BODY_WORDS * (3 * i + (unsigned)cases[i].body) + k] = 5 + (unsigned)cases[i].body;
         first = first ? first : bodies;
     }
-    answers(cuStreamBeginCaptureToGraph(a, first[0], NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    answers(cuStreamBeginCaptureToGraph(a, first[0], NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL),
+            CUDA_SUCCESS);
     must(cuMemsetD32Async(p + 4 * BODY_WORDS, 9, 1, a)); /* where this node has no second body */
     answers(cuStreamEndCapture(a, &clone), CUDA_SUCCESS);
     is_ptr(clone, first[0], "a stream captures into a body");

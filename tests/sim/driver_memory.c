@@ -150,7 +150,8 @@ static void copies(void)
     answers(cuMemsetD16_v2(p + 16, 0xbeef, 2), CUDA_SUCCESS);
     answers(cuMemsetD2D8_v2(p + 20, 100, 9, 3, 2), CUDA_SUCCESS);
     must(cuMemcpyDtoH_v2(out, p, 200));
-    ok(out[3] == 1 && out[15] == 1 && (unsigned char)out[16] == 0xef && out[20] == 9 && out[22] == 9 && out[122] == 9,
+    ok(out[3] == 1 && out[15] == 1 && (unsigned char)out[16] == 0xef && out[20] == 9 && out[22] == 9 &&
+           out[122] == 9,
        "fills of every width arrive");
     ok(out[23] == in[22], "and touch nothing else");
     answers(cuMemsetD8_v2(p, 1, N + 1), CUDA_ERROR_INVALID_VALUE);

@@ -58,7 +58,8 @@ static void streams(void)
     must(cuStreamGetId(CU_STREAM_LEGACY, &legacy));
     must(cuStreamGetId(NULL, &null));
     ok(worker.id == worker.id_ptsz, "without a handle the per-thread functions mean the thread's own stream");
-    ok(id != worker.id && id != legacy && worker.id != legacy && null == legacy, "each thread has a stream of its own");
+    ok(id != worker.id && id != legacy && worker.id != legacy && null == legacy,
+       "each thread has a stream of its own");
     answers(cuStreamQuery(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
     answers(cuMemsetD8Async(p, 1, 1, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
     answers(cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
@@ -69,7 +70,8 @@ static void streams(void)
     answers(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
     answers(cuMemsetD8Async_ptsz(p, 1, 1, NULL), CUDA_SUCCESS);
     pause_ms(10);
-    is_int(cuStreamQuery_ptsz(NULL), CUDA_ERROR_NOT_READY, "what comes behind the legacy stream waits with it");
+    is_int(cuStreamQuery_ptsz(NULL), CUDA_ERROR_NOT_READY,
+           "what comes behind the legacy stream waits with it");
     answers(cuCtxRecordEvent(primary, event), CUDA_SUCCESS);
     answers(cuEventQuery(event), CUDA_ERROR_NOT_READY);
     atomic_store(&worker.go, 1);

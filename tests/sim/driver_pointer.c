@@ -39,27 +39,32 @@ static void kinds(CUcontext ctx)
     must(cuMemHostAlloc(&pinned, 5000, 0));
     must(cuMemHostRegister_v2(own, 4096, 0));
     is_int(number(device + 7, CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_DEVICE, "device memory");
-    is_int(number(managed, CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_DEVICE, "managed memory is on the device");
+    is_int(number(managed, CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_DEVICE,
+           "managed memory is on the device");
     is_int(number((uintptr_t)pinned, CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_HOST, "pinned memory");
     is_int(number((uintptr_t)own, CU_POINTER_ATTRIBUTE_MEMORY_TYPE), CU_MEMORYTYPE_HOST, "registered memory");
-    ok(flag(managed, CU_POINTER_ATTRIBUTE_IS_MANAGED) && !flag(device, CU_POINTER_ATTRIBUTE_IS_MANAGED), "is managed");
+    ok(flag(managed, CU_POINTER_ATTRIBUTE_IS_MANAGED) && !flag(device, CU_POINTER_ATTRIBUTE_IS_MANAGED),
+       "is managed");
     is_u64(wide(device + 7, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR), device, "range: start");
     is_u64(wide(device + 7, CU_POINTER_ATTRIBUTE_RANGE_SIZE), 5000, "range: size");
     is_int(number(device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL), 0, "device ordinal");
     must(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, device));
     is_ptr(owner, ctx, "context");
-    ok(wide(device, CU_POINTER_ATTRIBUTE_BUFFER_ID) != wide(pooled, CU_POINTER_ATTRIBUTE_BUFFER_ID), "ids differ");
+    ok(wide(device, CU_POINTER_ATTRIBUTE_BUFFER_ID) != wide(pooled, CU_POINTER_ATTRIBUTE_BUFFER_ID),
+       "ids differ");
     ok(flag(device, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) &&
            !flag(pooled, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE),
        "plain memory can be exported, pool memory cannot");
     must(cuDeviceGetDefaultMemPool(&pool, 0));
     is_u64(wide(pooled, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE), (uintptr_t)pool, "a block knows its pool");
     is_u64(wide(device, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE), 0, "plain memory has none");
-    is_int(number(device, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE, "access");
+    is_int(number(device, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE,
+           "access");
     unsigned sync = 1;
     answers(cuPointerSetAttribute(&sync, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device), CUDA_SUCCESS);
     ok(flag(device, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS), "synchronous memory operations can be asked for");
-    answers(cuPointerGetAttribute(&sync, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&here), CUDA_ERROR_INVALID_VALUE);
+    answers(cuPointerGetAttribute(&sync, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&here),
+            CUDA_ERROR_INVALID_VALUE);
     answers(cuPointerGetAttribute(&sync, (CUpointer_attribute)99, device), CUDA_ERROR_INVALID_VALUE);
 
     CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
@@ -88,11 +93,13 @@ static void advice(void)
     must(cuMemAllocManaged(&managed, 8192, CU_MEM_ATTACH_GLOBAL));
     must(cuMemAlloc_v2(&device, 8192));
     answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here), CUDA_SUCCESS);
-    answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemAdvise_v2(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere),
+            CUDA_ERROR_INVALID_VALUE);
     answers(cuMemAdvise_v2(device, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, here), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemPrefetchAsync_v2(managed, 8192, here, 0, NULL), CUDA_SUCCESS);
     answers(cuMemPrefetchAsync_v2(managed, 8193, here, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    answers(cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, managed, 8192), CUDA_SUCCESS);
+    answers(cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, managed, 8192),
+            CUDA_SUCCESS);
     must(cuMemFree_v2(managed));
     must(cuMemFree_v2(device));
 }

@@ -73,7 +73,8 @@ static void current(void)
     must(cuMemPoolDestroy(other));
 }
 
-/* What is not pinned memory of a device has pools of its own: those of managed memory the host reads and writes. */
+/* What is not pinned memory of a device has pools of its own: those of managed memory the host reads and
+ * writes. */
 static void places(void)
 {
     CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 1}, host = {CU_MEM_LOCATION_TYPE_HOST, 0};
@@ -90,7 +91,8 @@ static void places(void)
     is_ptr(again, pool, "which is always the same");
     answers(cuMemGetDefaultMemPool(&any, &nowhere, CU_MEM_ALLOCATION_TYPE_MANAGED), CUDA_SUCCESS);
     ok(any && any != pool, "and memory that prefers no place another");
-    answers(cuMemGetDefaultMemPool(&again, &nowhere, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemGetDefaultMemPool(&again, &nowhere, CU_MEM_ALLOCATION_TYPE_PINNED),
+            CUDA_ERROR_INVALID_VALUE);
     answers(cuMemGetDefaultMemPool(&again, &host, CU_MEM_ALLOCATION_TYPE_PINNED), CUDA_SUCCESS);
     answers(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemAllocFromPoolAsync(&p, 4096, pool, NULL), CUDA_SUCCESS);
@@ -125,7 +127,8 @@ static void accounts(void)
     is_u64(taken(), 32 * MIB, "a pool begins with a unit");
     answers(cuMemAllocFromPoolAsync(&p, 1000, pool, stream), CUDA_SUCCESS);
     is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1024, "a block is in use");
-    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), taken(), "what is reserved is what the device lost");
+    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), taken(),
+           "what is reserved is what the device lost");
     answers(cuMemGetAddressRange_v2(&base, &bytes, p + 10), CUDA_SUCCESS);
     ok(base == p && bytes == 1000, "the range of a block is that of the request");
     answers(cuMemFreeAsync(p + 1, stream), CUDA_ERROR_INVALID_VALUE);
@@ -142,13 +145,15 @@ static void accounts(void)
     must(cuMemFree_v2(p));
     must(cuStreamSynchronize(stream));
     is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0, "all is free");
-    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 64 * MIB, "but below the threshold nothing goes back");
+    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 64 * MIB,
+           "but below the threshold nothing goes back");
     is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 43 * MIB, "the high-water mark stays");
     answers(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &all), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &zero), CUDA_SUCCESS);
     is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 0, "until it is set back");
     answers(cuMemPoolTrimTo(pool, 40 * MIB), CUDA_SUCCESS);
-    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 64 * MIB, "a trim keeps what it is told to keep, by units");
+    is_u64(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 64 * MIB,
+           "a trim keeps what it is told to keep, by units");
     answers(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
     is_u64(taken(), 0, "and 0 keeps nothing");
     answers(cuMemAllocFromPoolAsync(&p, 2UL << 30, pool, stream), CUDA_ERROR_OUT_OF_MEMORY);
@@ -193,7 +198,8 @@ static void reuse(void)
     must(cuMemsetD8Async(p, 1, 2 * MIB, a));
     must(cuMemcpyDtoHAsync_v2(h, p + MIB, 1, a));
     must(cuMemFreeAsync(p, a));
-    is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2 * MIB, "a free counts when the stream gets there");
+    is_u64(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2 * MIB,
+           "a free counts when the stream gets there");
     answers(cuMemAllocFromPoolAsync(&q, MIB, pool, a), CUDA_SUCCESS);
     is_u64(q, p, "the same stream has the memory again at once");
     must(cuMemFreeAsync(q, a));
@@ -257,7 +263,8 @@ static void access_lists(void)
     CUmemoryPool pool;
     CUmemPoolProps props = on_device(1);
     CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, there = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
-    CUmemAccessDesc grant = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}, revoke = {there, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    CUmemAccessDesc grant = {here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+                    revoke = {there, CU_MEM_ACCESS_FLAGS_PROT_NONE};
     CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_MAX;
     CUdeviceptr p;
     CUcontext ctx, other;

@@ -1,6 +1,6 @@
 /*
- * The simulated driver: how much a memory pool takes of its device, and when the device has it back. The figures of record()
- * are what a real card said (an RTX 3060, in CUPTI's records of pools).
+ * The simulated driver: how much a memory pool takes of its device, and when the device has it back. The
+ * figures of record() are what a real card said (an RTX 3060, in CUPTI's records of pools).
  */
 #include "driver.h"
 

@@ -77,8 +77,8 @@ static void events(void)
     ok(!gets_it_while_held(false, &go), "without an event there is other memory");
 }
 
-/* One stream waits for a second that has waited for a third; and the legacy stream between two blocking ones.
- */
+/* One stream waits for a second that has waited for a third; and the legacy stream between two blocking
+ * ones. */
 static void indirectly(void)
 {
     CUstream middle, one, two;

@@ -1,4 +1,5 @@
-/* The simulated driver: streams really run beside each other and in order; events; host functions; sticky errors. */
+/* The simulated driver: streams really run beside each other and in order; events; host functions; sticky
+ * errors. */
 #include "driver.h"
 
 static atomic_int trace[64];
@@ -272,7 +273,8 @@ static void attributes(void)
 
     must(cuStreamCreateWithPriority(&one, CU_STREAM_NON_BLOCKING, -2));
     must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
-    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told_back), CUDA_SUCCESS, "a stream's priority");
+    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &told_back), CUDA_SUCCESS,
+           "a stream's priority");
     is_int(told_back.priority, -2, "as an attribute");
     value.priority = -4;
     is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), CUDA_SUCCESS, "set");
@@ -280,7 +282,8 @@ static void attributes(void)
     must(cuStreamGetPriority(one, &priority));
     is_int(priority, -4, "is its priority");
     value.priority = -6;
-    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), CUDA_ERROR_INVALID_VALUE, "in its range");
+    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), CUDA_ERROR_INVALID_VALUE,
+           "in its range");
     must(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &told_back));
     is_int((int)told_back.syncPolicy, CU_SYNC_POLICY_AUTO, "the host waits as it likes");
     value.syncPolicy = CU_SYNC_POLICY_YIELD;
@@ -288,8 +291,8 @@ static void attributes(void)
     value.accessPolicyWindow = (CUaccessPolicyWindow){.num_bytes = 4096, .hitRatio = 0.5f};
     must(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
     value.accessPolicyWindow.hitRatio = 2;
-    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value), CUDA_ERROR_INVALID_VALUE,
-           "no more than all can hit");
+    is_int(cuStreamSetAttribute(one, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value),
+           CUDA_ERROR_INVALID_VALUE, "no more than all can hit");
     is_int(cuStreamCopyAttributes(other, one), CUDA_SUCCESS, "another stream's");
     must(cuStreamGetAttribute(other, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &told_back));
     is_int((int)told_back.syncPolicy, CU_SYNC_POLICY_YIELD, "are copied");
@@ -301,7 +304,8 @@ static void attributes(void)
            "the default stream has them");
     is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &told_back), CUDA_ERROR_INVALID_VALUE,
            "what launches have is none of a stream's");
-    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, NULL), CUDA_ERROR_INVALID_VALUE, "nowhere");
+    is_int(cuStreamGetAttribute(one, CU_LAUNCH_ATTRIBUTE_PRIORITY, NULL), CUDA_ERROR_INVALID_VALUE,
+           "nowhere");
     must(cuStreamDestroy_v2(one));
     must(cuStreamDestroy_v2(other));
 }

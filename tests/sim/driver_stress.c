@@ -1,6 +1,7 @@
 /*
- * The simulated driver under load: threads that allocate, fill, copy, check and free in every way at once, on streams of
- * their own, with jitter. Every byte that is read back must be the one that was written, and nothing may be left.
+ * The simulated driver under load: threads that allocate, fill, copy, check and free in every way at once, on
+ * streams of their own, with jitter. Every byte that is read back must be the one that was written, and
+ * nothing may be left.
  */
 #include "driver.h"
 
@@ -65,7 +66,8 @@ static void mapped(struct worker *w)
 {
     static const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    static const CUmemAccessDesc access_all = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    static const CUmemAccessDesc access_all = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle handle;
     CUdeviceptr p;
 
@@ -128,7 +130,8 @@ static void short_lived(void)
 int main(void)
 {
     struct worker workers[THREADS] = {{0}};
-    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     size_t left, total;
 
     plan(0);

@@ -9,7 +9,8 @@ static const CUmemAllocationProp plain = {
     .type = CU_MEM_ALLOCATION_TYPE_PINNED,
     .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
 };
-static const CUmemAccessDesc all_access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+static const CUmemAccessDesc all_access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
 static size_t taken(void)
 {
@@ -25,7 +26,8 @@ static void handles(void)
     CUmemAllocationProp prop = plain;
     size_t granule = 0;
 
-    answers(cuMemGetAllocationGranularity(&granule, &plain, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), CUDA_SUCCESS);
+    answers(cuMemGetAllocationGranularity(&granule, &plain, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+            CUDA_SUCCESS);
     is_u64(granule, 2 * MIB, "the granularity is 2 MiB");
     answers(cuMemCreate(&h, granule - 1, &plain, 0), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemCreate(&h, 0, &plain, 0), CUDA_ERROR_INVALID_VALUE);
@@ -191,7 +193,8 @@ static void send_fd(int socket, int fd)
 {
     char byte = 'x', control[CMSG_SPACE(sizeof fd)] = {0};
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
     header->cmsg_level = SOL_SOCKET;
@@ -207,7 +210,8 @@ static int receive_fd(int socket)
     int fd = -1;
     char byte, control[CMSG_SPACE(sizeof fd)] = {0};
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
 
     if (recvmsg(socket, &message, 0) == 1 && CMSG_FIRSTHDR(&message))
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
@@ -236,7 +240,8 @@ static int importer(int socket)
         return 3;
     must(cuMemcpyHtoD_v2(p, "from the child", 15));
     fd = receive_fd(socket);
-    if (cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+    if (cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd,
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
         return 4;
     if (read(socket, &data, sizeof data) != sizeof data || cuMemPoolImportPointer(&p, pool, &data))
         return 5;
@@ -264,7 +269,8 @@ static void shared(const char *self)
     int fd = -1, pair[2], status = -1;
 
     must(cuMemCreate(&h, 2 * MIB, &plain, 0));
-    answers(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_ERROR_INVALID_VALUE);
     must(cuMemRelease(h));
     answers(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
             CUDA_ERROR_INVALID_VALUE);
@@ -288,7 +294,8 @@ static void shared(const char *self)
     must(cuMemPoolCreate(&pool, &pool_props));
     must(cuMemAllocFromPoolAsync(&q, 4096, pool, NULL));
     must(cuMemcpyHtoD_v2(q, "pool memory", 12));
-    answers(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+    answers(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_SUCCESS);
     answers(cuMemPoolExportPointer(&data, q), CUDA_SUCCESS);
     send_fd(pair[0], fd);
     close(fd);

@@ -5,7 +5,8 @@
 #define TESTS_SIM_FAKE_DRIVER_H
 
 enum { FAKE_MAX = 1024 };
-/* Through which lookup function a request came: the exported one, or the one that was asked for through it. */
+/* Through which lookup function a request came: the exported one, or the one that was asked for through
+ * it. */
 enum { FAKE_FIRST, FAKE_SECOND };
 
 struct fake_request {

@@ -1,6 +1,7 @@
 /*
- * The simulated NCCL: memory, communicators of threads and of one thread, operations that move bytes in the order of streams,
- * registration and windows, statuses. Linked against the simulator by name; needs four devices.
+ * The simulated NCCL: memory, communicators of threads and of one thread, operations that move bytes in the
+ * order of streams, registration and windows, statuses. Linked against the simulator by name; needs four
+ * devices.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static void test_memory(void)
     is_u64(range_of(p, &base), 2 << 20, "gives a whole granule");
     is_u64(base, (uintptr_t)p, "of which it is the beginning");
     is_int((int)(calls_of("cuMemCreate") - creates), 1, "made by handle");
-    is_int(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, (uintptr_t)p), CUDA_SUCCESS, "it");
+    is_int(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, (uintptr_t)p),
+           CUDA_SUCCESS, "it");
     ok(value & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, "can be shared as a file");
     is_int(cudaMemset(p, 7, 1000) | cudaDeviceSynchronize(), cudaSuccess, "is memory");
     is_int(ncclMemFree(p), ncclSuccess, "ncclMemFree");
@@ -83,7 +85,8 @@ static unsigned *filled(int rank, size_t count, unsigned factor)
 
     for (size_t i = 0; i < count; i++)
         host[i] = (unsigned)(rank + 1) * factor + (unsigned)i;
-    if (cudaMalloc((void **)&device, count * sizeof(*host)) || cudaMemcpy(device, host, count * sizeof(*host), cudaMemcpyHostToDevice))
+    if (cudaMalloc((void **)&device, count * sizeof(*host)) ||
+        cudaMemcpy(device, host, count * sizeof(*host), cudaMemcpyHostToDevice))
         bail("no memory");
     free(host);
     return device;
@@ -216,7 +219,8 @@ static void test_threads(void)
         pthread_join(m->thread, NULL);
         ok(m->results == 0, "rank %d: all calls succeed", i);
         ok(!m->sum && !m->gathered && !m->broadcast, "rank %d: sum, gather, broadcast are right", i);
-        ok(!m->scattered && !m->exchanged && !m->inplace, "rank %d: scatter, exchange, and order over streams are right", i);
+        ok(!m->scattered && !m->exchanged && !m->inplace,
+           "rank %d: scatter, exchange, and order over streams are right", i);
     }
 }
 
@@ -235,7 +239,8 @@ static void test_one_thread(void)
         ncclGroupStart(); /* the second takes the seat of the first */
         ncclCommInitRank(&comms[0], 2, id, 0);
         ncclCommInitRank(&other, 2, id, 0);
-        is_int(ncclGroupEnd(), ncclRemoteError, "a rank that is there already ends the group, and nobody waits");
+        is_int(ncclGroupEnd(), ncclRemoteError,
+               "a rank that is there already ends the group, and nobody waits");
     }
     is_int(ncclCommInitAll(comms, RANKS, NULL), ncclSuccess, "a communicator for all devices");
     ncclGroupStart();
@@ -254,9 +259,12 @@ static void test_one_thread(void)
     cudaSetDevice(0);
     cudaMalloc((void **)&halves, sizeof(host));
     cudaMemcpy(halves, host, sizeof(host), cudaMemcpyHostToDevice);
-    is_int(ncclAllReduce(halves, halves, 4, ncclNumTypes, ncclSum, comms[0], NULL), ncclInvalidArgument, "no such type");
-    is_int(ncclAllReduce(halves, NULL, 4, ncclFloat, ncclSum, comms[0], NULL), ncclInvalidArgument, "no buffer");
-    is_int(ncclBroadcast(halves, halves, 4, ncclFloat, RANKS, comms[0], NULL), ncclInvalidArgument, "no such root");
+    is_int(ncclAllReduce(halves, halves, 4, ncclNumTypes, ncclSum, comms[0], NULL), ncclInvalidArgument,
+           "no such type");
+    is_int(ncclAllReduce(halves, NULL, 4, ncclFloat, ncclSum, comms[0], NULL), ncclInvalidArgument,
+           "no buffer");
+    is_int(ncclBroadcast(halves, halves, 4, ncclFloat, RANKS, comms[0], NULL), ncclInvalidArgument,
+           "no such root");
     cudaFree(halves);
     for (int i = 0; i < RANKS; i++)
         results |= ncclCommDestroy(comms[i]);
@@ -276,8 +284,17 @@ static void test_types(void)
         {ncclInt64, 8, 1, 15, 3, {1, 2, 4, 8}},
         {ncclFloat16, 2, 0x3c00, 0x4b80, 0x4380, {0x3c00, 0x4000, 0x4400, 0x4800}},
         {ncclBfloat16, 2, 0x3f80, 0x4170, 0x4070, {0x3f80, 0x4000, 0x4080, 0x4100}},
-        {ncclFloat32, 4, 0x3f800000, 0x41700000, 0x40700000, {0x3f800000, 0x40000000, 0x40800000, 0x41000000}},
-        {ncclFloat64, 8, 0x3ff0000000000000, 0x402e000000000000, 0x400e000000000000,
+        {ncclFloat32,
+         4,
+         0x3f800000,
+         0x41700000,
+         0x40700000,
+         {0x3f800000, 0x40000000, 0x40800000, 0x41000000}},
+        {ncclFloat64,
+         8,
+         0x3ff0000000000000,
+         0x402e000000000000,
+         0x400e000000000000,
          {0x3ff0000000000000, 0x4000000000000000, 0x4010000000000000, 0x4020000000000000}},
     };
     ncclComm_t comms[RANKS];
@@ -337,12 +354,13 @@ static void test_windows(void)
     cudaMalloc(&plain, 4 << 20);
     ncclGroupStart();
     for (int i = 0; i < 2; i++)
-        results |= ncclCommWindowRegister(comms[i], buffers[i] + 4096, 1 << 20, &windows[i], NCCL_WIN_COLL_SYMMETRIC);
+        results |= ncclCommWindowRegister(comms[i], buffers[i] + 4096, 1 << 20, &windows[i],
+                                          NCCL_WIN_COLL_SYMMETRIC);
     results |= ncclGroupEnd();
     is_int(results, 0, "a symmetric window");
     ok(windows[0] && windows[1], "which both ranks have");
-    is_int(ncclCommWindowRegister(comms[0], buffers[0] + 256, 4096, &odd, NCCL_WIN_DEFAULT), ncclInvalidArgument,
-           "one at no multiple of 4096 is refused");
+    is_int(ncclCommWindowRegister(comms[0], buffers[0] + 256, 4096, &odd, NCCL_WIN_DEFAULT),
+           ncclInvalidArgument, "one at no multiple of 4096 is refused");
     is_int(ncclCommWindowRegister(comms[0], plain, 4096, &odd, NCCL_WIN_DEFAULT), ncclUnhandledCudaError,
            "so is one of ordinary memory");
     ncclGroupStart();
@@ -353,7 +371,8 @@ static void test_windows(void)
         results |= ncclCommWindowDeregister(comms[i], windows[i]);
     is_int(results, 0, "windows go");
     is_int(ncclCommRegister(comms[0], buffers[0], 1000, &handle), ncclSuccess, "a registration");
-    is_int(ncclCommRegister(comms[0], buffers[0] + 500, 1000, &again), ncclSuccess, "and one more of the same pages");
+    is_int(ncclCommRegister(comms[0], buffers[0] + 500, 1000, &again), ncclSuccess,
+           "and one more of the same pages");
     is_ptr(again, handle, "are one");
     results = ncclCommDeregister(comms[0], handle) | ncclCommDeregister(comms[0], handle);
     is_int(results, 0, "that goes with the second");

@@ -1,7 +1,8 @@
 /*
- * What NCCL 2.29 and 2.30 brought, in the simulated NCCL: windows that other ranks reach into, by pointer and by puts and signals, between
- * devices of one process and between processes; communicators that grow, are suspended and resumed. Needs four devices; the processes come
- * first, since a child of a process that has touched the driver has none.
+ * What NCCL 2.29 and 2.30 brought, in the simulated NCCL: windows that other ranks reach into, by pointer and
+ * by puts and signals, between devices of one process and between processes; communicators that grow, are
+ * suspended and resumed. Needs four devices; the processes come first, since a child of a process that has
+ * touched the driver has none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ static int differs(const void *device, int rank)
     return bad;
 }
 
-/* Each rank puts its words into the window of the next one, which takes no part in it but to wait for the signal. */
+/* Each rank puts its words into the window of the next one, which takes no part in it but to wait for the
+ * signal. */
 static int put_around(int rank, ncclComm_t comm)
 {
     int next = (rank + 1) % RANKS, last = (rank + RANKS - 1) % RANKS, bad = 0;
@@ -52,7 +54,8 @@ static int put_around(int rank, ncclComm_t comm)
     void *words = NULL;
     ncclWindow_t window = NULL;
 
-    bad |= (int)ncclMemAlloc((void **)&buffer, WINDOW_BYTES) | (int)cudaMalloc(&words, WORDS * 4) | fill(words, rank);
+    bad |= (int)ncclMemAlloc((void **)&buffer, WINDOW_BYTES) | (int)cudaMalloc(&words, WORDS * 4) |
+           fill(words, rank);
     bad |= (int)ncclCommWindowRegister(comm, buffer, WINDOW_BYTES, &window, NCCL_WIN_COLL_SYMMETRIC);
     bad |= (int)ncclPutSignal(words, WORDS, ncclUint32, next, window, OFFSET, 0, 0, 0, comm, NULL) << 4;
     bad |= (int)ncclWaitSignal(1, &one, comm, NULL) << 4 | (int)cudaDeviceSynchronize() << 8;
@@ -93,7 +96,8 @@ static void test_processes(void)
         int status = -1;
 
         waitpid(children[i], &status, 0);
-        is_int(status, 0, "process %d puts into the next one's window, and waits for the last one's signals", i);
+        is_int(status, 0, "process %d puts into the next one's window, and waits for the last one's signals",
+               i);
     }
 }
 
@@ -113,7 +117,8 @@ static void make_windows(void)
     }
     ncclGroupStart();
     for (int i = 0; i < RANKS; i++)
-        results |= (int)ncclCommWindowRegister(comms[i], buffers[i] + 4096, 1 << 20, &windows[i], NCCL_WIN_COLL_SYMMETRIC);
+        results |= (int)ncclCommWindowRegister(comms[i], buffers[i] + 4096, 1 << 20, &windows[i],
+                                               NCCL_WIN_COLL_SYMMETRIC);
     results |= (int)ncclGroupEnd();
     cudaSetDevice(0);
     results |= (int)ncclCommWindowRegister(comms[0], buffers[0] + (2 << 20), 4096, &plain, NCCL_WIN_DEFAULT);
@@ -127,7 +132,8 @@ static void test_pointers(void)
 
     is_int(ncclWinGetUserPtr(comms[1], windows[1], &p), ncclSuccess, "ncclWinGetUserPtr");
     is_ptr(p, buffers[1] + 4096, "is the buffer that was registered");
-    is_int(ncclWinGetUserPtr(comms[0], windows[1], &p), ncclInvalidArgument, "of a window of that communicator");
+    is_int(ncclWinGetUserPtr(comms[0], windows[1], &p), ncclInvalidArgument,
+           "of a window of that communicator");
     is_int(ncclWinGetUserPtr(comms[0], windows[0], NULL), ncclInvalidArgument, "somewhere");
     is_int(ncclGetPeerDevicePointer(windows[0], 0, 0, &p), ncclSuccess, "ncclGetPeerDevicePointer");
     is_ptr(p, buffers[0] + 4096, "of oneself is the buffer");
@@ -135,12 +141,14 @@ static void test_pointers(void)
     ok(p && p != (void *)(buffers[1] + OFFSET), "is an address of its own");
     is_int(differs(p, 1), 0, "of the same memory");
     is_int(fill(p, 7) | differs(buffers[1] + OFFSET, 7), 0, "which can be written");
-    is_int(ncclGetLsaDevicePointer(windows[0], OFFSET - 4096, 2, &p) | (ncclResult_t)differs(p, 2), 0, "all are one team");
+    is_int(ncclGetLsaDevicePointer(windows[0], OFFSET - 4096, 2, &p) | (ncclResult_t)differs(p, 2), 0,
+           "all are one team");
     is_int(ncclGetPeerDevicePointer(windows[0], 0, RANKS, &p), ncclInvalidArgument, "no such rank");
     is_int(ncclGetPeerDevicePointer(plain, 0, 1, &p), ncclInvalidArgument, "no symmetric window");
     is_int(ncclGetPeerDevicePointer(wild, 0, 1, &p), ncclInvalidArgument, "no window");
     is_int(ncclGetPeerDevicePointer(windows[0], 0, 1, NULL), ncclInvalidArgument, "nowhere");
-    is_int(ncclGetLsaMultimemDevicePointer(windows[0], 0, &p), ncclSuccess, "ncclGetLsaMultimemDevicePointer");
+    is_int(ncclGetLsaMultimemDevicePointer(windows[0], 0, &p), ncclSuccess,
+           "ncclGetLsaMultimemDevicePointer");
     is_ptr(p, NULL, "has none where nothing is multicast");
 }
 
@@ -157,13 +165,15 @@ static void test_onesided(void)
     }
     ncclGroupStart();
     for (int i = 1; i < RANKS; i++)
-        results |= (int)ncclPutSignal(words[i], WORDS, ncclUint32, 0, windows[i], (size_t)i * 256 << 10, 0, 0, 0, comms[i], NULL);
+        results |= (int)ncclPutSignal(words[i], WORDS, ncclUint32, 0, windows[i], (size_t)i * 256 << 10, 0, 0,
+                                      0, comms[i], NULL);
     results |= (int)ncclWaitSignal(RANKS - 1, wanted, comms[0], NULL);
     is_int(results | (int)ncclGroupEnd(), 0, "two ranks put, one waits for both");
     cudaSetDevice(0);
     cudaDeviceSynchronize();
     for (int i = 1; i < RANKS; i++)
-        is_int(differs(buffers[0] + 4096 + ((size_t)i * 256 << 10), 10 + i), 0, "and has what rank %d put", i);
+        is_int(differs(buffers[0] + 4096 + ((size_t)i * 256 << 10), 10 + i), 0, "and has what rank %d put",
+               i);
     results = ncclPutSignal(words[0], 4, ncclUint32, 1, windows[0], (1 << 20) - 8, 0, 0, 0, comms[0], NULL);
     is_int(results, ncclInvalidArgument, "more than the window has room for");
     results = ncclPutSignal(words[0], (size_t)1 << 62, ncclUint32, 1, windows[0], 0, 0, 0, 0, comms[0], NULL);
@@ -225,7 +235,8 @@ static void test_suspend(void)
     is_u64(figure(comms[0], ncclStatGpuMemSuspended), 0, "and is active");
     is_int(ncclSignal(1, 0, 0, 0, comms[0], NULL) | (ncclResult_t)cudaDeviceSynchronize(), 0, "again");
     is_int(ncclCommMemStats(comms[0], (ncclCommMemStat_t)9, &held), ncclInvalidArgument, "no such figure");
-    is_int(ncclCommMemStats(comms[0], ncclStatGpuMemTotal, NULL), ncclInvalidArgument, "and nowhere to put one");
+    is_int(ncclCommMemStats(comms[0], ncclStatGpuMemTotal, NULL), ncclInvalidArgument,
+           "and nowhere to put one");
 }
 
 static void test_grow(void)
@@ -239,14 +250,18 @@ static void test_grow(void)
     is_int(ncclCommGetUniqueId(comms[1], &id), ncclSuccess, "an id to grow by");
     is_int(ncclCommGetUniqueId(comms[1], &other), ncclInvalidUsage, "one at a time");
     is_int(ncclCommGrow(comms[0], RANKS, NULL, -1, grown, NULL), ncclInvalidArgument, "growing by none");
-    is_int(ncclCommGrow(comms[0], RANKS + 1, NULL, 0, grown, NULL), ncclInvalidArgument, "a rank that is there has its number");
-    is_int(ncclCommGrow(comms[0], RANKS + 1, &id, -1, grown, NULL), ncclInvalidArgument, "the id is rank 1's");
-    is_int(ncclCommGrow(NULL, RANKS + 1, NULL, RANKS, grown, NULL), ncclInvalidArgument, "a new rank needs the id");
+    is_int(ncclCommGrow(comms[0], RANKS + 1, NULL, 0, grown, NULL), ncclInvalidArgument,
+           "a rank that is there has its number");
+    is_int(ncclCommGrow(comms[0], RANKS + 1, &id, -1, grown, NULL), ncclInvalidArgument,
+           "the id is rank 1's");
+    is_int(ncclCommGrow(NULL, RANKS + 1, NULL, RANKS, grown, NULL), ncclInvalidArgument,
+           "a new rank needs the id");
     ncclGroupStart();
     for (int i = 0; i <= RANKS; i++) {
         cudaSetDevice(i);
-        results |= (int)ncclCommGrow(i < RANKS ? comms[i] : NULL, RANKS + 1, i == 1 || i == RANKS ? &id : NULL,
-                                     i < RANKS ? -1 : RANKS, &grown[i], NULL);
+        results |=
+            (int)ncclCommGrow(i < RANKS ? comms[i] : NULL, RANKS + 1, i == 1 || i == RANKS ? &id : NULL,
+                              i < RANKS ? -1 : RANKS, &grown[i], NULL);
     }
     is_int(results | (int)ncclGroupEnd(), 0, "three ranks and one more");
     for (int i = 0; i <= RANKS; i++) {
@@ -257,12 +272,14 @@ static void test_grow(void)
     ncclGroupStart();
     for (int i = 0; i <= RANKS; i++) {
         cudaSetDevice(i);
-        results |= (int)cudaMalloc(&words[i], 64) | (int)cudaMemcpy(words[i], &one, 4, cudaMemcpyHostToDevice);
+        results |=
+            (int)cudaMalloc(&words[i], 64) | (int)cudaMemcpy(words[i], &one, 4, cudaMemcpyHostToDevice);
         results |= (int)ncclAllReduce(words[i], words[i], 1, ncclUint32, ncclSum, grown[i], NULL);
     }
     results |= (int)ncclGroupEnd() | (int)cudaMemcpy(&sum, words[RANKS], 4, cudaMemcpyDeviceToHost);
     ok(!results && sum == RANKS + 1, "that add up");
-    is_int(ncclCommGrow(comms[1], RANKS + 1, &id, -1, &grown[0], NULL), ncclInvalidArgument, "an id is used once");
+    is_int(ncclCommGrow(comms[1], RANKS + 1, &id, -1, &grown[0], NULL), ncclInvalidArgument,
+           "an id is used once");
     is_int(ncclCommGetUniqueId(comms[1], &id), ncclSuccess, "then there is another");
     for (int i = 0; i <= RANKS; i++) {
         cudaSetDevice(i);
@@ -283,7 +300,8 @@ static void test_end(void)
         ncclCommDestroy(comms[i]);
         ncclMemFree(buffers[i]);
     }
-    is_int(ncclGetPeerDevicePointer(windows[0], 0, 1, &p), ncclInvalidArgument, "windows end with their communicator");
+    is_int(ncclGetPeerDevicePointer(windows[0], 0, 1, &p), ncclInvalidArgument,
+           "windows end with their communicator");
 }
 
 int main(void)

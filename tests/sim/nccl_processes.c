@@ -1,6 +1,6 @@
 /*
- * The simulated NCCL between processes: sums and gathered bytes are right, nothing stays in /dev/shm, and the others hear of a rank
- * that died. The parent makes the id and never touches the driver.
+ * The simulated NCCL between processes: sums and gathered bytes are right, nothing stays in /dev/shm, and the
+ * others hear of a rank that died. The parent makes the id and never touches the driver.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -33,7 +33,8 @@ static int work(int rank, ncclComm_t comm)
 
     for (size_t i = 0; i < COUNT; i++)
         host[i] = 1u << rank;
-    bad |= cudaMalloc((void **)&device, COUNT * sizeof(*host)) | cudaMalloc((void **)&out, RANKS * COUNT * sizeof(*host));
+    bad |= cudaMalloc((void **)&device, COUNT * sizeof(*host)) |
+           cudaMalloc((void **)&out, RANKS * COUNT * sizeof(*host));
     bad |= cudaMemcpy(device, host, COUNT * sizeof(*host), cudaMemcpyHostToDevice);
     bad |= ncclAllReduce(device, out, COUNT, ncclUint32, ncclSum, comm, NULL) << 8;
     bad |= check(out, COUNT, 15);
@@ -64,7 +65,8 @@ static int lose_one(int rank, ncclUniqueId id)
     ncclComm_t comm = NULL;
     unsigned *device = NULL;
 
-    if (cudaSetDevice(rank) | (int)ncclCommInitRank(&comm, RANKS, id, rank) | cudaMalloc((void **)&device, 64))
+    if (cudaSetDevice(rank) | (int)ncclCommInitRank(&comm, RANKS, id, rank) |
+        cudaMalloc((void **)&device, 64))
         return 1;
     if (rank == 0)
         raise(SIGKILL);

@@ -1,6 +1,7 @@
 /*
- * The simulated management library: its devices are the driver's, by name, unique id, bus and attributes; memory and running processes are
- * those of all processes, and what this one's driver tells while it is the only one. Children first see and then leave.
+ * The simulated management library: its devices are the driver's, by name, unique id, bus and attributes;
+ * memory and running processes are those of all processes, and what this one's driver tells while it is the
+ * only one. Children first see and then leave.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -41,11 +42,13 @@ static void test_system(void)
     is_int(nvmlSystemGetDriverVersion(tiny, sizeof tiny), NVML_ERROR_INSUFFICIENT_SIZE, "has to fit");
     is_int(nvmlSystemGetDriverVersion(NULL, 80), NVML_ERROR_INVALID_ARGUMENT, "somewhere");
     is_int(nvmlSystemGetNVMLVersion(text, sizeof text), NVML_SUCCESS, "the library's");
-    is_int(nvmlSystemGetCudaDriverVersion_v2(&cuda) | (int)cuDriverGetVersion(&driver), 0, "the CUDA version");
+    is_int(nvmlSystemGetCudaDriverVersion_v2(&cuda) | (int)cuDriverGetVersion(&driver), 0,
+           "the CUDA version");
     is_int(cuda, driver, "is the driver's");
     is_int(nvmlSystemGetProcessName((unsigned)getpid(), text, sizeof text), NVML_SUCCESS, "a process's name");
     ok(strstr(text, "nvml") != NULL, "%s", text);
-    is_int(nvmlSystemGetProcessName(0x7ffffff0, text, sizeof text), NVML_ERROR_NOT_FOUND, "of a process that is");
+    is_int(nvmlSystemGetProcessName(0x7ffffff0, text, sizeof text), NVML_ERROR_NOT_FOUND,
+           "of a process that is");
     is_str(nvmlErrorString(NVML_ERROR_NOT_SUPPORTED), "Not Supported", "a text");
     is_str(nvmlErrorString((nvmlReturn_t)12345), "Unknown Error", "and of nonsense");
 }
@@ -56,8 +59,8 @@ static void uuid_text(CUdevice device, char *text)
     unsigned char *b = (unsigned char *)uuid.bytes;
 
     cuDeviceGetUuid_v2(&uuid, device);
-    sprintf(text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4],
-            b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    sprintf(text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+            b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 static int attribute(CUdevice device, CUdevice_attribute which)
@@ -78,24 +81,32 @@ static void test_identity(int i)
 
     is_int(nvmlDeviceGetHandleByIndex_v2((unsigned)i, &devices[i]), NVML_SUCCESS, "device %d", i);
     is_int(nvmlDeviceGetIndex(devices[i], &value) | (value != (unsigned)i), 0, "has its index");
-    is_int(nvmlDeviceGetName(devices[i], text, sizeof text) | (int)cuDeviceGetName(want, sizeof want, i), 0, "a name");
+    is_int(nvmlDeviceGetName(devices[i], text, sizeof text) | (int)cuDeviceGetName(want, sizeof want, i), 0,
+           "a name");
     is_str(text, want, "the driver's");
     uuid_text(i, want);
     is_int(nvmlDeviceGetUUID(devices[i], text, sizeof text), NVML_SUCCESS, "a unique id");
     is_str(text, want, "the driver's");
     is_int(nvmlDeviceGetHandleByUUID(text, &found), NVML_SUCCESS, "by which it is found");
     is_ptr(found, devices[i], "itself");
-    is_int(nvmlDeviceGetPciInfo_v3(devices[i], &pci) | (int)cuDeviceGetPCIBusId(want, sizeof want, i), 0, "a bus");
+    is_int(nvmlDeviceGetPciInfo_v3(devices[i], &pci) | (int)cuDeviceGetPCIBusId(want, sizeof want, i), 0,
+           "a bus");
     is_str(pci.busIdLegacy, want, "the driver's");
     ok(strlen(pci.busId) == strlen(want) + 4 && strstr(pci.busId, want), "%s in its longer form", pci.busId);
     is_int((int)pci.bus, attribute(i, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID), "its number");
     memset(&old, 0x55, sizeof old);
-    is_int(nvmlDeviceGetPciInfo_v2(devices[i], &old) | (old.busId[0] != 0x55), 0, "the earlier form ends before that");
-    is_int(nvmlDeviceGetHandleByPciBusId_v2(pci.busId, &found) | (found != devices[i]), 0, "found by the longer form");
-    is_int(nvmlDeviceGetHandleByPciBusId_v2(pci.busIdLegacy, &found) | (found != devices[i]), 0, "and the shorter");
-    is_int(nvmlDeviceGetCudaComputeCapability(devices[i], &major, &minor), NVML_SUCCESS, "compute capability");
-    is_int(major * 100 + minor, attribute(i, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 100 +
-                                    attribute(i, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), "the driver's");
+    is_int(nvmlDeviceGetPciInfo_v2(devices[i], &old) | (old.busId[0] != 0x55), 0,
+           "the earlier form ends before that");
+    is_int(nvmlDeviceGetHandleByPciBusId_v2(pci.busId, &found) | (found != devices[i]), 0,
+           "found by the longer form");
+    is_int(nvmlDeviceGetHandleByPciBusId_v2(pci.busIdLegacy, &found) | (found != devices[i]), 0,
+           "and the shorter");
+    is_int(nvmlDeviceGetCudaComputeCapability(devices[i], &major, &minor), NVML_SUCCESS,
+           "compute capability");
+    is_int(major * 100 + minor,
+           attribute(i, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 100 +
+               attribute(i, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+           "the driver's");
     is_int(nvmlDeviceGetMemoryBusWidth(devices[i], &value), NVML_SUCCESS, "bus width");
     is_int((int)value, attribute(i, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH), "the driver's");
     is_int(nvmlDeviceGetMaxClockInfo(devices[i], NVML_CLOCK_SM, &value), NVML_SUCCESS, "clock");
@@ -111,14 +122,18 @@ static void test_others(void)
 
     is_int(nvmlDeviceGetHandleByIndex_v2(DEVICES, &found), NVML_ERROR_INVALID_ARGUMENT, "no such index");
     is_int(nvmlDeviceGetHandleByUUID("GPU-0", &found), NVML_ERROR_NOT_FOUND, "no such id");
-    is_int(nvmlDeviceGetHandleByPciBusId_v2("0000:17:00.0", &found), NVML_ERROR_NOT_FOUND, "nothing in that slot");
+    is_int(nvmlDeviceGetHandleByPciBusId_v2("0000:17:00.0", &found), NVML_ERROR_NOT_FOUND,
+           "nothing in that slot");
     is_int(nvmlDeviceGetHandleByPciBusId_v2("slot", &found), NVML_ERROR_INVALID_ARGUMENT, "no slot");
-    is_int(nvmlDeviceGetIndex((nvmlDevice_t)(void *)&found, &value), NVML_ERROR_INVALID_ARGUMENT, "no device");
+    is_int(nvmlDeviceGetIndex((nvmlDevice_t)(void *)&found, &value), NVML_ERROR_INVALID_ARGUMENT,
+           "no device");
     is_int(nvmlDeviceGetIndex(devices[0], NULL), NVML_ERROR_INVALID_ARGUMENT, "nowhere");
-    is_int(nvmlDeviceGetP2PStatus(devices[0], devices[1], NVML_P2P_CAPS_INDEX_READ, &status), NVML_SUCCESS, "peers");
+    is_int(nvmlDeviceGetP2PStatus(devices[0], devices[1], NVML_P2P_CAPS_INDEX_READ, &status), NVML_SUCCESS,
+           "peers");
     cuDeviceCanAccessPeer(&reach, 0, 1);
     is_int(status == NVML_P2P_STATUS_OK, reach, "as the driver has it");
-    is_int(nvmlDeviceGetP2PStatus(devices[0], devices[1], NVML_P2P_CAPS_INDEX_NVLINK, &status), NVML_SUCCESS, "by a link");
+    is_int(nvmlDeviceGetP2PStatus(devices[0], devices[1], NVML_P2P_CAPS_INDEX_NVLINK, &status), NVML_SUCCESS,
+           "by a link");
     is_int(status, NVML_P2P_STATUS_NOT_SUPPORTED, "there is none");
     is_int(nvmlDeviceGetNvLinkState(devices[0], 0, NULL), NVML_ERROR_NOT_SUPPORTED, "at all");
     is_int(nvmlDeviceIsMigDeviceHandle(devices[0], &value) | (value != 0), 0, "no part of a device");
@@ -191,7 +206,8 @@ static void test_other_process(void)
     is_u64(used_by(0, child, &there), 0, "on that device");
     ok(!there, "alone");
     is_int(nvmlDeviceGetMemoryInfo(devices[1], &after), NVML_SUCCESS, "memory");
-    ok(after.total == before.total && after.used >= CHILD_BYTES && after.free + after.used == after.total, "counts it");
+    ok(after.total == before.total && after.used >= CHILD_BYTES && after.free + after.used == after.total,
+       "counts it");
     tell();
     hear();
     is_u64(used_by(1, child, &there), 0, "it frees");
@@ -220,20 +236,27 @@ static void test_own_memory(void)
     if (cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&address, OWN_BYTES))
         bail("no memory");
     cuMemGetInfo_v2(&available, &total);
-    is_u64(used_by(0, getpid(), &there), total - available, "now it has one, and takes what its driver tells");
-    is_int(nvmlDeviceGetMemoryInfo_v2(devices[0], &two) | nvmlDeviceGetMemoryInfo(devices[0], &one), 0, "memory");
-    ok(two.total == total + two.reserved && two.free <= available && two.used + two.free == total, "of the same size");
+    is_u64(used_by(0, getpid(), &there), total - available,
+           "now it has one, and takes what its driver tells");
+    is_int(nvmlDeviceGetMemoryInfo_v2(devices[0], &two) | nvmlDeviceGetMemoryInfo(devices[0], &one), 0,
+           "memory");
+    ok(two.total == total + two.reserved && two.free <= available && two.used + two.free == total,
+       "of the same size");
     ok(one.total == two.total && one.used + one.free == one.total, "in both forms");
     two.version = 1;
-    is_int(nvmlDeviceGetMemoryInfo_v2(devices[0], &two), NVML_ERROR_ARGUMENT_VERSION_MISMATCH, "of which each has its number");
-    is_int(nvmlDeviceGetComputeRunningProcesses(devices[0], &count, few), NVML_SUCCESS, "processes in the first form");
+    is_int(nvmlDeviceGetMemoryInfo_v2(devices[0], &two), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+           "of which each has its number");
+    is_int(nvmlDeviceGetComputeRunningProcesses(devices[0], &count, few), NVML_SUCCESS,
+           "processes in the first form");
     for (unsigned i = 0; i < count; i++)
         found |= few[i].pid == (unsigned)getpid() && few[i].usedGpuMemory == total - available;
     ok(found, "say the same");
-    is_int(nvmlDeviceGetComputeRunningProcesses_v3(devices[0], &none, NULL), NVML_ERROR_INSUFFICIENT_SIZE, "how many there are");
+    is_int(nvmlDeviceGetComputeRunningProcesses_v3(devices[0], &none, NULL), NVML_ERROR_INSUFFICIENT_SIZE,
+           "how many there are");
     ok(none >= 1, "is told without room for them");
     none = 5;
-    is_int(nvmlDeviceGetGraphicsRunningProcesses_v3(devices[0], &none, NULL) | (none != 0), 0, "nobody draws");
+    is_int(nvmlDeviceGetGraphicsRunningProcesses_v3(devices[0], &none, NULL) | (none != 0), 0,
+           "nobody draws");
     fflush(stdout);
     pid_t child = fork(); /* with its parent's descriptors, and nothing of its own */
     if (child == 0) {

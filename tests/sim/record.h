@@ -36,7 +36,8 @@ __attribute__((unused)) static const char *image_file(void)
 {
     static char path[256];
 
-    snprintf(path, sizeof path, "%s/record-%d.ptx", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp", (int)getpid());
+    snprintf(path, sizeof path, "%s/record-%d.ptx", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp",
+             (int)getpid());
     FILE *file = fopen(path, "w");
     if (!file || fputs(image, file) < 0 || fclose(file))
         bail("%s: %s", path, strerror(errno));

@@ -1,5 +1,6 @@
-/* One call after another of the runtime's, with arguments that are good and bad, as the record has them of CUDA 13's. What our headers
- * do not declare is looked up: it takes pointers and small numbers alone. See record.h. */
+/* One call after another of the runtime's, with arguments that are good and bad, as the record has them of
+ * CUDA 13's. What our headers do not declare is looked up: it takes pointers and small numbers alone. See
+ * record.h. */
 #include <dlfcn.h>
 
 #include "gpu/abi/cuda_runtime_fn.h"
@@ -11,7 +12,8 @@
 static const char first_stub, second_stub;
 static char table_shadow[32];
 static void *plain;
-static struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0}, far = {cudaMemLocationTypeDevice, 9}, nowhere;
+static struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0}, far = {cudaMemLocationTypeDevice, 9},
+                              nowhere;
 
 typedef int (*any_func_t)(void *, void *, void *, void *, void *, void *, void *, void *);
 
@@ -54,9 +56,11 @@ static void banks(void)
     TOLD("banks of an unknown width", cudaDeviceSetSharedMemConfig((enum cudaSharedMemConfig)7));
     TOLD("banks of shared memory, to nowhere", cudaDeviceGetSharedMemConfig(NULL));
     TOLD("banks for a kernel", any("cudaFuncSetSharedMemConfig", (void *)&first_stub, NUMBER(1), NULL, NULL));
-    TOLD("banks of an unknown width for a kernel", any("cudaFuncSetSharedMemConfig", (void *)&first_stub, NUMBER(7), NULL, NULL));
+    TOLD("banks of an unknown width for a kernel",
+         any("cudaFuncSetSharedMemConfig", (void *)&first_stub, NUMBER(7), NULL, NULL));
     TOLD("banks for no kernel", any("cudaFuncSetSharedMemConfig", NULL, NUMBER(1), NULL, NULL));
-    TOLD("banks for what lies on the stack", any("cudaFuncSetSharedMemConfig", &local, NUMBER(1), NULL, NULL));
+    TOLD("banks for what lies on the stack",
+         any("cudaFuncSetSharedMemConfig", &local, NUMBER(1), NULL, NULL));
 }
 
 static void valid_devices(void)
@@ -66,8 +70,10 @@ static void valid_devices(void)
     TOLD("which devices may be taken: both", any("cudaSetValidDevices", both, NUMBER(2), NULL, NULL));
     TOLD("which devices may be taken: none named", any("cudaSetValidDevices", both, NUMBER(0), NULL, NULL));
     TOLD("which devices may be taken: no list", any("cudaSetValidDevices", NULL, NUMBER(2), NULL, NULL));
-    TOLD("which devices may be taken: one that is not there", any("cudaSetValidDevices", absent, NUMBER(2), NULL, NULL));
-    TOLD("which devices may be taken: fewer than none", any("cudaSetValidDevices", both, NUMBER(-1), NULL, NULL));
+    TOLD("which devices may be taken: one that is not there",
+         any("cudaSetValidDevices", absent, NUMBER(2), NULL, NULL));
+    TOLD("which devices may be taken: fewer than none",
+         any("cudaSetValidDevices", both, NUMBER(-1), NULL, NULL));
 }
 
 static void texture(const char *format, struct cudaChannelFormatDesc desc)
@@ -95,28 +101,35 @@ static void textures(void)
     texture("three bytes", (struct cudaChannelFormatDesc){8, 8, 8, 0, cudaChannelFormatKindUnsigned});
     texture("two bytes", (struct cudaChannelFormatDesc){8, 8, 0, 0, cudaChannelFormatKindUnsigned});
     texture("nothing", (struct cudaChannelFormatDesc){0, 0, 0, 0, cudaChannelFormatKindFloat});
-    TOLD("how wide a linear texture may be, to nowhere", any("cudaDeviceGetTexture1DLinearMaxWidth", NULL, &number, NUMBER(0), NULL));
-    TOLD("how wide a linear texture of no format may be", any("cudaDeviceGetTexture1DLinearMaxWidth", &width, NULL, NUMBER(0), NULL));
-    TOLD("how wide a linear texture of no device may be", any("cudaDeviceGetTexture1DLinearMaxWidth", &width, &number, NUMBER(9), NULL));
+    TOLD("how wide a linear texture may be, to nowhere",
+         any("cudaDeviceGetTexture1DLinearMaxWidth", NULL, &number, NUMBER(0), NULL));
+    TOLD("how wide a linear texture of no format may be",
+         any("cudaDeviceGetTexture1DLinearMaxWidth", &width, NULL, NUMBER(0), NULL));
+    TOLD("how wide a linear texture of no device may be",
+         any("cudaDeviceGetTexture1DLinearMaxWidth", &width, &number, NUMBER(9), NULL));
 }
 
 static void occupancy(void)
 {
-    static const int asked[][2] = {{1, 128}, {2, 128},  {4, 256}, {8, 128}, {12, 128}, {6, 256}, {100, 128}, {0, 128}, {1, 0},    {1, 2048},
-                                   {1, 1024}, {3, 512}, {16, 64}, {32, 32}, {-1, 128}, {1, -5},  {2, 1024},  {3, 1024}};
+    static const int asked[][2] = {{1, 128},   {2, 128}, {4, 256},  {8, 128},  {12, 128}, {6, 256},
+                                   {100, 128}, {0, 128}, {1, 0},    {1, 2048}, {1, 1024}, {3, 512},
+                                   {16, 64},   {32, 32}, {-1, 128}, {1, -5},   {2, 1024}, {3, 1024}};
     struct cudaFuncAttributes attributes = {0};
     size_t bytes = 77;
     char fact[96];
 
-    /* The simulator's kernels have none of their own, the recorded one had 256 bytes: the row has both together. */
+    /* The simulator's kernels have none of their own, the recorded one had 256 bytes: the row has both
+     * together. */
     cudaFuncGetAttributes(&attributes, &first_stub);
     for (unsigned i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         bytes = 77;
         int status = cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, &first_stub, asked[i][0], asked[i][1]);
-        snprintf(fact, sizeof fact, "shared memory for each of %d blocks of %d threads", asked[i][0], asked[i][1]);
+        snprintf(fact, sizeof fact, "shared memory for each of %d blocks of %d threads", asked[i][0],
+                 asked[i][1]);
         told(fact, status, "%zu", status ? bytes : bytes + attributes.sharedSizeBytes);
     }
-    TOLD("shared memory left, to nowhere", cudaOccupancyAvailableDynamicSMemPerBlock(NULL, &first_stub, 1, 128));
+    TOLD("shared memory left, to nowhere",
+         cudaOccupancyAvailableDynamicSMemPerBlock(NULL, &first_stub, 1, 128));
     TOLD("shared memory left for no kernel", cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, NULL, 1, 128));
 }
 
@@ -126,9 +139,12 @@ static void tables(void)
     const void *found = NULL;
     char answer[256];
 
-    TOLD("how to signal other engines", any("cudaDeviceGetNvSciSyncAttributes", answer, NUMBER(0), NUMBER(1), NULL));
-    TOLD("how to signal other engines, to nowhere", any("cudaDeviceGetNvSciSyncAttributes", NULL, NUMBER(0), NUMBER(1), NULL));
-    TOLD("how to signal other engines of no device", any("cudaDeviceGetNvSciSyncAttributes", answer, NUMBER(9), NUMBER(1), NULL));
+    TOLD("how to signal other engines",
+         any("cudaDeviceGetNvSciSyncAttributes", answer, NUMBER(0), NUMBER(1), NULL));
+    TOLD("how to signal other engines, to nowhere",
+         any("cudaDeviceGetNvSciSyncAttributes", NULL, NUMBER(0), NUMBER(1), NULL));
+    TOLD("how to signal other engines of no device",
+         any("cudaDeviceGetNvSciSyncAttributes", answer, NUMBER(9), NUMBER(1), NULL));
     TOLD("an export table that nobody knows", cudaGetExportTable(&found, (const void *)unknown));
     TOLD("an export table, to nowhere", cudaGetExportTable(NULL, (const void *)unknown));
     TOLD("an export table without a name", cudaGetExportTable(&found, NULL));
@@ -142,7 +158,8 @@ static void symbols(void)
 
     cudaGetFuncBySymbol(&same, &first_stub);
     cudaGetFuncBySymbol(&other, &second_stub);
-    told("a kernel's function", status, "%d, again the same %d, another kernel's another %d", one != NULL, one == same, one != other);
+    told("a kernel's function", status, "%d, again the same %d, another kernel's another %d", one != NULL,
+         one == same, one != other);
     TOLD("a kernel's function, to nowhere", cudaGetFuncBySymbol(NULL, &first_stub));
     one = kept;
     status = cudaGetFuncBySymbol(&one, NULL);
@@ -162,7 +179,8 @@ static void arrays(void)
     cudaMipmappedArray_t levels = NULL;
     char answer[256];
 
-    if (cudaMallocArray(&array, &number, 64, 64, 0) || cudaMallocMipmappedArray(&levels, &number, (struct cudaExtent){64, 64, 0}, 3, 0))
+    if (cudaMallocArray(&array, &number, 64, 64, 0) ||
+        cudaMallocMipmappedArray(&levels, &number, (struct cudaExtent){64, 64, 0}, 3, 0))
         bail("there is no array");
     TOLD("what an array needs", cudaArrayGetMemoryRequirements(&needs, array, 0));
     TOLD("what an array needs, to nowhere", cudaArrayGetMemoryRequirements(NULL, array, 0));
@@ -173,8 +191,10 @@ static void arrays(void)
     TOLD("an array's tiles", any("cudaArrayGetSparseProperties", answer, array, NULL, NULL));
     TOLD("an array's tiles, to nowhere", any("cudaArrayGetSparseProperties", NULL, array, NULL, NULL));
     TOLD("no array's tiles", any("cudaArrayGetSparseProperties", answer, NULL, NULL, NULL));
-    TOLD("the tiles of an array of levels", any("cudaMipmappedArrayGetSparseProperties", answer, levels, NULL, NULL));
-    TOLD("the tiles of no array of levels", any("cudaMipmappedArrayGetSparseProperties", answer, NULL, NULL, NULL));
+    TOLD("the tiles of an array of levels",
+         any("cudaMipmappedArrayGetSparseProperties", answer, levels, NULL, NULL));
+    TOLD("the tiles of no array of levels",
+         any("cudaMipmappedArrayGetSparseProperties", answer, NULL, NULL, NULL));
     TOLD("an array's plane", cudaArrayGetPlane(&plane, array, 0));
     TOLD("an array's second plane", cudaArrayGetPlane(&plane, array, 1));
     TOLD("an array's plane, to nowhere", cudaArrayGetPlane(NULL, array, 0));
@@ -184,15 +204,19 @@ static void arrays(void)
 /* The graph's copies to a variable are not simulated: only that they answer, whatever they are given. */
 static void graphs(void)
 {
-    static const char *const facts[] = {"a graph's copy to a variable",           "a graph's copy to no variable",
-                                        "a graph's copy over a variable's end",   "a graph's copy far over a variable's end",
-                                        "a graph's copy from device to host",     "a graph's copy of any direction",
+    static const char *const facts[] = {"a graph's copy to a variable",
+                                        "a graph's copy to no variable",
+                                        "a graph's copy over a variable's end",
+                                        "a graph's copy far over a variable's end",
+                                        "a graph's copy from device to host",
+                                        "a graph's copy of any direction",
                                         "a graph's copy to a variable, to nowhere"};
 
     for (unsigned i = 0; i < sizeof facts / sizeof facts[0]; i++)
         TOLD(facts[i], any("cudaGraphAddMemcpyNodeToSymbol", NULL, NULL, NULL, NULL));
     TOLD("another variable for no node", any("cudaGraphMemcpyNodeSetParamsToSymbol", NULL, NULL, NULL, NULL));
-    TOLD("another variable in no graph", any("cudaGraphExecMemcpyNodeSetParamsToSymbol", NULL, NULL, NULL, NULL));
+    TOLD("another variable in no graph",
+         any("cudaGraphExecMemcpyNodeSetParamsToSymbol", NULL, NULL, NULL, NULL));
 }
 
 static void pools(void)
@@ -206,10 +230,13 @@ static void pools(void)
     cudaDeviceGetMemPool(&first, 0);
     status = cudaMemGetMemPool(&pool, &here, cudaMemAllocationTypePinned);
     told("the pool of a place", status, "the device's %d", pool == first);
-    TOLD("the default pool of a place of no type", cudaMemGetDefaultMemPool(&pool, &nowhere, cudaMemAllocationTypePinned));
+    TOLD("the default pool of a place of no type",
+         cudaMemGetDefaultMemPool(&pool, &nowhere, cudaMemAllocationTypePinned));
     TOLD("the default pool of no device", cudaMemGetDefaultMemPool(&pool, &far, cudaMemAllocationTypePinned));
-    TOLD("the default pool of memory of no kind", cudaMemGetDefaultMemPool(&pool, &here, cudaMemAllocationTypeInvalid));
-    TOLD("the default pool of managed memory", cudaMemGetDefaultMemPool(&pool, &here, (enum cudaMemAllocationType)2));
+    TOLD("the default pool of memory of no kind",
+         cudaMemGetDefaultMemPool(&pool, &here, cudaMemAllocationTypeInvalid));
+    TOLD("the default pool of managed memory",
+         cudaMemGetDefaultMemPool(&pool, &here, (enum cudaMemAllocationType)2));
     TOLD("the default pool, to nowhere", cudaMemGetDefaultMemPool(NULL, &here, cudaMemAllocationTypePinned));
     TOLD("the default pool of no place", cudaMemGetDefaultMemPool(&pool, NULL, cudaMemAllocationTypePinned));
     if (cudaMemPoolCreate(&own, &props))
@@ -228,7 +255,8 @@ static void nodes(void)
 
     TOLD("parameters for no node", any("cudaGraphNodeSetParams", NULL, unknown, NULL, NULL));
     TOLD("no parameters for a node", any("cudaGraphNodeSetParams", unknown, NULL, NULL, NULL));
-    TOLD("parameters of an unknown type for a node", any("cudaGraphNodeSetParams", unknown, unknown, NULL, NULL));
+    TOLD("parameters of an unknown type for a node",
+         any("cudaGraphNodeSetParams", unknown, unknown, NULL, NULL));
     TOLD("parameters in no graph", any("cudaGraphExecNodeSetParams", NULL, unknown, unknown, NULL));
 }
 
@@ -269,9 +297,12 @@ static void notifications(void)
 
     told("a notification", status, "%d, ended %d", handle != NULL,
          status ? status : any("cudaDeviceUnregisterAsyncNotification", NUMBER(0), handle, NULL, NULL));
-    TOLD("a notification without a function", any("cudaDeviceRegisterAsyncNotification", NUMBER(0), NULL, NULL, &handle));
-    TOLD("a notification of no device", any("cudaDeviceRegisterAsyncNotification", NUMBER(9), (void *)hear, NULL, &handle));
-    TOLD("the end of no notification", any("cudaDeviceUnregisterAsyncNotification", NUMBER(0), NULL, NULL, NULL));
+    TOLD("a notification without a function",
+         any("cudaDeviceRegisterAsyncNotification", NUMBER(0), NULL, NULL, &handle));
+    TOLD("a notification of no device",
+         any("cudaDeviceRegisterAsyncNotification", NUMBER(9), (void *)hear, NULL, &handle));
+    TOLD("the end of no notification",
+         any("cudaDeviceUnregisterAsyncNotification", NUMBER(0), NULL, NULL, NULL));
 }
 
 static void atomics(void)
@@ -281,10 +312,12 @@ static void atomics(void)
     int status = any("cudaDeviceGetHostAtomicCapabilities", can, operations, NUMBER(3), NUMBER(0));
 
     told("atomic operations on the host's memory", status, "%u %u %u", can[0], can[1], can[2]);
-    TOLD("unknown atomic operations on the host's memory", any("cudaDeviceGetHostAtomicCapabilities", can, unknown, NUMBER(1), NUMBER(0)));
+    TOLD("unknown atomic operations on the host's memory",
+         any("cudaDeviceGetHostAtomicCapabilities", can, unknown, NUMBER(1), NUMBER(0)));
     TOLD("atomic operations on the host's memory, to nowhere",
          any("cudaDeviceGetHostAtomicCapabilities", NULL, operations, NUMBER(3), NUMBER(0)));
-    TOLD("no atomic operations on the host's memory", any("cudaDeviceGetHostAtomicCapabilities", can, operations, NUMBER(0), NUMBER(0)));
+    TOLD("no atomic operations on the host's memory",
+         any("cudaDeviceGetHostAtomicCapabilities", can, operations, NUMBER(0), NUMBER(0)));
     TOLD("atomic operations of no device on the host's memory",
          any("cudaDeviceGetHostAtomicCapabilities", can, operations, NUMBER(3), NUMBER(7)));
 }
@@ -315,7 +348,8 @@ static cudaLibrary_t from_files(void)
 
     int status = cudaLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0);
     told("a library from a file", status, "%d", library != NULL);
-    TOLD("a library from no file", cudaLibraryLoadFromFile(&none, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0));
+    TOLD("a library from no file",
+         cudaLibraryLoadFromFile(&none, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0));
     TOLD("a library to nowhere", cudaLibraryLoadFromFile(NULL, path, NULL, NULL, 0, NULL, NULL, 0));
     TOLD("a library from no path", cudaLibraryLoadFromFile(&none, NULL, NULL, NULL, 0, NULL, NULL, 0));
     unlink(path);
@@ -348,7 +382,8 @@ static void libraries(void)
     p = NULL;
     status = cudaLibraryGetManaged(&p, &bytes, library, "shared_word");
     told("a library's managed variable", status, "%zu bytes, %d", bytes, p != NULL);
-    TOLD("a library's managed variable that is not managed", cudaLibraryGetManaged(&p, &bytes, library, "table"));
+    TOLD("a library's managed variable that is not managed",
+         cudaLibraryGetManaged(&p, &bytes, library, "table"));
     TOLD("a library's unified function", cudaLibraryGetUnifiedFunction(&p, library, "first"));
     TOLD("no library's unified function", cudaLibraryGetUnifiedFunction(&p, NULL, "first"));
     status = cudaGetKernel(&kernel, &first_stub);
@@ -386,10 +421,12 @@ static void batches(void)
     cudaMallocManaged(&all[0], MIB, 1);
     TOLD("prefetching a batch", cudaMemPrefetchBatchAsync(all, bytes, 1, at, firsts, 1, 0, stream));
     TOLD("prefetching none", cudaMemPrefetchBatchAsync(all, bytes, 0, at, firsts, 1, 0, stream));
-    TOLD("prefetching a batch with a flag", cudaMemPrefetchBatchAsync(all, bytes, 1, at, firsts, 1, 1, stream));
+    TOLD("prefetching a batch with a flag",
+         cudaMemPrefetchBatchAsync(all, bytes, 1, at, firsts, 1, 1, stream));
     TOLD("discarding a batch", cudaMemDiscardBatchAsync(all, bytes, 1, 0, stream));
     TOLD("discarding no list", cudaMemDiscardBatchAsync(NULL, NULL, 1, 0, stream));
-    TOLD("discarding and prefetching a batch", cudaMemDiscardAndPrefetchBatchAsync(all, bytes, 1, at, firsts, 1, 0, stream));
+    TOLD("discarding and prefetching a batch",
+         cudaMemDiscardAndPrefetchBatchAsync(all, bytes, 1, at, firsts, 1, 0, stream));
 }
 
 int main(void)

@@ -204,22 +204,30 @@ static void test_array_by_bytes(void)
     cudaMallocArray(&wide, &desc, 8, 5, 0);
     cudaMallocArray(&narrow, &desc, 5, 8, 0);
     cudaMallocArray(&line, &desc, 40, 0, 0);
-    is_int(cudaMemcpyToArray(wide, 0, 0, from, 40, cudaMemcpyHostToDevice), cudaSuccess, "bytes to a whole array");
-    is_int(cudaMemcpyToArray(wide, 3, 1, from + 30, 10, cudaMemcpyHostToDevice), cudaSuccess, "bytes beyond the end of a row");
+    is_int(cudaMemcpyToArray(wide, 0, 0, from, 40, cudaMemcpyHostToDevice), cudaSuccess,
+           "bytes to a whole array");
+    is_int(cudaMemcpyToArray(wide, 3, 1, from + 30, 10, cudaMemcpyHostToDevice), cudaSuccess,
+           "bytes beyond the end of a row");
     is_int(cudaMemcpyArrayToArray(narrow, 2, 1, wide, 1, 1, 30, cudaMemcpyDeviceToDevice), cudaSuccess,
            "between arrays of different widths");
     memset(to, 0, sizeof to);
-    is_int(cudaMemcpyFromArrayAsync(to, narrow, 2, 1, 30, cudaMemcpyDeviceToHost, stream), cudaSuccess, "and back, in a stream");
+    is_int(cudaMemcpyFromArrayAsync(to, narrow, 2, 1, 30, cudaMemcpyDeviceToHost, stream), cudaSuccess,
+           "and back, in a stream");
     cudaStreamSynchronize(stream);
     ok(to[0] == 10 && to[1] == 11 && to[2] == 31 && to[11] == 40 && to[12] == 22 && to[29] == 39 && !to[30],
        "each byte is where it belongs");
-    is_int(cudaMemcpyToArrayAsync(line, 4, 0, from, 36, cudaMemcpyHostToDevice, stream), cudaSuccess, "an array of one row");
+    is_int(cudaMemcpyToArrayAsync(line, 4, 0, from, 36, cudaMemcpyHostToDevice, stream), cudaSuccess,
+           "an array of one row");
     cudaStreamSynchronize(stream);
-    is_int(cudaMemcpyFromArray(to, line, 4, 0, 36, cudaMemcpyDeviceToHost), cudaSuccess, "which is read back");
+    is_int(cudaMemcpyFromArray(to, line, 4, 0, 36, cudaMemcpyDeviceToHost), cudaSuccess,
+           "which is read back");
     ok(memcmp(from, to, 36) == 0, "is right");
-    is_int(cudaMemcpyToArray(wide, 3, 1, from, 30, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "more than the array has left");
-    is_int(cudaMemcpyToArray(wide, 8, 0, from, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "a place beyond the row");
-    is_int(cudaMemcpyToArray(NULL, 0, 0, from, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle, "no array");
+    is_int(cudaMemcpyToArray(wide, 3, 1, from, 30, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+           "more than the array has left");
+    is_int(cudaMemcpyToArray(wide, 8, 0, from, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
+           "a place beyond the row");
+    is_int(cudaMemcpyToArray(NULL, 0, 0, from, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle,
+           "no array");
     cudaFreeArray(wide);
     cudaFreeArray(narrow);
     cudaFreeArray(line);

@@ -77,7 +77,8 @@ static void test_host(void)
     void *p = NULL, *device = NULL;
     struct cudaPointerAttributes attributes;
 
-    is_int(cudaMallocHost(&p, 5000), cudaErrorMemoryAllocation, "a fault in cuMemHostAlloc reaches cudaMallocHost");
+    is_int(cudaMallocHost(&p, 5000), cudaErrorMemoryAllocation,
+           "a fault in cuMemHostAlloc reaches cudaMallocHost");
     is_ptr(p, NULL, "which leaves the pointer alone");
     is_int(cudaGetLastError(), cudaErrorMemoryAllocation, "and remembers it");
     is_int(cudaMallocHost(&p, 5000), cudaSuccess, "cudaMallocHost");

@@ -10,8 +10,8 @@ extern "C" {
 /** Prints "frame ADDRESS" for each frame from the caller outwards, then calls stop_here. */
 void show_stack(void);
 
-/** Does nothing; where to stop. Its caller is show_stack, and the caller of that is the first frame printed.
- */
+/** Does nothing; where to stop. Its caller is show_stack, and the caller of that is the first frame
+ * printed. */
 void stop_here(void);
 
 #ifdef __cplusplus

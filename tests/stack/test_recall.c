@@ -145,7 +145,8 @@ static void test_signals(void)
     expect("signal handlers");
 }
 
-/* Calls compare_here and is interrupted right behind the call, so that the signal finds the registers which the call found. */
+/* Calls compare_here and is interrupted right behind the call, so that the signal finds the registers which
+ * the call found. */
 void call_and_trap(void);
 #ifdef __x86_64__
 enum { TRAP_BYTES = 2 };

@@ -1,8 +1,9 @@
 /*
- * binding.c - cudaMemPoolCreate as a binding of another language calls it: nothing is linked, every function is
- * found at run time, by dlsym in the runtime or in the driver, or by cuGetProcAddress; the properties are a
- * zeroed block of bytes that is filled by offset and passed by pointer; a pool is a number. Prints "what value"
- * lines. The argument says by which way: runtime, driver or lookup; with "12" behind it by the runtime of CUDA 12, with
+ * binding.c - cudaMemPoolCreate as a binding of another language calls it: nothing is linked, every function
+ * is found at run time, by dlsym in the runtime or in the driver, or by cuGetProcAddress; the properties are
+ * a zeroed block of bytes that is filled by offset and passed by pointer; a pool is a number. Prints "what
+ * value" lines. The argument says by which way: runtime, driver or lookup; with "12" behind it by the runtime
+ * of CUDA 12, with
  * "_ptsz" by the twins whose default stream is the thread's own, which is the stream then.
  */
 #include <dlfcn.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 
 typedef uintptr_t word_t;
-typedef int (*func_t)(word_t, word_t, word_t, word_t, word_t); /* what is more than a function takes is not looked at */
+/* what is more than a function takes is not looked at */
+typedef int (*func_t)(word_t, word_t, word_t, word_t, word_t);
 
 static void *library;
 static func_t lookup; /* cuGetProcAddress_v2, or NULL */
@@ -91,7 +93,10 @@ int main(int argc, char **argv)
     void *p[64] = {NULL};
 
     twins = strstr(way, "_ptsz") != NULL;
-    library = dlopen(!runtime ? "libcuda.so.1" : strstr(way, "12") ? "libcudart.so.12" : "libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(!runtime            ? "libcuda.so.1"
+                     : strstr(way, "12") ? "libcudart.so.12"
+                                         : "libcudart.so.13",
+                     RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         printf("%s\n", dlerror());
         return 1;
@@ -112,7 +117,8 @@ int main(int argc, char **argv)
     say("create", CALL("MemPoolCreate", &pool, props, 0, 0));
     say("threshold", CALL("MemPoolSetAttribute", pool, 4, &value, 0));
     for (int i = 0; i < 64; i++)
-        if (CALL(runtime ? "MallocFromPoolAsync" : "MemAllocFromPoolAsync", &p[i], (size_t)(1000 * (i + 1)), pool, stream))
+        if (CALL(runtime ? "MallocFromPoolAsync" : "MemAllocFromPoolAsync", &p[i], (size_t)(1000 * (i + 1)),
+                 pool, stream))
             say("alloc", i);
     value = 0;
     CALL("MemPoolGetAttribute", pool, 7, &value, 0);

@@ -1,7 +1,8 @@
 /*
- * capture_ends.c - captures that end in other ways than by their end: made invalid, ended in another thread, with a
- * stream that is destroyed, with their context; or whose end, or question, the driver refuses (MEMSIM_FAIL). Prints "what
- * value" lines for capture_ends.py. Afterwards memory comes and goes as if there had been none: `churn` says whether.
+ * capture_ends.c - captures that end in other ways than by their end: made invalid, ended in another thread,
+ * with a stream that is destroyed, with their context; or whose end, or question, the driver refuses
+ * (MEMSIM_FAIL). Prints "what value" lines for capture_ends.py. Afterwards memory comes and goes as if there
+ * had been none: `churn` says whether.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -74,7 +75,8 @@ static void invalid(void)
     cudaEventDestroy(event);
 }
 
-/* A stream that joined a capture goes, while another capture is open: that one must not be broken by what is freed meanwhile. */
+/* A stream that joined a capture goes, while another capture is open: that one must not be broken by what is
+ * freed meanwhile. */
 static void joined(void)
 {
     cudaStream_t third = NULL;
@@ -123,7 +125,8 @@ static void refused(void)
     for (int i = 0; i < 6; i++) {
         int began = begin(stream), ended = end(stream);
         SAY("refused.begin", began);
-        SAY("refused.end", ended == 0 || end(stream) != 999); /* the driver's refusal was our doing: it is asked again */
+        /* the driver's refusal was our doing: it is asked again */
+        SAY("refused.end", ended == 0 || end(stream) != 999);
     }
     SAY("refused.is_over", cudaStreamSynchronize(stream));
 }

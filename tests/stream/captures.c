@@ -1,7 +1,7 @@
 /*
- * captures.c - stream-ordered memory and captures: in every mode, inside and outside, beside other threads, and
- * in graphs that run again and again on many streams. Prints "what value" lines for captures.py, which wants the
- * same natively and under memshim. The one argument is how often each graph is launched.
+ * captures.c - stream-ordered memory and captures: in every mode, inside and outside, beside other threads,
+ * and in graphs that run again and again on many streams. Prints "what value" lines for captures.py, which
+ * wants the same natively and under memshim. The one argument is how often each graph is launched.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,8 +17,8 @@
 
 enum { STREAMS = 8, WORDS = 1024 };
 
-static const enum cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
-                                                   cudaStreamCaptureModeRelaxed};
+static const enum cudaStreamCaptureMode modes[] = {
+    cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed};
 static const char *const mode_names[] = {"global", "thread_local", "relaxed"};
 static cudaStream_t streams[STREAMS];
 static int launches;
@@ -227,7 +227,8 @@ static void *visit(void *arg)
         for (int i = 0; i < 2; i++) {
             cudaStream_t stream = i ? cudaStreamPerThread : mine;
             void *p = NULL, *q = NULL;
-            visitor->wrong += cudaMallocAsync(&p, 4096 + (size_t)(visitor->done % 64) * 4096, stream) != cudaSuccess;
+            visitor->wrong +=
+                cudaMallocAsync(&p, 4096 + (size_t)(visitor->done % 64) * 4096, stream) != cudaSuccess;
             visitor->wrong += cudaMallocAsync(&q, 100, stream) != cudaSuccess;
             visitor->wrong += cudaMemsetAsync(p, 1, 4096, stream) != cudaSuccess;
             visitor->wrong += cudaFreeAsync(p, stream) != cudaSuccess;

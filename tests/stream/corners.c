@@ -1,7 +1,8 @@
 /*
- * corners.c - memory in the order of streams where programs seldom go: on streams and pools of another device, beside the
- * legacy stream of a capture, in contexts that end, from threads that end; and every attribute of a pointer. Prints "what
- * value" lines for same.py, which wants the same natively and under memshim.
+ * corners.c - memory in the order of streams where programs seldom go: on streams and pools of another
+ * device, beside the legacy stream of a capture, in contexts that end, from threads that end; and every
+ * attribute of a pointer. Prints "what value" lines for same.py, which wants the same natively and under
+ * memshim.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ static int holds(const void *p, unsigned char value)
     return cudaMemcpy(&read, p, 1, cudaMemcpyDeviceToHost) == cudaSuccess && read == value;
 }
 
-/* A stream of device 0 while device 1 is current, and the other way round; a pool of one, a stream of the other. */
+/* A stream of device 0 while device 1 is current, and the other way round; a pool of one, a stream of the
+ * other. */
 static void devices(void)
 {
     cudaMemPool_t pools[2] = {NULL, NULL};
@@ -38,14 +40,16 @@ static void devices(void)
     SAY("devices.ask", cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)p));
     SAY("devices.is", device);
     SAY("devices.null", cudaMallocAsync(&q, 10000, NULL));
-    SAY("devices.ask_null", cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)q));
+    SAY("devices.ask_null",
+        cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)q));
     SAY("devices.null_is", device);
     SAY("devices.free_on_the_other", cudaFreeAsync(p, there));
     SAY("devices.free", cudaFreeAsync(q, there));
     for (int i = 0; i < 2; i++)
         cudaDeviceGetDefaultMemPool(&pools[i], i);
     SAY("devices.pool_elsewhere", cudaMallocFromPoolAsync(&p, 5000, pools[1], stream));
-    SAY("devices.ask_pool", cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)p));
+    SAY("devices.ask_pool",
+        cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (CUdeviceptr)p));
     SAY("devices.pool_is", device);
     SAY("devices.wait", cudaStreamSynchronize(stream));
     SAY("devices.set_at_home", cudaMemsetAsync(p, 5, 5000, there));
@@ -55,20 +59,25 @@ static void devices(void)
     SAY("devices.synchronize", cudaDeviceSynchronize());
     cudaSetDevice(0);
     SAY("devices.synchronize_other", cudaDeviceSynchronize());
-    SAY("devices.block", cudaMalloc(&p, 5000)); /* behind a stream of the other device, which is not current */
+    /* behind a stream of the other device, which is not current */
+    SAY("devices.block", cudaMalloc(&p, 5000));
     SAY("devices.block_free_on_the_other", cudaFreeAsync(p, there));
     SAY("devices.block_is_free", cudaFree(p) != cudaSuccess);
     cudaGetLastError();
     cudaStreamDestroy(there);
 }
 
-/* What an address says of itself; pointers and numbers are only looked at for being there, and the same twice. */
+/* What an address says of itself; pointers and numbers are only looked at for being there, and the same
+ * twice. */
 static void attributes(void)
 {
-    static const char *const names[] = {"context", "type", "device_pointer", "host_pointer", "p2p", "sync_memops", "buffer_id",
-                                        "managed", "ordinal", "legacy_ipc", "range_start", "range_size", "mapped", "handle_types",
-                                        "gpudirect", "access", "pool", "mapping_size", "mapping_base", "memory_block", "decompress"};
-    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned, .location = {cudaMemLocationTypeDevice, 0}};
+    static const char *const names[] = {
+        "context",      "type",         "device_pointer", "host_pointer", "p2p",         "sync_memops",
+        "buffer_id",    "managed",      "ordinal",        "legacy_ipc",   "range_start", "range_size",
+        "mapped",       "handle_types", "gpudirect",      "access",       "pool",        "mapping_size",
+        "mapping_base", "memory_block", "decompress"};
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
     cudaMemPool_t pool = NULL;
     struct cudaPointerAttributes runtime;
     void *p = NULL, *q = NULL;
@@ -90,7 +99,8 @@ static void attributes(void)
         memcpy(&another, other, 8);
         printf("attribute.%s %d\n", names[which - 1], status);
         printf("attribute.%s.differs %d\n", names[which - 1], value != another);
-        if (which == 2 || which == 6 || (which >= 8 && which <= 10) || (which >= 12 && which <= 16) || which == 21)
+        if (which == 2 || which == 6 || (which >= 8 && which <= 10) || (which >= 12 && which <= 16) ||
+            which == 21)
             printf("attribute.%s.is %llu\n", names[which - 1], (unsigned long long)value);
         if (which == 3 || which == 11)
             printf("attribute.%s.offset %lld\n", names[which - 1], (long long)(value - (uintptr_t)p));
@@ -103,7 +113,8 @@ static void attributes(void)
     SAY("attributes.runtime_pointer", runtime.devicePointer == (char *)p + 500 && !runtime.hostPointer);
     CUmemGenericAllocationHandle handle = 0;
     SAY("attributes.retain", cuMemRetainAllocationHandle(&handle, p) != 0);
-    SAY("attributes.memops", cuPointerSetAttribute(&(unsigned){1}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)p));
+    SAY("attributes.memops",
+        cuPointerSetAttribute(&(unsigned){1}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)p));
     SAY("attributes.free", cudaFreeAsync(p, stream));
     SAY("attributes.free_other", cudaFreeAsync(q, stream));
     cudaStreamSynchronize(stream);
@@ -136,7 +147,8 @@ static void beside_legacy(enum cudaStreamCaptureMode mode, const char *name)
     cudaStreamDestroy(blocking);
 }
 
-/* ... and so would whoever looks at what lies in it, from another device: an idle legacy stream has what another one asks for. */
+/* ... and so would whoever looks at what lies in it, from another device: an idle legacy stream has what
+ * another one asks for. */
 static void beside_legacy_elsewhere(void)
 {
     cudaStream_t blocking = NULL;
@@ -204,7 +216,8 @@ static void threads(void)
         pthread_join(them[i], NULL);
     SAY("threads.synchronize", cudaDeviceSynchronize());
     for (int i = 0; i < COUNT; i++)
-        good += p[i] && holds(p[i], 8) && cudaFreeAsync(p[i], i % 2 ? stream : cudaStreamPerThread) == cudaSuccess;
+        good += p[i] && holds(p[i], 8) &&
+                cudaFreeAsync(p[i], i % 2 ? stream : cudaStreamPerThread) == cudaSuccess;
     SAY("threads.good", good);
     SAY("threads.end", cudaDeviceSynchronize());
 }

@@ -1,7 +1,7 @@
 /*
- * graph_memory.c - memory of allocation nodes: captured, or added in each of the three ways; launched or never, freed
- * inside or outside; trimmed. Prints "what value" lines for graph_memory.py; the last say what the driver keeps for graphs
- * on each device, and what it kept at most, for the report to be held against.
+ * graph_memory.c - memory of allocation nodes: captured, or added in each of the three ways; launched or
+ * never, freed inside or outside; trimmed. Prints "what value" lines for graph_memory.py; the last say what
+ * the driver keeps for graphs on each device, and what it kept at most, for the report to be held against.
  *
  * The argument is how it ends: kept, trimmed, or reset.
  */
@@ -59,7 +59,8 @@ static cudaGraphExec_t captured(void **p)
     SAY("captured.inside", cudaMallocAsync(&inside, 20 * MIB, stream));
     SAY("captured.set", cudaMemsetAsync(inside, 1, 20 * MIB, stream));
     SAY("captured.free", cudaFreeAsync(inside, stream));
-    SAY("captured.wait_elsewhere", cudaStreamSynchronize(other)); /* a moment at which the driver may be asked */
+    /* a moment at which the driver may be asked */
+    SAY("captured.wait_elsewhere", cudaStreamSynchronize(other));
     SAY("captured.kept", cudaMallocAsync(p, 6 * MIB, stream));
     SAY("captured.end", cudaStreamEndCapture(stream, &graph));
     SAY("captured.instantiate", cudaGraphInstantiateWithFlags(&exec, graph, 0));
@@ -97,7 +98,8 @@ static CUDA_MEM_ALLOC_NODE_PARAMS request(size_t bytes, int device)
 static void added(int device)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS params = request(30 * MIB, device);
-    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC}, empty = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC},
+                      empty = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
     CUgraphNode nodes[6] = {NULL};
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;

@@ -1,6 +1,6 @@
 /*
- * limit.c - memory in the order of a stream until there is none, then free memory as it is said to be: for limit.py, which sets
- * MEMSHIM_LIMIT. Prints "what value" lines.
+ * limit.c - memory in the order of a stream until there is none, then free memory as it is said to be: for
+ * limit.py, which sets MEMSHIM_LIMIT. Prints "what value" lines.
  */
 #include <stdio.h>
 

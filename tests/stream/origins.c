@@ -1,8 +1,10 @@
 /*
- * origins.c - pools by where a program has them from, and what is asked of each first: the device's own by its handle, another
- * device's, one for hardware decompression, as RMM makes all of its own, one that can be shared, one whose handle was tried before.
+ * origins.c - pools by where a program has them from, and what is asked of each first: the device's own by
+ * its handle, another device's, one for hardware decompression, as RMM makes all of its own, one that can be
+ * shared, one whose handle was tried before.
  *
- * Prints "what value" lines for same.py; which of them are served is told by the report: so each has a number of requests of its own.
+ * Prints "what value" lines for same.py; which of them are served is told by the report: so each has a number
+ * of requests of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +63,8 @@ int main(void)
     SAY("shared.destroy", cudaMemPoolDestroy(pool));
     was = pool = make(0, cudaMemHandleTypeNone);
     SAY("again.destroy", cudaMemPoolDestroy(pool));
-    SAY("again.alloc", cudaMallocFromPoolAsync(&p, 5000, was, stream)); /* a handle that is none, and may come back */
+    /* a handle that is none, and may come back */
+    SAY("again.alloc", cudaMallocFromPoolAsync(&p, 5000, was, stream));
     pool = make(0, cudaMemHandleTypeNone);
     SAY("again", ask(pool, 10000));
     SAY("again.destroy", cudaMemPoolDestroy(pool));

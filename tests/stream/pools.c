@@ -1,9 +1,9 @@
 /*
- * pools.c - what a program sees of the pool API: the status of every call, and every attribute, as "what value"
- * lines, which pools.py puts side by side, natively and under memshim.
+ * pools.c - what a program sees of the pool API: the status of every call, and every attribute, as "what
+ * value" lines, which pools.py puts side by side, natively and under memshim.
  *
- * Calls are made through the runtime and through the driver alike. Nothing here depends on addresses or time.
- */
+ * Calls are made through the runtime and through the driver alike. Nothing here depends on addresses or
+ * time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static int set(cudaMemPool_t pool, int which, uint64_t value)
 {
     int narrow = (int)value;
 
-    return (int)cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)which, which < 4 ? (void *)&narrow : (void *)&value);
+    return (int)cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)which,
+                                        which < 4 ? (void *)&narrow : (void *)&value);
 }
 
 static struct cudaMemPoolProps plain(void)
@@ -136,7 +137,8 @@ static void life(void)
     SAY("life.alloc_nowhere", cudaMallocFromPoolAsync(NULL, 16, pool, stream));
     SAY("life.alloc_no_pool", cudaMallocFromPoolAsync(&p, 16, NULL, stream));
     SAY("life.alloc_too_much", cudaMallocFromPoolAsync(&p, (size_t)1 << 45, pool, stream));
-    SAY("life.alloc_bad_stream", cuMemAllocFromPoolAsync((CUdeviceptr *)&p, 16, (CUmemoryPool)pool, (CUstream)0x8888));
+    SAY("life.alloc_bad_stream",
+        cuMemAllocFromPoolAsync((CUdeviceptr *)&p, 16, (CUmemoryPool)pool, (CUstream)0x8888));
     SAY("life.free_bad_stream", cuMemFreeAsync((CUdeviceptr)q, (CUstream)0x8888));
     SAY("life.destroy_with_a_block", cudaMemPoolDestroy(pool));
     SAY("life.destroy_twice", cudaMemPoolDestroy(pool));
@@ -290,7 +292,8 @@ static void sharing(void)
     props.handleTypes = cudaMemHandleTypePosixFileDescriptor;
     SAY("sharing.create", cudaMemPoolCreate(&pool, &props));
     SAY("sharing.alloc", cudaMallocFromPoolAsync(&p, 5000, pool, stream));
-    SAY("sharing.export", cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0));
+    SAY("sharing.export",
+        cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0));
     SAY("sharing.export_pointer", cudaMemPoolExportPointer(&data, p));
     SAY("sharing.import", cudaMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)fd,
                                                               cudaMemHandleTypePosixFileDescriptor, 0));

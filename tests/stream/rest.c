@@ -1,9 +1,11 @@
 /*
- * rest.c - a program that works, rests for a second, and then calls one function or two: what does the device have by then?
+ * rest.c - a program that works, rests for a second, and then calls one function or two: what does the device
+ * have by then?
  *
- * Arguments: how it allocates, "plain" (cudaMalloc), "ordered" (cudaMallocAsync) or "pool" (from a pool of its own); and what it
- * calls after the rest: "alloc", "free", "device", "stream" or "event" (waits for them); and how many MiB may stay besides a quarter more
- * than what is live. Prints "live MIB" and "used MIB", at the latest after PATIENCE_MS.
+ * Arguments: how it allocates, "plain" (cudaMalloc), "ordered" (cudaMallocAsync) or "pool" (from a pool of
+ * its own); and what it calls after the rest: "alloc", "free", "device", "stream" or "event" (waits for
+ * them); and how many MiB may stay besides a quarter more than what is live. Prints "live MIB" and "used
+ * MIB", at the latest after PATIENCE_MS.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,8 @@ static void nap(long ms)
 
 int main(int argc, char **argv)
 {
-    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned, .location = {cudaMemLocationTypeDevice, 0}};
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
     void *live[LIVE], *idle[IDLE];
     size_t left, total, live_mib = LIVE * LIVE_MIB, spare_mib;
 

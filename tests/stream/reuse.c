@@ -2,7 +2,8 @@
  * reuse.c - known numbers of requests, by what answers them, for the report. Nothing here depends on how
  * fast anything is.
  *
- * Arguments: what to play: "again", "across", "borrow", "lend", "turns", or "killed", which is "across" and then SIGKILL.
+ * Arguments: what to play: "again", "across", "borrow", "lend", "turns", or "killed", which is "across" and
+ * then SIGKILL.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -29,7 +30,8 @@ static void must(int status, const char *what)
 
 static void make_pool(void)
 {
-    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned, .location = {cudaMemLocationTypeDevice, 0}};
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
     uint64_t keep = UINT64_MAX;
 
     must((int)cudaMemPoolCreate(&pool, &props), "pool");
@@ -80,7 +82,8 @@ static void borrow(void)
     give(take(32 * MIB, b), b);
 }
 
-/* Much lies idle beside a block that is in use; what was freed where it is another's is used again there at once. */
+/* Much lies idle beside a block that is in use; what was freed where it is another's is used again there at
+ * once. */
 static void lend(void)
 {
     void *stays = take(2 * MIB, a);
@@ -119,7 +122,8 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"again", again}, {"across", across}, {"borrow", borrow}, {"lend", lend}, {"turns", turns}, {"killed", killed}};
+} scenes[] = {{"again", again}, {"across", across}, {"borrow", borrow},
+              {"lend", lend},   {"turns", turns},   {"killed", killed}};
 
 int main(int argc, char **argv)
 {

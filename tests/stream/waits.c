@@ -1,11 +1,11 @@
 /*
- * waits.c - memory that one stream frees while it still has work, and that others ask for on a device that has no
- * more: with each combination of the pool's three rules of reuse. Prints "what value" lines, which must be the
- * same natively and under memshim. Streams are held by a wait for a value that the host writes, so nothing here
- * depends on how fast anything is.
+ * waits.c - memory that one stream frees while it still has work, and that others ask for on a device that
+ * has no more: with each combination of the pool's three rules of reuse. Prints "what value" lines, which
+ * must be the same natively and under memshim. Streams are held by a wait for a value that the host writes,
+ * so nothing here depends on how fast anything is.
  *
- * Arguments: three digits, 0 or 1 (follow events, opportunistic, internal dependencies), and "device" or "most"
- * for what ends: the device's memory, or what the pool may hold.
+ * Arguments: three digits, 0 or 1 (follow events, opportunistic, internal dependencies), and "device" or
+ * "most" for what ends: the device's memory, or what the pool may hold.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -47,7 +47,9 @@ static void say(const char *what, long value)
 
 static void hold(cudaStream_t stream, int flag)
 {
-    must((int)cuStreamWaitValue32_v2((CUstream)stream, device_flags + (unsigned)flag * 4, 1, CU_STREAM_WAIT_VALUE_EQ), "hold");
+    must((int)cuStreamWaitValue32_v2((CUstream)stream, device_flags + (unsigned)flag * 4, 1,
+                                     CU_STREAM_WAIT_VALUE_EQ),
+         "hold");
 }
 
 static void release(int flag)
@@ -118,7 +120,8 @@ static void look(struct request *request)
 
     if (!request->p)
         return;
-    must((int)cudaMemcpyAsync(bytes, request->p, request->bytes, cudaMemcpyDeviceToHost, request->stream), "copy");
+    must((int)cudaMemcpyAsync(bytes, request->p, request->bytes, cudaMemcpyDeviceToHost, request->stream),
+         "copy");
     must((int)cudaStreamSynchronize(request->stream), "sync");
     for (size_t i = 0; i < request->bytes; i++)
         wrong += bytes[i] != 0x5a;
@@ -128,7 +131,7 @@ static void look(struct request *request)
     request->p = NULL;
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------ */
+/* --- scenes --------------------------------------------------------------------------------------------- */
 
 static void freed_while_held(void)
 {
@@ -417,9 +420,11 @@ static const struct {
 
 static void set_up(const char *rules, bool most)
 {
-    static const enum cudaMemPoolAttr names[] = {cudaMemPoolReuseFollowEventDependencies, cudaMemPoolReuseAllowOpportunistic,
+    static const enum cudaMemPoolAttr names[] = {cudaMemPoolReuseFollowEventDependencies,
+                                                 cudaMemPoolReuseAllowOpportunistic,
                                                  cudaMemPoolReuseAllowInternalDependencies};
-    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned, .location = {cudaMemLocationTypeDevice, 0}};
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
 
     props.maxSize = most ? LARGE + 4 * MIB : 0;
     must((int)cudaMemPoolCreate(&pool, &props), "pool");

@@ -1,8 +1,9 @@
 /*
- * The calls by which cuDecomp (0.7) has memory, four ranks as threads: handles of the recommended granularity created, reserved, mapped,
- * opened and registered with the communicators of rows and columns; deregistered, retained, released, asked for their range, unmapped,
- * released, their addresses freed. The driver's functions come from cudaGetDriverEntryPointByVersion, as its own table has them. Its
- * autotuner takes and frees large work areas with cudaMalloc, round after round, and goes on where one is refused.
+ * The calls by which cuDecomp (0.7) has memory, four ranks as threads: handles of the recommended granularity
+ * created, reserved, mapped, opened and registered with the communicators of rows and columns; deregistered,
+ * retained, released, asked for their range, unmapped, released, their addresses freed. The driver's
+ * functions come from cudaGetDriverEntryPointByVersion, as its own table has them. Its autotuner takes and
+ * frees large work areas with cudaMalloc, round after round, and goes on where one is refused.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -61,15 +62,18 @@ static int allocate(struct area *area, size_t bytes, ncclComm_t rows, ncclComm_t
     size_t granularity = 0;
     CUdeviceptr address;
     CUdevice device;
-    int bad = cudaGetDevice(&ordinal) | (int)table.cuDeviceGet(&device, ordinal) | cudaDriverGetVersion(&version);
+    int bad =
+        cudaGetDevice(&ordinal) | (int)table.cuDeviceGet(&device, ordinal) | cudaDriverGetVersion(&version);
 
     bad |= (int)table.cuDeviceGetAttribute(&fabric, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device);
-    bad |= (int)table.cuDeviceGetAttribute(&rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
+    bad |= (int)table.cuDeviceGetAttribute(&rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+                                           device);
     prop.location = access.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
     if (fabric)
         prop.requestedHandleTypes |= CU_MEM_HANDLE_TYPE_FABRIC;
     prop.allocFlags.gpuDirectRDMACapable = (unsigned char)rdma;
-    bad |= (int)table.cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    bad |=
+        (int)table.cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     bytes = (bytes + granularity - 1) / granularity * granularity;
     int status = (int)table.cuMemCreate(&handle, bytes, &prop, 0);
     if (fabric && (status == CUDA_ERROR_NOT_PERMITTED || status == CUDA_ERROR_NOT_SUPPORTED)) {
@@ -77,7 +81,8 @@ static int allocate(struct area *area, size_t bytes, ncclComm_t rows, ncclComm_t
         status = (int)table.cuMemCreate(&handle, bytes, &prop, 0);
     }
     bad |= status | (int)table.cuMemAddressReserve(&address, bytes, granularity, 0, 0);
-    bad |= (int)table.cuMemMap(address, bytes, 0, handle, 0) | (int)table.cuMemSetAccess(address, bytes, &access, 1);
+    bad |= (int)table.cuMemMap(address, bytes, 0, handle, 0) |
+           (int)table.cuMemSetAccess(address, bytes, &access, 1);
     area->pointer = (void *)(uintptr_t)address;
     bad |= (int)ncclCommRegister(rows, area->pointer, bytes, &area->rows);
     return bad | (int)ncclCommRegister(columns, area->pointer, bytes, &area->columns);
@@ -103,7 +108,8 @@ struct rank {
 };
 
 /* Everybody gives everybody its part, as a transpose over all ranks does. */
-static int transpose(const struct rank *me, ncclComm_t all, const unsigned *from, unsigned *to, cudaStream_t stream)
+static int transpose(const struct rank *me, ncclComm_t all, const unsigned *from, unsigned *to,
+                     cudaStream_t stream)
 {
     int bad = (int)ncclGroupStart();
 
@@ -137,7 +143,8 @@ static int run(struct rank *me, ncclComm_t all, ncclComm_t rows, ncclComm_t colu
     return bad | release(&to, rows, columns) | release(&from, rows, columns) | cudaStreamDestroy(stream);
 }
 
-/* Work areas of one grid after another, which differ by what the grid pads; one that cannot be had is skipped. */
+/* Work areas of one grid after another, which differ by what the grid pads; one that cannot be had is
+ * skipped. */
 static int autotune(void)
 {
     static const size_t kibibytes[] = {1 << 30, 24000, 25000, 24500};

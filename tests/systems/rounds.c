@@ -1,6 +1,7 @@
 /*
- * For programs of any language: says on standard error how often the simulated driver made memory since it was asked last. Says -1 on
- * hardware. Numbers go there, and the program's own output stays what it is natively.
+ * For programs of any language: says on standard error how often the simulated driver made memory since it
+ * was asked last. Says -1 on hardware. Numbers go there, and the program's own output stays what it is
+ * natively.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /*
- * TVM's memory for all-reduces between worker processes: for each buffer three allocations (remote_data, barrier_in,
- * barrier_out), whose handles are gathered from all workers by NCCL through two temporary allocations, opened with lazy peer
- * access, and used as they are: no offset is added. The workers then reduce through each other's pointers, in two steps as
- * its kernels do: each adds up its slice of everybody's data and writes the sum to everybody. At the end everything is
- * closed and freed.
+ * TVM's memory for all-reduces between worker processes: for each buffer three allocations (remote_data,
+ * barrier_in, barrier_out), whose handles are gathered from all workers by NCCL through two temporary
+ * allocations, opened with lazy peer access, and used as they are: no offset is added. The workers then
+ * reduce through each other's pointers, in two steps as its kernels do: each adds up its slice of everybody's
+ * data and writes the sum to everybody. At the end everything is closed and freed.
  *
- *   tvm WORKERS ROUNDS PLAIN BYTES...   one buffer for each BYTES, created and destroyed ROUNDS times; worker PLAIN (-1: none) runs
- *                                       without what is preloaded
+ *   tvm WORKERS ROUNDS PLAIN BYTES...   one buffer for each BYTES, created and destroyed ROUNDS times; worker
+ * PLAIN (-1: none) runs without what is preloaded
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,8 @@ static void destroy(struct shared *shared)
     MUST(cudaFree(shared->of[me.rank]));
 }
 
-/* A flag at each peer, and until each peer has left one here: what the kernels do with barrier_in and barrier_out. */
+/* A flag at each peer, and until each peer has left one here: what the kernels do with barrier_in and
+ * barrier_out. */
 static void barrier(const struct shared *flags, unsigned flag)
 {
     unsigned seen[WORKERS];
@@ -122,9 +123,11 @@ static unsigned value_of(int rank, size_t i, int round)
 }
 
 /* How many elements are wrong afterwards. */
-static size_t all_reduce(const struct shared *data, const struct shared *in, const struct shared *out, size_t bytes, int round)
+static size_t all_reduce(const struct shared *data, const struct shared *in, const struct shared *out,
+                         size_t bytes, int round)
 {
-    size_t count = bytes / sizeof(unsigned), slice = (count + (size_t)me.count - 1) / (size_t)me.count, bad = 0;
+    size_t count = bytes / sizeof(unsigned), slice = (count + (size_t)me.count - 1) / (size_t)me.count,
+           bad = 0;
     size_t begin = slice * (size_t)me.rank < count ? slice * (size_t)me.rank : count;
     size_t length = count - begin < slice ? count - begin : slice;
     unsigned *host = malloc(bytes), *part = malloc(slice * sizeof(*part));
@@ -135,12 +138,14 @@ static size_t all_reduce(const struct shared *data, const struct shared *in, con
     barrier(in, (unsigned)round + 1);
     memset(host, 0, slice * sizeof(*host));
     for (int i = 0; i < me.count && length; i++) {
-        MUST(cudaMemcpy(part, (unsigned *)data->of[i] + begin, length * sizeof(*part), cudaMemcpyDeviceToHost));
+        MUST(cudaMemcpy(part, (unsigned *)data->of[i] + begin, length * sizeof(*part),
+                        cudaMemcpyDeviceToHost));
         for (size_t k = 0; k < length; k++)
             host[k] += part[k];
     }
     for (int i = 0; i < me.count && length; i++)
-        MUST(cudaMemcpy((unsigned *)data->of[i] + begin, host, length * sizeof(*host), cudaMemcpyHostToDevice));
+        MUST(cudaMemcpy((unsigned *)data->of[i] + begin, host, length * sizeof(*host),
+                        cudaMemcpyHostToDevice));
     barrier(out, (unsigned)round + 1);
     MUST(cudaMemcpy(host, data->of[me.rank], bytes, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++) {

@@ -54,8 +54,7 @@ static void launch(CUgraph graph, int times)
     say("destroy %d", cuGraphExecDestroy(exec));
 }
 
-/* --- allocations and frees inside a capture
- * --------------------------------------------------------------------- */
+/* --- allocations and frees inside a capture ------------------------------------------------------------- */
 
 /* With something at hand that could be handed out without asking the driver. */
 static void malloc_inside(enum cudaStreamCaptureMode mode)
@@ -168,8 +167,7 @@ static void other_thread_global(void)
     other_thread(cudaStreamCaptureModeGlobal);
 }
 
-/* --- a capture survives
- * ----------------------------------------------------------------------------------------- */
+/* --- a capture survives --------------------------------------------------------------------------------- */
 
 /* Enough to need new memory, to use it again, and to wait for what was freed. */
 static void churn(void *argument)
@@ -306,8 +304,7 @@ static void ends_badly(void)
     }
 }
 
-/* --- graphs
- * ----------------------------------------------------------------------------------------------------- */
+/* --- graphs --------------------------------------------------------------------------------------------- */
 
 /* A graph writes where it was told to, whatever was freed and given back meanwhile. */
 static void baked_addresses(void)
@@ -399,7 +396,8 @@ static void free_waits_beside_a_capture(void)
     say("destroy %d", cuGraphDestroy(graph));
 }
 
-/* The first memory that another context is asked for, by another thread, in the order of a stream: no capture forbids that. */
+/* The first memory that another context is asked for, by another thread, in the order of a stream: no capture
+ * forbids that. */
 static void first_of_a_context(void *argument)
 {
     CUcontext *ctx = argument;
@@ -416,8 +414,8 @@ static void first_of_a_context(void *argument)
 
 static void beside_a_new_context(void)
 {
-    static const enum cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
-                                                       cudaStreamCaptureModeRelaxed};
+    static const enum cudaStreamCaptureMode modes[] = {
+        cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed};
     void *p = take(4096);
 
     prepare();

@@ -164,7 +164,8 @@ static void most_freed_behind_work(struct gate *gate, cudaStream_t stream)
 
 static void room_behind_work(void)
 {
-    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
     CUmemGenericAllocationHandle handle = 0;
     cudaStream_t busy = NULL, other = NULL;

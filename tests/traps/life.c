@@ -273,8 +273,7 @@ static void forked_first(void)
     works_afterwards("parent");
 }
 
-/* --- after main
- * ------------------------------------------------------------------------------------------------- */
+/* --- after main ----------------------------------------------------------------------------------------- */
 
 static void *last_block, *last_small;
 static pthread_key_t key;

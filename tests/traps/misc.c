@@ -41,8 +41,7 @@ static void host_memory(void)
     say("cudaFreeHost %d", cudaFreeHost(p));
 }
 
-/* --- re-entrancy
- * ------------------------------------------------------------------------------------------------ */
+/* --- re-entrancy ---------------------------------------------------------------------------------------- */
 
 struct inside {
     void *block, *ordered;
@@ -76,7 +75,8 @@ static void say_inside(const char *what, const struct inside *inside)
 {
     say("%s: cudaMalloc %d, cuMemAlloc %d, cudaFree %d, of NULL %d", what, inside->malloc_status,
         inside->driver_status, inside->free_status, inside->null_status);
-    say("%s: cudaMallocAsync %d, cudaFreeAsync %d", what, inside->ordered_malloc_status, inside->ordered_free_status);
+    say("%s: cudaMallocAsync %d, cudaFreeAsync %d", what, inside->ordered_malloc_status,
+        inside->ordered_free_status);
 }
 
 static void host_functions(void)
@@ -153,8 +153,7 @@ static void small_stack(void)
     say("join %d", pthread_join(thread, NULL));
 }
 
-/* --- errors that stick
- * ------------------------------------------------------------------------------------------ */
+/* --- errors that stick ---------------------------------------------------------------------------------- */
 
 static const char ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry nothing()\n{\n\tret;\n}\n";
@@ -207,8 +206,7 @@ static void error_at_a_free(void)
     say("allocation %d", cuMemAlloc_v2(&p, 5000));
 }
 
-/* --- peers
- * ------------------------------------------------------------------------------------------------------ */
+/* --- peers ---------------------------------------------------------------------------------------------- */
 
 static void peers(void)
 {
@@ -267,8 +265,7 @@ static void peers_without_access(void)
     say("allocation %d", cudaMalloc(&there, 512));
 }
 
-/* --- programs that are wrong
- * ------------------------------------------------------------------------------------ */
+/* --- programs that are wrong ---------------------------------------------------------------------------- */
 
 static void use_after_free(void)
 {

@@ -149,7 +149,8 @@ static void reuse_other_thread(void)
     }
 }
 
-/* Another thread, which may well have the first one's stack and storage, frees and takes: it is not the first one. */
+/* Another thread, which may well have the first one's stack and storage, frees and takes: it is not the first
+ * one. */
 static void free_and_take(void *argument)
 {
     struct late *late = argument;
@@ -390,7 +391,8 @@ static void *give_work_soon(void *argument)
     return NULL;
 }
 
-/* One stream has the work, and memory of its went round: what is freed and asked for again is known to be its own. */
+/* One stream has the work, and memory of its went round: what is freed and asked for again is known to be its
+ * own. */
 static cudaStream_t settle(void **p)
 {
     cudaStream_t stream = make_stream(NONBLOCKING);

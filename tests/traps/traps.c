@@ -1,6 +1,6 @@
 /*
- * traps.c - runs one trap: traps NAME. `traps --list` prints every name, with the environment that it needs.
- */
+ * traps.c - runs one trap: traps NAME. `traps --list` prints every name, with the environment that it
+ * needs. */
 #include "traps.h"
 
 #include <pthread.h>

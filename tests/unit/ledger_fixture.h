@@ -1,4 +1,5 @@
-/* ledger_fixture.h - a ledger that starts empty, blocks for it, and a snapshot of it to look at. One test includes it. */
+/* ledger_fixture.h - a ledger that starts empty, blocks for it, and a snapshot of it to look at. One test
+ * includes it. */
 #ifndef MEMSHIM_TESTS_LEDGER_FIXTURE_H
 #define MEMSHIM_TESTS_LEDGER_FIXTURE_H
 

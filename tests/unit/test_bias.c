@@ -1,4 +1,5 @@
-/* test_bias.c - a lock with an owner excludes like any other, whoever takes it away and whenever; owners come and go. */
+/* test_bias.c - a lock with an owner excludes like any other, whoever takes it away and whenever; owners come
+ * and go. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* test_clock.c - the clock keeps time with the system's; a nap keeps errno and is no place where a thread is cancelled. */
+/* test_clock.c - the clock keeps time with the system's; a nap keeps errno and is no place where a thread is
+ * cancelled. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@ static uint64_t system_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The system's clock is read before and after, so that a reading has to lie between the two; a millisecond apart is wrong on any
- * machine. */
+/* The system's clock is read before and after, so that a reading has to lie between the two; a millisecond
+ * apart is wrong on any machine. */
 static bool keeps_time(void)
 {
     for (int i = 0; i < READS; i++) {

@@ -1,5 +1,5 @@
-/* test_exports.c - tokens: what is exported can be resolved by another process of this user and by nobody else; what was freed, changed,
- * moved or belongs to a process that has ended cannot, and each says why. */
+/* test_exports.c - tokens: what is exported can be resolved by another process of this user and by nobody
+ * else; what was freed, changed, moved or belongs to a process that has ended cannot, and each says why. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -16,8 +16,13 @@
 #include "tests/tap.h"
 
 enum { MANY = 500 };
-static const struct ms_export block = {.address = 0x7f0000200400, .offset = 0x400, .bytes = 5000, .segment_bytes = 1 << 21,
-                                       .context = 0x1234, .device = 1, .handle = {1, 2, 3, 64}};
+static const struct ms_export block = {.address = 0x7f0000200400,
+                                       .offset = 0x400,
+                                       .bytes = 5000,
+                                       .segment_bytes = 1 << 21,
+                                       .context = 0x1234,
+                                       .device = 1,
+                                       .handle = {1, 2, 3, 64}};
 static char why[400];
 static const char *unsaid;
 
@@ -33,7 +38,8 @@ static void start(const char *directory)
     ms_ledger_touch();
 }
 
-/* Another process: 0 if it resolves the token to the block, 1 if not, 2 if to something else. What it said is in `why`. */
+/* Another process: 0 if it resolves the token to the block, 1 if not, 2 if to something else. What it said is
+ * in `why`. */
 static int elsewhere(const unsigned char *token, const char *directory)
 {
     int pipes[2], status = -1;
@@ -68,14 +74,17 @@ static void test_round_trip(const char *directory)
 
     ok(ms_export_publish(&block, token, &row, &unsaid), "a block is exported");
     ok(ms_token_is(token), "by a token");
-    ok(ms_export_resolve(token, &found, why, sizeof(why)) && memcmp(&found, &block, sizeof(block)) == 0, "this process resolves it");
+    ok(ms_export_resolve(token, &found, why, sizeof(why)) && memcmp(&found, &block, sizeof(block)) == 0,
+       "this process resolves it");
     is_int(elsewhere(token, directory), 0, "so does another");
     ms_export_token(row, again);
     ok(memcmp(token, again, sizeof(token)) == 0, "asked again it is the same token");
-    ok(ms_export_publish(&block, old, &other, &unsaid) && other != row && memcmp(token, old, sizeof(old)) != 0,
+    ok(ms_export_publish(&block, old, &other, &unsaid) && other != row &&
+           memcmp(token, old, sizeof(old)) != 0,
        "another export has another row and another token");
     ms_export_revoke(row);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"), "a freed one is void: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"),
+       "a freed one is void: %s", why);
     is_int(elsewhere(token, directory), 1, "elsewhere too");
     is_int(elsewhere(old, directory), 0, "the other one lives");
     ok(ms_export_publish(&block, again, &other, &unsaid) && other == row, "its row is used again");
@@ -110,7 +119,8 @@ static void test_changed(void)
         memcpy(other, token, sizeof(other));
         for (unsigned k = rand() % 8 + 2; k; k--)
             other[rand() % MS_TOKEN_BYTES] = (unsigned char)rand();
-        taken += memcmp(other, token, sizeof(other)) != 0 && ms_export_resolve(other, &found, why, sizeof(why));
+        taken +=
+            memcmp(other, token, sizeof(other)) != 0 && ms_export_resolve(other, &found, why, sizeof(why));
     }
     is_u64(taken, 0, "nor with several bytes changed");
     ok(ms_export_resolve(token, &found, why, sizeof(why)), "the sound one is");
@@ -119,7 +129,8 @@ static void test_changed(void)
     ms_token_decode(token, &inner);
     inner.nonce[0]++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"), "another nonce: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"), "another nonce: %s",
+       why);
     inner.nonce[0]--;
     inner.row = MS_TABLE_EXPORTS_ROWS - 1;
     ms_token_encode(&inner, token);
@@ -130,19 +141,23 @@ static void test_changed(void)
     inner.row = row;
     inner.start_ticks++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "has ended"), "a number that is another process's now: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "has ended"),
+       "a number that is another process's now: %s", why);
     inner.start_ticks--;
     inner.user++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another user"), "another user: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another user"), "another user: %s",
+       why);
     inner.user--;
     inner.pid_space++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "namespace"), "another namespace: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "namespace"),
+       "another namespace: %s", why);
     inner.pid_space--;
     inner.version++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another version"), "another version: %s", why);
+    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another version"),
+       "another version: %s", why);
 }
 
 static void test_file(const char *directory)
@@ -163,9 +178,11 @@ static void test_file(const char *directory)
     chmod(path, 0600);
     is_int(elsewhere(token, directory), 0, "one that they cannot is");
     snprintf(moved, sizeof(moved), "%s/moved", directory);
-    ok(rename(path, moved) == 0 && symlink(moved, path) == 0 && elsewhere(token, directory) == 1, "no link is followed");
+    ok(rename(path, moved) == 0 && symlink(moved, path) == 0 && elsewhere(token, directory) == 1,
+       "no link is followed");
     unlink(path);
-    ok(mkfifo(path, 0600) == 0 && elsewhere(token, directory) == 1, "a pipe is no ledger, and nobody waits for it");
+    ok(mkfifo(path, 0600) == 0 && elsewhere(token, directory) == 1,
+       "a pipe is no ledger, and nobody waits for it");
     unlink(path);
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     ok(fd >= 0 && elsewhere(token, directory) == 1, "nor is an empty file");
@@ -196,7 +213,8 @@ static int after_end(const char *directory, int signal, bool reaped)
         uint32_t row;
         ms_store_reset();
         start(directory);
-        if (!ms_export_publish(&block, token, &row, &unsaid) || write(pipes[1], token, sizeof(token)) != sizeof(token))
+        if (!ms_export_publish(&block, token, &row, &unsaid) ||
+            write(pipes[1], token, sizeof(token)) != sizeof(token))
             _exit(3);
         if (signal)
             raise(signal);
@@ -218,7 +236,8 @@ static int after_end(const char *directory, int signal, bool reaped)
 static void test_ends(const char *directory)
 {
     is_int(after_end(directory, 0, true), 1, "an exporter that has ended: %s", why);
-    is_int(after_end(directory, SIGKILL, true), 1, "one that was killed, and whose ledger is still there: %s", why);
+    is_int(after_end(directory, SIGKILL, true), 1, "one that was killed, and whose ledger is still there: %s",
+           why);
     ok(strstr(why, "has ended"), "is said to have ended");
     is_int(after_end(directory, SIGKILL, false), 1, "one that its parent has not waited for: %s", why);
 }
@@ -235,7 +254,8 @@ static void test_no_room(const char *directory)
     small = limit;
     small.rlim_cur = ms_store_file_bytes();
     setrlimit(RLIMIT_FSIZE, &small);
-    while (exported < MANY && ms_export_publish(&block, token, &row, &unsaid) && ms_export_resolve(token, &found, why, sizeof(why)))
+    while (exported < MANY && ms_export_publish(&block, token, &row, &unsaid) &&
+           ms_export_resolve(token, &found, why, sizeof(why)))
         exported++;
     setrlimit(RLIMIT_FSIZE, &limit);
     ok(exported < MANY && strstr(unsaid, "cannot grow"),
@@ -244,7 +264,8 @@ static void test_no_room(const char *directory)
     char nowhere[300];
     snprintf(nowhere, sizeof(nowhere), "%s/does-not-exist", directory);
     start(nowhere);
-    ok(!ms_export_publish(&block, token, &row, &unsaid) && strstr(unsaid, "no file"), "nor where there is no ledger: %s", unsaid);
+    ok(!ms_export_publish(&block, token, &row, &unsaid) && strstr(unsaid, "no file"),
+       "nor where there is no ledger: %s", unsaid);
 }
 
 int main(void)

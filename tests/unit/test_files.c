@@ -1,5 +1,5 @@
-/* test_files.c - files in a directory where others may write: what is planted is not opened, followed or replaced, also where it is
- * planted between two calls. */
+/* test_files.c - files in a directory where others may write: what is planted is not opened, followed or
+ * replaced, also where it is planted between two calls. */
 #include "base/files.h"
 
 #include <errno.h>
@@ -114,9 +114,11 @@ static void test_publishing(void)
 
     is_int(publish_as("new.json", MS_FILE_NEW, "new.json"), 0, "a new file");
     umask(mask);
-    ok(stat(in("new.json"), &status) == 0 && (status.st_mode & 07777) == 0640, "has the permissions that it was to have");
+    ok(stat(in("new.json"), &status) == 0 && (status.st_mode & 07777) == 0640,
+       "has the permissions that it was to have");
     is_int(publish_as("new.json", MS_FILE_NEW, NULL), EEXIST, "is not replaced where that was not said");
-    is_int(publish_as("new.json", MS_FILE_NUMBERED, "new.2.json"), 0, "the second under one name has a number");
+    is_int(publish_as("new.json", MS_FILE_NUMBERED, "new.2.json"), 0,
+           "the second under one name has a number");
     is_int(publish_as("new.json", MS_FILE_NUMBERED, "new.3.json"), 0, "and the third the next one");
     is_int(publish_as("plainest", MS_FILE_NUMBERED, "plainest"), 0, "a name without an extension");
     is_int(publish_as("plainest", MS_FILE_NUMBERED, "plainest.2"), 0, "has it at the end");

@@ -1,4 +1,5 @@
-/* test_lanes.c - what threads count apart adds up to what one thread would have counted: blocks in lanes, and calls. */
+/* test_lanes.c - what threads count apart adds up to what one thread would have counted: blocks in lanes, and
+ * calls. */
 #include "config.h"
 
 #include <pthread.h>

@@ -157,7 +157,8 @@ static void test_odd_events(void)
     ms_ledger_call(0, false, false, 10);
     ms_ledger_call(999, true, false, 10);
     struct ms_counts counts;
-    ok(ms_counts_sum(0, &counts) && counts.calls == 2 && counts.bytes == 10 && counts.failures == 1 && counts.served == 1,
+    ok(ms_counts_sum(0, &counts) && counts.calls == 2 && counts.bytes == 10 && counts.failures == 1 &&
+           counts.served == 1,
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
         ms_ledger_oom(0, 0, (uint64_t)i, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});

@@ -15,7 +15,8 @@
 void plugin_constructed(const char *name);
 const char *__tsan_default_suppressions(void);
 
-/* The loader frees an object's name after it was taken off the list under a lock that ThreadSanitizer does not see. */
+/* The loader frees an object's name after it was taken off the list under a lock that ThreadSanitizer does
+ * not see. */
 const char *__tsan_default_suppressions(void)
 {
     return "race:_dl_close_worker\n";

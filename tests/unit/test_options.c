@@ -46,7 +46,8 @@ static void test_good_values(void)
     is_int(ms_option_source(MS_OPT_MODE), MS_SOURCE_ENVIRONMENT, "its source");
     load("MEMSHIM_LIMIT=80%", "MEMSHIM_KEEP=3t");
     is_u64(ms_option_size(MS_OPT_LIMIT, 1000), 800, "a percentage is of the device");
-    ok(ms_option_is_percent(MS_OPT_LIMBO) && ms_option_size(MS_OPT_LIMBO, 1000) == 60, "or of what is live, as by default of limbo");
+    ok(ms_option_is_percent(MS_OPT_LIMBO) && ms_option_size(MS_OPT_LIMBO, 1000) == 60,
+       "or of what is live, as by default of limbo");
     ok(ms_option_size(MS_OPT_LIMIT, UINT64_MAX) > UINT64_MAX / 2, "a percentage of much does not overflow");
     is_u64(ms_option_size(MS_OPT_KEEP, 0), UINT64_C(3) << 40, "a unit in lower case");
     load("MEMSHIM_REPORT=", "MEMSHIM_INCLUDE=^/usr/(bin|lib)/x.*$");

@@ -1,4 +1,5 @@
-/* test_pools.c - what the record holds of the pool: figures, segments that come and go, the map for the report. */
+/* test_pools.c - what the record holds of the pool: figures, segments that come and go, the map for the
+ * report. */
 #include "config.h"
 
 #include "ledger/internal.h"
@@ -10,8 +11,8 @@ static struct ms_snapshot snapshot;
 
 static void add(uint64_t address, uint64_t bytes)
 {
-    ms_ledger_segment_added(
-        &(struct ms_segment_record){.address = address, .bytes = bytes, .context = 7, .device = 1, .tier = 1});
+    ms_ledger_segment_added(&(struct ms_segment_record){
+        .address = address, .bytes = bytes, .context = 7, .device = 1, .tier = 1});
 }
 
 static const struct ms_segment_row *segment_at(uint64_t address)
@@ -61,10 +62,15 @@ static void tell_figures(void)
     ms_ledger_tell_flow(0, &told_flow);
 }
 
-static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_piece_state state, uint32_t ticket)
+static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_piece_state state,
+                  uint32_t ticket)
 {
-    const struct ms_segment_record segment = {.address = address, .bytes = 1 << 20, .device = 1, .tier = 2, .pinned = true};
-    const struct ms_piece_record record = {.offset = offset, .bytes = bytes, .state = (uint8_t)state, .ticket = ticket,
+    const struct ms_segment_record segment = {
+        .address = address, .bytes = 1 << 20, .device = 1, .tier = 2, .pinned = true};
+    const struct ms_piece_record record = {.offset = offset,
+                                           .bytes = bytes,
+                                           .state = (uint8_t)state,
+                                           .ticket = ticket,
                                            .requested = state == MS_PIECE_LIVE ? bytes : 0};
 
     ms_ledger_tell_piece(&segment, &record);
@@ -116,7 +122,8 @@ static void test_segments(void)
         ms_ledger_segment_removed(i << 21);
     ms_ledger_segment_removed(12345);
     is_u64(segment_count(), 1500, "until they go; one that never was changes nothing");
-    ok(!segment_at(1 << 21) && segment_at(2 << 21) && segment_at(2 << 21)->record.context == 7, "and the right ones did");
+    ok(!segment_at(1 << 21) && segment_at(2 << 21) && segment_at(2 << 21)->record.context == 7,
+       "and the right ones did");
     uint64_t rows = ms_table_rows(MS_TABLE_SEGMENTS);
     for (uint64_t i = 1; i <= 1500; i++)
         add((i + 5000) << 21, 1 << 20);
@@ -134,32 +141,40 @@ static void test_told(void)
     tickets[1] = serve(A + 4096);
     ms_ledger_unserve(tickets[1], A + 4096, NULL);
     tickets[1] = serve(12345); /* has the same slot, and lies elsewhere */
-    told_record = (struct ms_pool_record){.reserved_bytes = 4 << 20, .peak_reserved_bytes = 4 << 20, .parts = {.cached = 4 << 20}};
+    told_record = (struct ms_pool_record){
+        .reserved_bytes = 4 << 20, .peak_reserved_bytes = 4 << 20, .parts = {.cached = 4 << 20}};
     told_flow = (struct ms_flow_record){.pool = 3, .stream = 4, .device = 1};
     may_stop = true;
     ms_ledger_set_pool_source(&source);
     take();
     ok(snapshot.consistent && stops == 1 && goes == 1, "the pool is stopped once, and goes on");
-    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && snapshot.flow_count == 1 && snapshot.flows[0].stream == 4,
+    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && snapshot.flow_count == 1 &&
+           snapshot.flows[0].stream == 4,
        "its figures are those of that moment");
-    ok(shown(A)->pieces == 4 && shown_piece(A, 2)->bytes == 1024, "free neighbours are one piece, blocks are not");
-    ok(shown_piece(A, 0)->block && snapshot.told[shown_piece(A, 0)->block - 1].key == A, "a block is described by the record");
+    ok(shown(A)->pieces == 4 && shown_piece(A, 2)->bytes == 1024,
+       "free neighbours are one piece, blocks are not");
+    ok(shown_piece(A, 0)->block && snapshot.told[shown_piece(A, 0)->block - 1].key == A,
+       "a block is described by the record");
     ok(!shown_piece(A, 1)->block && shown_piece(A, 1)->state == MS_PIECE_LIVE,
        "but not where its ticket is another block's by now");
     ok(shown(A)->record.tier == 2 && shown(A)->record.pinned, "a segment is as it is used now");
     ok(shown(B)->pieces == 1 && shown_piece(B, 0)->bytes == 512, "the next segment has its own");
-    ok(shown(NEVER_TOLD) && snapshot.segment_count == 3, "what the pool holds is what is shown, whatever was told before");
+    ok(shown(NEVER_TOLD) && snapshot.segment_count == 3,
+       "what the pool holds is what is shown, whatever was told before");
     ms_ledger_pool(1, &(struct ms_pool_record){.reserved_bytes = 77});
     ms_ledger_segment_removed(A);
-    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && shown(A), "what is told later changes nothing of it");
+    ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && shown(A),
+       "what is told later changes nothing of it");
     ms_snapshot_release(&snapshot);
     big_pieces = 10010;
     take();
-    ok(shown(BIG)->pieces == 10000 && shown(BIG)->pieces_left_out == 10, "what is too much of one segment is counted");
+    ok(shown(BIG)->pieces == 10000 && shown(BIG)->pieces_left_out == 10,
+       "what is too much of one segment is counted");
     ms_snapshot_release(&snapshot);
     may_stop = false;
     take();
-    ok(!snapshot.consistent && goes == 2 && !snapshot.piece_count && snapshot.segment_count == segment_count(),
+    ok(!snapshot.consistent && goes == 2 && !snapshot.piece_count &&
+           snapshot.segment_count == segment_count(),
        "where the pool cannot be stopped the record's own rows are shown, and that is said");
     ms_snapshot_release(&snapshot);
     ms_ledger_set_pool_source(NULL);
@@ -192,7 +207,8 @@ static void test_figures(void)
     take();
     const struct ms_snapshot_device *device = &snapshot.devices[1];
     ok(device->has_pool && !snapshot.devices[0].has_pool, "a device's own");
-    ok(device->pool.reserved_bytes == 80 && device->pool.parts.cached == 80 && device->pool.misses == 3, "the latest");
+    ok(device->pool.reserved_bytes == 80 && device->pool.parts.cached == 80 && device->pool.misses == 3,
+       "the latest");
     ok(device->pool.peak_reserved_bytes == 100 && device->pool.peak_parts.limbo == 40,
        "but the highest peak, though it was heard before");
     is_u64(most(device->reserved), 100, "the timeline has the most that was reserved");

@@ -49,7 +49,8 @@ static void fill(void)
     look();
     is_u64(ms_sites_merged(), BEYOND, "all others count together");
     is_u64(ms_blocks_dropped() + ms_sites_dropped(), 0, "and none is lost");
-    is_u64(leaked_on(0), (uint64_t)(MS_SITES_OWN_MAX + BEYOND / 2) * BYTES, "what the sites of a device hold is what it holds");
+    is_u64(leaked_on(0), (uint64_t)(MS_SITES_OWN_MAX + BEYOND / 2) * BYTES,
+           "what the sites of a device hold is what it holds");
     is_u64(device(0)->live_bytes, leaked_on(0), "as the device says");
     is_u64(leaked_on(1), BEYOND / 2 * BYTES, "on each device");
     is_u64(without_stack(1, 1)->live_count, BEYOND / 6, "they count by device and function");
@@ -67,7 +68,8 @@ static void fill_another_lane(void)
     look();
     is_u64(site_of(1)->live_count, 2, "a site that has a row is the same in every lane");
     is_int(ms_ledger_check(), 0, "all sums add up");
-    ok(ms_ledger_unserve(known, UINT64_C(1) << 60, NULL) && ms_ledger_unserve(unknown, UINT64_C(1) << 61, NULL),
+    ok(ms_ledger_unserve(known, UINT64_C(1) << 60, NULL) &&
+           ms_ledger_unserve(unknown, UINT64_C(1) << 61, NULL),
        "and the blocks are found again");
     ms_lane_mine.lane = 0;
 }
@@ -79,7 +81,8 @@ static void empty(void)
         found += ms_ledger_unserve(beyond[i], (uint64_t)(i + 1) << 32, NULL);
     is_u64(found, BEYOND, "every block can be freed");
     look();
-    ok(!leaked_on(1) && without_stack(0, 0)->free_count == without_stack(0, 0)->total_count, "and its end is counted");
+    ok(!leaked_on(1) && without_stack(0, 0)->free_count == without_stack(0, 0)->total_count,
+       "and its end is counted");
     is_int(ms_ledger_check(), 0, "all sums add up");
     ms_snapshot_release(&snapshot);
 }

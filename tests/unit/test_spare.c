@@ -1,4 +1,5 @@
-/* test_spare.c - stacks of our own: what runs on them, what does not come there, and how much of one is used. */
+/* test_spare.c - stacks of our own: what runs on them, what does not come there, and how much of one is used.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -234,11 +235,12 @@ static size_t used_for(const char *expression)
     return used();
 }
 
-/* As long, as deep and as often repeated as options.c lets through: each shape with the largest number that it takes. */
+/* As long, as deep and as often repeated as options.c lets through: each shape with the largest number that
+ * it takes. */
 static void test_regex(void)
 {
-    static const char *const shapes[] = {"a{%u}",
-                                         "x{0,%u}", "(x?){0,%u}", "x?????{0,%u}", "(x|y|){1,%u}", "((((x?)?)?)?){0,%u}", "(a|b){%u}"};
+    static const char *const shapes[] = {
+        "a{%u}", "x{0,%u}", "(x?){0,%u}", "x?????{0,%u}", "(x|y|){1,%u}", "((((x?)?)?)?){0,%u}", "(a|b){%u}"};
     static char nested[1024], branches[4000];
     size_t most, now;
     for (unsigned i = 0; i < 60; i++)

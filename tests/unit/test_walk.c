@@ -181,8 +181,8 @@ static void test_coroutine(const char *name)
        count);
 }
 
-/* Values that a frame pointer register may hold; offsets are from 4096 below the top of a coroutine's stack.
- */
+/* Values that a frame pointer register may hold; offsets are from 4096 below the top of a coroutine's
+ * stack. */
 static void test_wild_frame_pointers(void)
 {
     static const uintptr_t offsets[] = {4096, 4096 + 8, 4096 + 4088, 4096 - 8, 4096 - 16, 4000, 4096 + 3};

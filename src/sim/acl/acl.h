@@ -1,8 +1,10 @@
 /*
- * The simulated Ascend runtime's inner contract: what each of its rooms offers the others. It translates between the public
- * interface and the rooms of src/sim/cuda, of which it has a copy of its own; no driver function of that copy is visible outside.
+ * The simulated Ascend runtime's inner contract: what each of its rooms offers the others. It translates
+ * between the public interface and the rooms of src/sim/cuda, of which it has a copy of its own; no driver
+ * function of that copy is visible outside.
  *
- * Locks: each room has at most one mutex, held across calls of the rooms below and never across another's here.
+ * Locks: each room has at most one mutex, held across calls of the rooms below and never across another's
+ * here.
  */
 #ifndef MEMSIM_ACL_ACL_H
 #define MEMSIM_ACL_ACL_H
@@ -21,7 +23,8 @@ enum acl_fn {
     ACL_FN_COUNT
 };
 
-/* The first line of an exported function's body: of one that needs nothing, and of one that needs a current context. */
+/* The first line of an exported function's body: of one that needs nothing, and of one that needs a current
+ * context. */
 #define ACL_ENTER(name)                                                                                      \
     do {                                                                                                     \
         int enter_status = sim_front_enter(ACL_FN_##name);                                                   \
@@ -56,10 +59,11 @@ aclError acl_sync_stream(CUstream *stream_p);
 /** Whether the value can be a stream's handle at all: small numbers mean something to the rooms below. */
 bool acl_stream_valid(aclrtStream stream);
 
-/** Waits until `over` says 0, at most so many milliseconds; for ever if that is negative. Returns over's status, or `late`. */
+/** Waits until `over` says 0, at most so many milliseconds; for ever if that is negative. Returns over's
+ * status, or `late`. */
 aclError acl_wait(CUresult (*over)(void *object), void *object, int32_t timeout_ms, aclError late);
 
-/* --- physical.c ---------------------------------------------------------------------------------------------------- */
+/* --- physical.c ----------------------------------------------------------------------------------------- */
 
 /** A physical handle. It is in the table while it has references or mappings. */
 struct acl_physical {
@@ -78,12 +82,13 @@ void acl_physical_unlock(void);
 struct acl_physical *acl_physical_find(aclrtDrvMemHandle handle);
 /** ... that is mapped at an address. */
 struct acl_physical *acl_physical_at(const void *address);
-struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, const aclrtPhysicalMemProp *prop, size_t bytes);
+struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, const aclrtPhysicalMemProp *prop,
+                                        size_t bytes);
 void acl_physical_settle(struct acl_physical *physical);
 aclError acl_physical_check(const aclrtPhysicalMemProp *prop);
 bool acl_location(const aclrtMemLocation *from, CUmemLocation *to);
 
-/* --- share.c ------------------------------------------------------------------------------------------------------- */
+/* --- share.c -------------------------------------------------------------------------------------------- */
 
 void acl_share_forget(uint64_t shared);
 

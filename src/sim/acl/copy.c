@@ -1,9 +1,11 @@
 /*
- * Copies and fills. Without a stream they run in a stream of the context's own and are waited for; they wait for nothing else. No lock.
+ * Copies and fills. Without a stream they run in a stream of the context's own and are waited for; they wait
+ * for nothing else. No lock.
  */
 #include "sim/acl/acl.h"
 
-static aclError copy(void *to, size_t to_bytes, const void *from, size_t bytes, aclrtMemcpyKind kind, CUstream stream)
+static aclError copy(void *to, size_t to_bytes, const void *from, size_t bytes, aclrtMemcpyKind kind,
+                     CUstream stream)
 {
     CUdeviceptr device_to = (uintptr_t)to, device_from = (uintptr_t)from;
 
@@ -33,7 +35,8 @@ ACL_API(aclrtMemcpy)(void *to, size_t to_bytes, const void *from, size_t bytes, 
     return acl_status(cuStreamSynchronize(stream));
 }
 
-ACL_API(aclrtMemcpyAsync)(void *to, size_t to_bytes, const void *from, size_t bytes, aclrtMemcpyKind kind, aclrtStream stream)
+ACL_API(aclrtMemcpyAsync)
+(void *to, size_t to_bytes, const void *from, size_t bytes, aclrtMemcpyKind kind, aclrtStream stream)
 {
     ACL_ENTER(aclrtMemcpyAsync);
     ACL_CHECK(acl_stream_valid(stream), ACL_ERROR_RT_INVALID_HANDLE);

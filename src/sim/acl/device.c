@@ -1,6 +1,7 @@
 /*
- * The library, its devices and contexts. A device is set by threads and counted; its default context is the primary context of the
- * rooms below, made by the first set and ended by the last reset. Own: the table of contexts, under one mutex.
+ * The library, its devices and contexts. A device is set by threads and counted; its default context is the
+ * primary context of the rooms below, made by the first set and ended by the last reset. Own: the table of
+ * contexts, under one mutex.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -119,7 +120,9 @@ ACL_API(aclFinalize)(void)
 {
     ACL_ENTER(aclFinalize);
     pthread_mutex_lock(&lock);
-    aclError status = initialized ? ACL_SUCCESS : finalized ? ACL_ERROR_REPEAT_FINALIZE : ACL_ERROR_UNINITIALIZE;
+    aclError status = initialized ? ACL_SUCCESS
+                      : finalized ? ACL_ERROR_REPEAT_FINALIZE
+                                  : ACL_ERROR_UNINITIALIZE;
     finalized = finalized || initialized;
     initialized = false;
     pthread_mutex_unlock(&lock);

@@ -1,5 +1,6 @@
 /*
- * Events. An event that was never recorded is complete. What waits for one is not counted: its wait status is its own. No lock.
+ * Events. An event that was never recorded is complete. What waits for one is not counted: its wait status is
+ * its own. No lock.
  */
 #include "sim/acl/acl.h"
 

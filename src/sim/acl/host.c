@@ -41,7 +41,8 @@ ACL_API(aclrtFreeHostWithDevSync)(void *address)
 ACL_API(aclrtHostRegister)(void *address, uint64_t bytes, aclrtHostRegisterType type, void **device_address_p)
 {
     ACL_ENTER(aclrtHostRegister);
-    ACL_CHECK(address && bytes && device_address_p && type == ACL_HOST_REGISTER_MAPPED, ACL_ERROR_INVALID_PARAM);
+    ACL_CHECK(address && bytes && device_address_p && type == ACL_HOST_REGISTER_MAPPED,
+              ACL_ERROR_INVALID_PARAM);
     ACL_TRY(acl_status(cuMemHostRegister_v2(address, bytes, CU_MEMHOSTREGISTER_DEVICEMAP)));
     *device_address_p = address;
     return ACL_SUCCESS;

@@ -1,6 +1,6 @@
 /*
- * Device memory between processes by key. A key is text; the memory behind it is opened as the rooms below open legacy handles.
- * Own: which keys this process has made and opened, under one mutex.
+ * Device memory between processes by key. A key is text; the memory behind it is opened as the rooms below
+ * open legacy handles. Own: which keys this process has made and opened, under one mutex.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -37,13 +37,15 @@ static bool read_key(const char *key, uint64_t *shared_p)
 ACL_API(aclrtIpcMemGetExportKey)(void *address, size_t bytes, char *key, size_t key_bytes, uint64_t flags)
 {
     ACL_ENTER(aclrtIpcMemGetExportKey);
-    struct acl_share_row row = {.kind = ACL_SHARE_KEY, .anybody = flags & ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION};
+    struct acl_share_row row = {.kind = ACL_SHARE_KEY,
+                                .anybody = flags & ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION};
     CUdeviceptr base = 0;
     size_t whole = 0;
 
     ACL_CHECK(address && bytes && key && key_bytes >= KEY_BYTES && flags <= 1, ACL_ERROR_INVALID_PARAM);
     ACL_TRY(acl_context());
-    ACL_CHECK(cuMemGetAddressRange_v2(&base, &whole, (uintptr_t)address) == CUDA_SUCCESS && base == (uintptr_t)address,
+    ACL_CHECK(cuMemGetAddressRange_v2(&base, &whole, (uintptr_t)address) == CUDA_SUCCESS &&
+                  base == (uintptr_t)address,
               ACL_ERROR_RT_IPC_ERROR);
     ACL_CHECK(cuIpcGetMemHandle(&row.memory, base) == CUDA_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
     uint64_t shared = acl_share_enter(&row);
@@ -58,7 +60,8 @@ ACL_API(aclrtIpcMemSetImportPid)(const char *key, int32_t *pids, size_t count)
     uint64_t shared;
 
     ACL_CHECK(key && pids && count, ACL_ERROR_INVALID_PARAM);
-    ACL_CHECK(read_key(key, &shared) && acl_share_permit(shared, ACL_SHARE_KEY, pids, count) == ACL_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
+    ACL_CHECK(read_key(key, &shared) && acl_share_permit(shared, ACL_SHARE_KEY, pids, count) == ACL_SUCCESS,
+              ACL_ERROR_RT_IPC_ERROR);
     return ACL_SUCCESS;
 }
 
@@ -80,8 +83,10 @@ ACL_API(aclrtIpcMemImportByKey)(void **address_p, const char *key, uint64_t flag
 
     ACL_CHECK(address_p && key && flags <= 1, ACL_ERROR_INVALID_PARAM);
     ACL_TRY(acl_context());
-    ACL_CHECK(read_key(key, &shared) && acl_share_find(shared, ACL_SHARE_KEY, &row) == ACL_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
-    ACL_CHECK(cuIpcOpenMemHandle_v2(&address, row.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS, ACL_ERROR_RT_IPC_ERROR);
+    ACL_CHECK(read_key(key, &shared) && acl_share_find(shared, ACL_SHARE_KEY, &row) == ACL_SUCCESS,
+              ACL_ERROR_RT_IPC_ERROR);
+    ACL_CHECK(cuIpcOpenMemHandle_v2(&address, row.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS,
+              ACL_ERROR_RT_IPC_ERROR);
     pthread_mutex_lock(&lock);
     struct opened **link = find_opened(shared);
     if (!*link && (*link = calloc(1, sizeof **link)))

@@ -1,6 +1,6 @@
 /*
- * Reserved addresses, mappings of whole handles onto them, and who may touch them. The handle's own device may as soon as it is
- * mapped. No lock of its own; the table of handles is locked over each change of it.
+ * Reserved addresses, mappings of whole handles onto them, and who may touch them. The handle's own device
+ * may as soon as it is mapped. No lock of its own; the table of handles is locked over each change of it.
  */
 #include "sim/acl/acl.h"
 
@@ -17,13 +17,15 @@ static aclError reserve(void **address_p, size_t bytes, size_t alignment, void *
     return ACL_SUCCESS;
 }
 
-ACL_API(aclrtReserveMemAddress)(void **address_p, size_t bytes, size_t alignment, void *wanted, uint64_t flags)
+ACL_API(aclrtReserveMemAddress)
+(void **address_p, size_t bytes, size_t alignment, void *wanted, uint64_t flags)
 {
     ACL_ENTER(aclrtReserveMemAddress);
     return reserve(address_p, bytes, alignment, wanted, flags);
 }
 
-ACL_API(aclrtReserveMemAddressNoUCMemory)(void **address_p, size_t bytes, size_t alignment, void *wanted, uint64_t flags)
+ACL_API(aclrtReserveMemAddressNoUCMemory)
+(void **address_p, size_t bytes, size_t alignment, void *wanted, uint64_t flags)
 {
     ACL_ENTER(aclrtReserveMemAddressNoUCMemory);
     ACL_CHECK(wanted, ACL_ERROR_INVALID_PARAM); /* the address is the caller's to choose */
@@ -46,14 +48,17 @@ ACL_API(aclrtReleaseMemAddress)(void *address)
 }
 
 /* Lets one location touch a mapping. */
-static CUresult permit(uintptr_t address, size_t bytes, const aclrtMemLocation *location, aclrtMemAccessFlags flags)
+static CUresult permit(uintptr_t address, size_t bytes, const aclrtMemLocation *location,
+                       aclrtMemAccessFlags flags)
 {
     CUmemAccessDesc desc = {.flags = (CUmemAccess_flags)flags};
 
-    return acl_location(location, &desc.location) ? cuMemSetAccess(address, bytes, &desc, 1) : CUDA_ERROR_INVALID_VALUE;
+    return acl_location(location, &desc.location) ? cuMemSetAccess(address, bytes, &desc, 1)
+                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
-static aclError map(void *address, size_t bytes, size_t offset, aclrtDrvMemHandle handle, uint64_t flags, bool open)
+static aclError map(void *address, size_t bytes, size_t offset, aclrtDrvMemHandle handle, uint64_t flags,
+                    bool open)
 {
     CUresult status = CUDA_SUCCESS;
 
@@ -81,7 +86,8 @@ ACL_API(aclrtMapMem)(void *address, size_t bytes, size_t offset, aclrtDrvMemHand
     return map(address, bytes, offset, handle, flags, true);
 }
 
-ACL_API(aclrtMemMapNoAccess)(void *address, size_t bytes, size_t offset, aclrtDrvMemHandle handle, uint64_t flags)
+ACL_API(aclrtMemMapNoAccess)
+(void *address, size_t bytes, size_t offset, aclrtDrvMemHandle handle, uint64_t flags)
 {
     ACL_ENTER(aclrtMemMapNoAccess);
     return map(address, bytes, offset, handle, flags, false);

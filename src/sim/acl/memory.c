@@ -1,6 +1,6 @@
 /*
- * Device memory: the aclrtMalloc family, its padding and its policies, and what frees it. No lock of its own.
- */
+ * Device memory: the aclrtMalloc family, its padding and its policies, and what frees it. No lock of its
+ * own. */
 #include "sim/acl/acl.h"
 
 #define UNIT    32UL
@@ -52,14 +52,16 @@ ACL_API(aclrtMallocCached)(void **address_p, size_t bytes, aclrtMemMallocPolicy 
     return allocate(address_p, bytes, policy, true);
 }
 
-ACL_API(aclrtMallocWithCfg)(void **address_p, size_t bytes, aclrtMemMallocPolicy policy, aclrtMallocConfig *config)
+ACL_API(aclrtMallocWithCfg)
+(void **address_p, size_t bytes, aclrtMemMallocPolicy policy, aclrtMallocConfig *config)
 {
     ACL_ENTER(aclrtMallocWithCfg);
     (void)config;
     return allocate(address_p, bytes, policy, true);
 }
 
-ACL_API(aclrtMallocForTaskScheduler)(void **address_p, size_t bytes, aclrtMemMallocPolicy policy, aclrtMallocConfig *config)
+ACL_API(aclrtMallocForTaskScheduler)
+(void **address_p, size_t bytes, aclrtMemMallocPolicy policy, aclrtMallocConfig *config)
 {
     ACL_ENTER(aclrtMallocForTaskScheduler);
     (void)config;
@@ -78,7 +80,8 @@ ACL_API(aclrtMemAllocManaged)(void **address_p, uint64_t bytes, uint32_t flag)
     return ACL_SUCCESS;
 }
 
-/* Frees at once, and waits for nobody: work that still touches the memory breaks, as on hardware. Managed memory waits. */
+/* Frees at once, and waits for nobody: work that still touches the memory breaks, as on hardware. Managed
+ * memory waits. */
 static aclError release(void *address)
 {
     enum sim_block_kind kind = 0;

@@ -1,5 +1,6 @@
 /*
- * The names of the exported functions, for MEMSIM_COST, MEMSIM_FAIL and memsim_count. No lock, no memory of its own.
+ * The names of the exported functions, for MEMSIM_COST, MEMSIM_FAIL and memsim_count. No lock, no memory of
+ * its own.
  */
 #include "sim/acl/acl.h"
 

@@ -1,6 +1,7 @@
 /*
- * Physical memory by handle: what a handle may be made of, how large it becomes, and how long it lives. Each has a file of its own in
- * the rooms below, so that any can be shared. Own: the table of handles and its mutex. Values of freed handles come back at once.
+ * Physical memory by handle: what a handle may be made of, how large it becomes, and how long it lives. Each
+ * has a file of its own in the rooms below, so that any can be shared. Own: the table of handles and its
+ * mutex. Values of freed handles come back at once.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ struct acl_physical *acl_physical_at(const void *address)
     return physical;
 }
 
-struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, const aclrtPhysicalMemProp *prop, size_t bytes)
+struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, const aclrtPhysicalMemProp *prop,
+                                        size_t bytes)
 {
     struct acl_physical *physical = spare ? spare : malloc(sizeof *physical);
 
@@ -52,7 +54,8 @@ struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, con
         return NULL;
     if (physical == spare)
         spare = spare->next;
-    *physical = (struct acl_physical){.next = live, .number = number, .prop = *prop, .bytes = bytes, .refs = 1};
+    *physical =
+        (struct acl_physical){.next = live, .number = number, .prop = *prop, .bytes = bytes, .refs = 1};
     live = physical;
     return physical;
 }
@@ -90,10 +93,12 @@ static bool known_attr(aclrtMemAttr attr, bool on_device)
 
 aclError acl_physical_check(const aclrtPhysicalMemProp *prop)
 {
-    ACL_CHECK(prop && prop->handleType == ACL_MEM_HANDLE_TYPE_NONE && prop->allocationType == ACL_MEM_ALLOCATION_TYPE_PINNED,
+    ACL_CHECK(prop && prop->handleType == ACL_MEM_HANDLE_TYPE_NONE &&
+                  prop->allocationType == ACL_MEM_ALLOCATION_TYPE_PINNED,
               ACL_ERROR_INVALID_PARAM);
     bool on_device = prop->location.type == ACL_MEM_LOCATION_TYPE_DEVICE;
-    bool on_host = prop->location.type == ACL_MEM_LOCATION_TYPE_HOST || prop->location.type == ACL_MEM_LOCATION_TYPE_HOST_NUMA;
+    bool on_host = prop->location.type == ACL_MEM_LOCATION_TYPE_HOST ||
+                   prop->location.type == ACL_MEM_LOCATION_TYPE_HOST_NUMA;
     ACL_CHECK((on_device || on_host) && known_attr(prop->memAttr, on_device), ACL_ERROR_INVALID_PARAM);
     ACL_CHECK(!on_device || sim_device((int)prop->location.id), ACL_ERROR_RT_INVALID_DEVICEID);
     return ACL_SUCCESS;
@@ -117,22 +122,27 @@ bool acl_location(const aclrtMemLocation *from, CUmemLocation *to)
 /* Normal pages come as huge ones. */
 static size_t granularity(const aclrtPhysicalMemProp *prop)
 {
-    bool giant = prop->memAttr == ACL_HBM_MEM_HUGE1G || prop->memAttr == ACL_MEM_HUGE1G || prop->memAttr == ACL_MEM_P2P_HUGE1G;
+    bool giant = prop->memAttr == ACL_HBM_MEM_HUGE1G || prop->memAttr == ACL_MEM_HUGE1G ||
+                 prop->memAttr == ACL_MEM_P2P_HUGE1G;
 
     return giant ? GIB : sim_config.granularity_bytes;
 }
 
-ACL_API(aclrtMemGetAllocationGranularity)(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *bytes_p)
+ACL_API(aclrtMemGetAllocationGranularity)
+(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *bytes_p)
 {
     ACL_ENTER(aclrtMemGetAllocationGranularity);
-    ACL_CHECK(prop && bytes_p && (option == ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM || option == ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+    ACL_CHECK(prop && bytes_p &&
+                  (option == ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM ||
+                   option == ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED),
               ACL_ERROR_INVALID_PARAM);
     ACL_TRY(acl_physical_check(prop));
     *bytes_p = granularity(prop);
     return ACL_SUCCESS;
 }
 
-ACL_API(aclrtMallocPhysical)(aclrtDrvMemHandle *handle_p, size_t bytes, const aclrtPhysicalMemProp *prop, uint64_t flags)
+ACL_API(aclrtMallocPhysical)
+(aclrtDrvMemHandle *handle_p, size_t bytes, const aclrtPhysicalMemProp *prop, uint64_t flags)
 {
     ACL_ENTER(aclrtMallocPhysical);
     CUmemAllocationProp below = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

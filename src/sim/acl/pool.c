@@ -1,5 +1,6 @@
 /*
- * Memory pools and stream-ordered calls: the rooms below have pools of the same attributes. No lock of its own.
+ * Memory pools and stream-ordered calls: the rooms below have pools of the same attributes. No lock of its
+ * own.
  */
 #include <string.h>
 
@@ -12,7 +13,8 @@ ACL_API(aclrtMemPoolCreate)(aclrtMemPool *pool_p, const aclrtMemPoolProps *props
     CUmemoryPool pool;
 
     ACL_CHECK(pool_p && props && props->allocType == ACL_MEM_ALLOCATION_TYPE_PINNED &&
-                  props->handleType == ACL_MEM_HANDLE_TYPE_NONE && props->location.type == ACL_MEM_LOCATION_TYPE_DEVICE,
+                  props->handleType == ACL_MEM_HANDLE_TYPE_NONE &&
+                  props->location.type == ACL_MEM_LOCATION_TYPE_DEVICE,
               ACL_ERROR_INVALID_PARAM);
     ACL_CHECK(sim_device((int)props->location.id), ACL_ERROR_RT_INVALID_DEVICEID);
     below.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, (int)props->location.id};

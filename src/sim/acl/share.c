@@ -1,8 +1,9 @@
 /*
  * Physical handles between processes: exported once, opened by those that the exporter has named, or by all.
  *
- * A shareable number says which process, which of its descriptors is the table, which row, and which serial number the row must have.
- * Own: the table of what this process shares, under one mutex; readers in other processes copy a row and look whether it stayed.
+ * A shareable number says which process, which of its descriptors is the table, which row, and which serial
+ * number the row must have. Own: the table of what this process shares, under one mutex; readers in other
+ * processes copy a row and look whether it stayed.
  */
 #include "sim/acl/share.h"
 
@@ -153,7 +154,7 @@ aclError acl_share_find(uint64_t shared, enum acl_share_kind kind, struct acl_sh
     return listed ? ACL_SUCCESS : ACL_ERROR_RT_DRV_INTERNAL_ERROR;
 }
 
-/* --- physical handles ----------------------------------------------------------------------------------------------- */
+/* --- physical handles ----------------------------------------------------------------------------------- */
 
 /* What the rooms below know of a handle's file. */
 static bool file_of(const struct acl_physical *physical, struct acl_share_row *row)
@@ -174,7 +175,8 @@ static bool file_of(const struct acl_physical *physical, struct acl_share_row *r
 /* One handle is one shareable handle: a second export is refused, and so is that of an imported one. */
 static aclError export_handle(aclrtDrvMemHandle handle, uint64_t flags, uint64_t *shared_p)
 {
-    struct acl_share_row row = {.kind = ACL_SHARE_PHYSICAL, .anybody = flags & ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION};
+    struct acl_share_row row = {.kind = ACL_SHARE_PHYSICAL,
+                                .anybody = flags & ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION};
     aclError status = ACL_ERROR_RT_INVALID_HANDLE;
 
     acl_physical_lock();
@@ -220,7 +222,8 @@ static aclError import_handle(uint64_t shared, int32_t device, aclrtDrvMemHandle
     return physical ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION;
 }
 
-ACL_API(aclrtMemExportToShareableHandle)(aclrtDrvMemHandle handle, aclrtMemHandleType type, uint64_t flags, uint64_t *shared_p)
+ACL_API(aclrtMemExportToShareableHandle)
+(aclrtDrvMemHandle handle, aclrtMemHandleType type, uint64_t flags, uint64_t *shared_p)
 {
     ACL_ENTER(aclrtMemExportToShareableHandle);
     ACL_CHECK(handle && shared_p && type == ACL_MEM_HANDLE_TYPE_NONE && flags <= 1, ACL_ERROR_INVALID_PARAM);
@@ -247,7 +250,8 @@ static bool known_type(aclrtMemSharedHandleType type)
     return type == ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT || type == ACL_MEM_SHARE_HANDLE_TYPE_FABRIC;
 }
 
-ACL_API(aclrtMemExportToShareableHandleV2)(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type, void *shared_p)
+ACL_API(aclrtMemExportToShareableHandleV2)
+(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type, void *shared_p)
 {
     ACL_ENTER(aclrtMemExportToShareableHandleV2);
     uint64_t shared;
@@ -260,7 +264,8 @@ ACL_API(aclrtMemExportToShareableHandleV2)(aclrtDrvMemHandle handle, uint64_t fl
     return ACL_SUCCESS;
 }
 
-ACL_API(aclrtMemImportFromShareableHandleV2)(void *shared_p, aclrtMemSharedHandleType type, uint64_t flags, aclrtDrvMemHandle *handle_p)
+ACL_API(aclrtMemImportFromShareableHandleV2)
+(void *shared_p, aclrtMemSharedHandleType type, uint64_t flags, aclrtDrvMemHandle *handle_p)
 {
     ACL_ENTER(aclrtMemImportFromShareableHandleV2);
     uint64_t shared;
@@ -271,7 +276,8 @@ ACL_API(aclrtMemImportFromShareableHandleV2)(void *shared_p, aclrtMemSharedHandl
     return import_handle(shared, acl_device(), handle_p);
 }
 
-ACL_API(aclrtMemSetPidToShareableHandleV2)(void *shared_p, aclrtMemSharedHandleType type, int32_t *pids, size_t count)
+ACL_API(aclrtMemSetPidToShareableHandleV2)
+(void *shared_p, aclrtMemSharedHandleType type, int32_t *pids, size_t count)
 {
     ACL_ENTER(aclrtMemSetPidToShareableHandleV2);
     uint64_t shared;

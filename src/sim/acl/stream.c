@@ -1,5 +1,6 @@
 /*
- * Streams. No stream waits for another unless it is told to, the context's default stream (a null handle) included. No lock.
+ * Streams. No stream waits for another unless it is told to, the context's default stream (a null handle)
+ * included. No lock.
  */
 #include "sim/acl/acl.h"
 

@@ -45,8 +45,8 @@ enum { SIM_MAJOR = 13, SIM_MINOR = 4, SIM_PATCH = 1, SIM_CUDART_VERSION = 13020 
 
 /** The driver is there, and the thread has a context. */
 cublasStatus_t sim_runtime(void);
-/** A kernel on the stream, in the context that is current: one that computes, with its arguments, or if there are none one that touches
- * nothing. */
+/** A kernel on the stream, in the context that is current: one that computes, with its arguments, or if there
+ * are none one that touches nothing. */
 cublasStatus_t sim_launch(CUstream stream, const uint64_t *arguments);
 /** `status` of the driver's in the library's terms. */
 cublasStatus_t sim_cuda(CUresult status);
@@ -71,8 +71,8 @@ cublasStatus_t sim_handle(cublasHandle_t handle);
 
 /* product.c */
 
-/** A kernel on the handle's stream, with what it computes or NULL. With `workspace`, in a capture that has no workspace of the program's,
- * between an allocation and a free of the stream's. */
+/** A kernel on the handle's stream, with what it computes or NULL. With `workspace`, in a capture that has no
+ * workspace of the program's, between an allocation and a free of the stream's. */
 cublasStatus_t sim_product(cublasHandle_t handle, bool workspace, const uint64_t *arguments);
 
 /* compute.c: in both libraries. */

@@ -1,7 +1,7 @@
 /*
  * The driver, a context, and the two kernels that stand for all of the library's: one that touches nothing
- * and one that computes. Loaded at their first use, for good: the driver has them in each context in which they
- * are launched.
+ * and one that computes. Loaded at their first use, for good: the driver has them in each context in which
+ * they are launched.
  */
 #include <pthread.h>
 

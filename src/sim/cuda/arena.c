@@ -1,8 +1,8 @@
 /*
  * An arena: a wide window of addresses over one sparse file in memory, so that an offset in the file is an
  * address, the capacity of a device is a count and not a place, and another process can map what it is told
- * about. What is not handed out is inaccessible and holds no pages. Callers hold the memory lock for writing.
- */
+ * about. What is not handed out is inaccessible and holds no pages. Callers hold the memory lock for
+ * writing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -78,7 +78,8 @@ CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
     struct stat st;
 
     for (; hole && bytes >= sim_config.granularity_bytes; bytes /= 2) {
-        *arena = (struct sim_arena){.fd = name ? sim_memfd_open(name, bytes) : -1, .bytes = bytes, .holes = hole};
+        *arena =
+            (struct sim_arena){.fd = name ? sim_memfd_open(name, bytes) : -1, .bytes = bytes, .holes = hole};
         if (map_window(arena)) {
             *hole = (struct sim_hole){.bytes = bytes};
             arena->inode = arena->fd >= 0 && !fstat(arena->fd, &st) ? st.st_ino : 0;

@@ -1,7 +1,7 @@
 /*
  * Arrays: device memory without an address of its own, kept row by row. A mipmapped array is one per level.
- * The memory is a block of the context's; an array whose context died has none left, which every use checks.
- */
+ * The memory is a block of the context's; an array whose context died has none left, which every use
+ * checks. */
 #include <stdlib.h>
 
 #include "sim.h"

@@ -1,6 +1,6 @@
 /*
- * The table of blocks: what lies at an address, and who may touch it. Every copy asks here before it touches anything, so
- * that a bad device pointer is an error and never a crash. All of it under the memory lock.
+ * The table of blocks: what lies at an address, and who may touch it. Every copy asks here before it touches
+ * anything, so that a bad device pointer is an error and never a crash. All of it under the memory lock.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,8 @@
 struct sim_range *sim_blocks;
 struct sim_range *sim_windows;
 
-/** Enters a block; NULL if memory ran out or the range meets another block. Reachable for all until told otherwise. */
+/** Enters a block; NULL if memory ran out or the range meets another block. Reachable for all until told
+ * otherwise. */
 struct sim_block *sim_block_new(enum sim_block_kind kind, uintptr_t start, size_t bytes)
 {
     struct sim_block *block = calloc(1, sizeof *block);
@@ -55,8 +56,9 @@ bool sim_block_in_windows(CUdeviceptr address)
 }
 
 /**
- * Whether bytes from address on are live and each device in the mask may touch them. Mapped handles may join up. With no
- * device in the mask the question is that of a call's arguments, with one it is that of work whose turn has come.
+ * Whether bytes from address on are live and each device in the mask may touch them. Mapped handles may join
+ * up. With no device in the mask the question is that of a call's arguments, with one it is that of work
+ * whose turn has come.
  */
 bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write)
 {

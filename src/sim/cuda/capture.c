@@ -34,8 +34,7 @@ bool sim_capture_break(unsigned long long id)
     return capture != NULL;
 }
 
-/* --- what is forbidden
- * ------------------------------------------------------------------------------------------- */
+/* --- what is forbidden ---------------------------------------------------------------------------------- */
 
 static bool forbids(const struct sim_capture *capture, const struct sim_thread *thread)
 {
@@ -140,8 +139,7 @@ CUresult sim_capture_check_idle(struct sim_queue *queue)
     return sim_capture_refuse(queue, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
-/* --- what is captured
- * -------------------------------------------------------------------------------------------- */
+/* --- what is captured ----------------------------------------------------------------------------------- */
 
 /** Makes these nodes what the next work of a queue waits for; false when memory ran out. The lock is held. */
 bool sim_capture_move(struct sim_member *member, const CUgraphNode *nodes, const CUgraphEdgeData *edges,
@@ -267,7 +265,8 @@ static CUresult check_joined(const struct sim_capture *capture, const struct sim
 {
     if (!sim_graph_mark(capture->graph, origin->front, origin->count))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return are_marked(capture->members) && are_marked(capture->gone) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    return are_marked(capture->members) && are_marked(capture->gone) ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
 /** Ends the capture that began with a queue: its graph, or NULL and why not. The lock is held. */
@@ -290,8 +289,8 @@ CUresult sim_capture_end(struct sim_queue *queue, CUgraph *graph_p)
     return status;
 }
 
-/** A queue ends: a capture that began there is over. From another one it leaves, and breaks nothing: NVIDIA's sample
- * graphMemoryNodes destroys its forked streams before the capture ends. Takes the lock. */
+/** A queue ends: a capture that began there is over. From another one it leaves, and breaks nothing: NVIDIA's
+ * sample graphMemoryNodes destroys its forked streams before the capture ends. Takes the lock. */
 void sim_capture_forget(struct sim_queue *queue)
 {
     if (!atomic_load(&queue->captured))
@@ -371,8 +370,7 @@ CUresult sim_capture_add(struct sim_queue *queue, struct sim_op *work)
     return status;
 }
 
-/* --- events
- * ------------------------------------------------------------------------------------------------------ */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 /** What an event stands for that is recorded in a captured queue: capture 0 if it is none. The list is the
  * caller's. */

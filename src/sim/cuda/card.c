@@ -76,7 +76,8 @@ void sim_card_read(void)
     traits = card->traits;
     if (!sim_config.memory_asked)
         sim_config.memory_bytes = card->memory_bytes;
-    for (const struct row *says = card + 1; says < rows + sizeof rows / sizeof rows[0] && !says->key; says++) {
+    for (const struct row *says = card + 1; says < rows + sizeof rows / sizeof rows[0] && !says->key;
+         says++) {
         if (says->told_mib)
             reserved_bytes = ((size_t)says->told_mib << 20) - card->memory_bytes;
         else

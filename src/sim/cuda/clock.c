@@ -24,7 +24,8 @@ void sim_spend(uint64_t ns)
         uint64_t left = end - now;
 
         if (left > 100000) {
-            struct timespec pause = {(time_t)((left - 60000) / 1000000000U), (long)((left - 60000) % 1000000000U)};
+            struct timespec pause = {(time_t)((left - 60000) / 1000000000U),
+                                     (long)((left - 60000) % 1000000000U)};
             nanosleep(&pause, NULL);
         }
     }

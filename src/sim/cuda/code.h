@@ -95,8 +95,8 @@ struct sim_body {
 };
 
 const struct sim_body *sim_body_find(const char *name);
-/** Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own permission; pools and mapped
- * handles have lists of their own. With the memory lock held. */
+/** Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own
+ * permission; pools and mapped handles have lists of their own. With the memory lock held. */
 bool sim_body_reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t bytes, bool write);
 /** The kernel memsim_multiply (multiply.c). */
 CUresult sim_body_multiply(const uint64_t *p, struct sim_queue *queue);

@@ -42,7 +42,8 @@ bool sim_config_size(const char *text, size_t *bytes_p)
     return true;
 }
 
-static bool read_number(const char *name, unsigned long long most, const char *allowed, unsigned long long *value_p)
+static bool read_number(const char *name, unsigned long long most, const char *allowed,
+                        unsigned long long *value_p)
 {
     const char *text = secure_getenv(name);
     char *end;

@@ -38,8 +38,8 @@ CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned ver
     return CUDA_SUCCESS;
 }
 
-/** Brings a context to life: a new id, no error, an empty legacy stream. The caller holds the contexts' lock.
- */
+/** Brings a context to life: a new id, no error, an empty legacy stream. The caller holds the contexts'
+ * lock. */
 CUresult sim_context_open(struct CUctx_st *ctx)
 {
     static const size_t limits[SIM_LIMITS] = {
@@ -67,8 +67,8 @@ CUresult sim_context_open(struct CUctx_st *ctx)
     return CUDA_SUCCESS;
 }
 
-/** Begins the end of a context: from here on nobody can use it. True for the one who owes sim_context_close.
- */
+/** Begins the end of a context: from here on nobody can use it. True for the one who owes
+ * sim_context_close. */
 bool sim_context_doom(struct CUctx_st *ctx)
 {
     bool mine = ctx && atomic_exchange(&ctx->alive, false);

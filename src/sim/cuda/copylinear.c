@@ -62,7 +62,8 @@ SIM_PAIR(cuMemcpyDtoDAsync_v2, ptsz, (CUdeviceptr to, CUdeviceptr from, size_t n
 /* Between contexts each side is reached from its own device. */
 /* A copy between devices without a stream comes behind all that either has to do, and before all that it gets
  * later (CUDA driver API, cuMemcpyPeer). */
-static CUresult submit_between(const struct sim_copy *copy, struct CUctx_st *const between[2], bool per_thread)
+static CUresult submit_between(const struct sim_copy *copy, struct CUctx_st *const between[2],
+                               bool per_thread)
 {
     struct sim_op *behind = sim_op_new(sizeof *behind, NULL);
     struct sim_queue *queue;
@@ -94,8 +95,9 @@ static CUresult submit_between(const struct sim_copy *copy, struct CUctx_st *con
     return status;
 }
 
-static CUresult submit_peer(struct sim_copy *copy, CUdeviceptr to, CUdeviceptr from, struct CUctx_st *const between[2],
-                            enum sim_copy_kind kind, CUstream stream, bool per_thread)
+static CUresult submit_peer(struct sim_copy *copy, CUdeviceptr to, CUdeviceptr from,
+                            struct CUctx_st *const between[2], enum sim_copy_kind kind, CUstream stream,
+                            bool per_thread)
 {
     size_t bytes = copy->width;
 
@@ -193,8 +195,7 @@ SIM_PAIR(cuMemcpyHtoAAsync_v2, ptsz,
 SIM_PAIR(cuMemcpyAtoHAsync_v2, ptsz, (void *to, CUarray array, size_t offset, size_t n, CUstream stream),
          from_array(ptr(to), array, offset, n, TO_HOST, stream, per_thread))
 
-/* --- the 32-bit interface: the same, with addresses that cannot be ours
- * ------------------------------------------ */
+/* --- the 32-bit interface: the same, with addresses that cannot be ours --------------------------------- */
 
 #define SIM_NARROW(fn, params, answer)                                                                       \
     SIM_API(fn) params                                                                                       \

@@ -188,8 +188,7 @@ SIM_PAIR(cuMemcpy3DPeer, ptds, (const CUDA_MEMCPY3D_PEER *c), shaped_peer(c, NUL
 SIM_PAIR(cuMemcpy3DPeerAsync, ptsz, (const CUDA_MEMCPY3D_PEER *c, CUstream stream),
          shaped_peer(c, stream, per_thread))
 
-/* --- many copies in one call: one after the other on the stream
- * ---------------------------------------------------- */
+/* --- many copies in one call: one after the other on the stream ----------------------------------------- */
 
 #define NO_COPY SIZE_MAX /* the index where no single copy is to blame */
 
@@ -244,8 +243,7 @@ SIM_PAIR(cuMemcpyBatchAsync_v2, ptsz,
           size_t *firsts, size_t attribute_count, CUstream stream),
          batch(to, from, bytes, count, attributes, firsts, attribute_count, NULL, stream, per_thread))
 
-/* --- the 32-bit interface
- * --------------------------------------------------------------------------------------------- */
+/* --- the 32-bit interface ------------------------------------------------------------------------------- */
 
 static CUresult narrow_2d(const CUDA_MEMCPY2D_v1 *c, bool wait, CUstream stream)
 {

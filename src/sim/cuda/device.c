@@ -172,7 +172,8 @@ SIM_API(cuDeviceGetByPCIBusId)(CUdevice *device_p, const char *id)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetTexture1DLinearMaxWidth)(size_t *width_p, CUarray_format format, unsigned channels, CUdevice device)
+SIM_API(cuDeviceGetTexture1DLinearMaxWidth)
+(size_t *width_p, CUarray_format format, unsigned channels, CUdevice device)
 {
     SIM_ENTER(cuDeviceGetTexture1DLinearMaxWidth);
     (void)format;

@@ -138,8 +138,7 @@ SIM_API(cuEventDestroy)(CUevent event)
     return destroy(event);
 }
 
-/* --- recording
- * ----------------------------------------------------------------------------------------------------- */
+/* --- recording ------------------------------------------------------------------------------------------ */
 
 static CUresult run_record(struct sim_op *op, struct sim_queue *queue)
 {

@@ -91,8 +91,7 @@ CUresult sim_event_add_wait(struct CUevent_st *event, struct sim_op *op)
     return done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* --- whole contexts
- * ------------------------------------------------------------------------------------------------ */
+/* --- whole contexts ------------------------------------------------------------------------------------- */
 
 /** All that a context, or a green one, has been given so far. */
 CUresult sim_event_record_context(struct CUctx_st *ctx, struct CUevent_st *event)
@@ -176,8 +175,7 @@ SIM_API(cuCtxWaitEvent)(CUcontext ctx_handle, CUevent handle)
     return status;
 }
 
-/* --- the host
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the host ------------------------------------------------------------------------------------------- */
 
 /* What the host may look at: not while a capture forbids it, and nothing that is in a capture. */
 static CUresult look_at(CUevent handle, struct CUevent_st **event_p, struct sim_recording **recording_p)

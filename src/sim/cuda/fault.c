@@ -1,8 +1,9 @@
 /*
- * Costs and faults of the driver's functions (rules.c has how they are asked for), and the count of calls that are not simulated.
+ * Costs and faults of the driver's functions (rules.c has how they are asked for), and the count of calls
+ * that are not simulated.
  *
- * Every exported function passes sim_fault_enter while sim_armed is set; it is cleared after the first call if nothing
- * was asked for, so that the usual price is one load. No lock.
+ * Every exported function passes sim_fault_enter while sim_armed is set; it is cleared after the first call
+ * if nothing was asked for, so that the usual price is one load. No lock.
  */
 #include <pthread.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const char *const fn_names[] = {
 #undef X
     SIM_RULES_WORK};
 
-_Static_assert(sizeof fn_names / sizeof *fn_names == SIM_FN_COUNT && SIM_FN_COUNT - SIM_FN_KERNEL == SIM_RULES_WORK_COUNT,
+_Static_assert(sizeof fn_names / sizeof *fn_names == SIM_FN_COUNT &&
+                   SIM_FN_COUNT - SIM_FN_KERNEL == SIM_RULES_WORK_COUNT,
                "names and numbers go together");
 
 static const char *const foreign[] = {"cuda", "nccl", "hip", "acl", NULL};
@@ -66,8 +68,8 @@ CUresult sim_fault_work(enum sim_fn fn)
     return sim_rules_has_faults() ? (CUresult)sim_rules_count(fn) : CUDA_SUCCESS;
 }
 
-/** For programs that measure: how often the driver function of this name was called so far, if MEMSIM_COUNT is 1; or
- * "used_bytes" and "peak_bytes" of the first device. -1 for any other name. */
+/** For programs that measure: how often the driver function of this name was called so far, if MEMSIM_COUNT
+ * is 1; or "used_bytes" and "peak_bytes" of the first device. -1 for any other name. */
 __attribute__((visibility("default"))) long long memsim_count(const char *name)
 {
     long long bytes = sim_device_count(name);

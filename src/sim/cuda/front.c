@@ -41,7 +41,8 @@ int sim_front_enter(unsigned fn)
     return sim_rules_has_faults() || sim_config.counts ? sim_rules_count(fn) : 0;
 }
 
-/* Work on streams has its numbers behind the library's functions, in the same order as behind the driver's. */
+/* Work on streams has its numbers behind the library's functions, in the same order as behind the
+ * driver's. */
 static unsigned work(enum sim_fn fn)
 {
     return sim_front.count + (unsigned)(fn - SIM_FN_KERNEL);

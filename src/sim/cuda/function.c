@@ -85,8 +85,7 @@ CUresult sim_function_get(CUfunction handle, struct CUctx_st *ctx, struct sim_fu
     return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* --- attributes
- * ------------------------------------------------------------------------------------------------ */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static CUresult get_attribute(const struct sim_function *function, CUfunction_attribute name, int *value_p)
 {
@@ -120,7 +119,8 @@ static CUresult set_attribute(struct sim_function *function, CUfunction_attribut
 {
     switch ((int)name) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || value > sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - STATIC_SHARED)
+        if (value < 0 ||
+            value > sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - STATIC_SHARED)
             return CUDA_ERROR_INVALID_VALUE;
         __atomic_store_n(&function->dynamic_bytes, value, __ATOMIC_RELAXED);
         return CUDA_SUCCESS;
@@ -229,8 +229,7 @@ SIM_API(cuKernelSetCacheConfig)(CUkernel handle, CUfunc_cache config, CUdevice d
     return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : prefer(handle, true);
 }
 
-/* --- names and owners
- * ------------------------------------------------------------------------------------------ */
+/* --- names and owners ----------------------------------------------------------------------------------- */
 
 SIM_API(cuFuncGetName)(const char **name_p, CUfunction handle)
 {
@@ -325,8 +324,7 @@ SIM_API(cuFuncLoad)(CUfunction handle)
     return prefer(handle, false);
 }
 
-/* --- occupancy
- * ------------------------------------------------------------------------------------------------- */
+/* --- occupancy ------------------------------------------------------------------------------------------ */
 
 static size_t reserved_bytes(void)
 {
@@ -342,7 +340,8 @@ static int blocks_that_fit(int threads, size_t dynamic_bytes)
 {
     size_t shared = reserved_bytes() + STATIC_SHARED +
                     (dynamic_bytes + SHARED_SEGMENT - 1) / SHARED_SEGMENT * SHARED_SEGMENT;
-    int by_threads = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / ((threads + 31) / 32 * 32);
+    int by_threads =
+        sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / ((threads + 31) / 32 * 32);
     int most = sim_card_attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
     size_t by_shared = shared ? shared_bytes() / shared : (size_t)most;
     int least = by_threads < most ? by_threads : most;
@@ -430,7 +429,8 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock)(size_t *bytes_p, CUfunction han
     SIM_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
     struct sim_function *function;
 
-    if (!bytes_p || blocks <= 0 || threads <= 0 || threads > THREADS_BLOCK || blocks > blocks_that_fit(threads, 0))
+    if (!bytes_p || blocks <= 0 || threads <= 0 || threads > THREADS_BLOCK ||
+        blocks > blocks_that_fit(threads, 0))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult status = sim_function_get(handle, NULL, &function);
     if (status != CUDA_SUCCESS)

@@ -70,7 +70,8 @@ void sim_condition_drop(struct CUgraph_st *graph);
 /** Whether a handle of the graph's has no node. */
 bool sim_condition_unused(const struct CUgraph_st *graph);
 /** Makes a conditional node's bodies, empty graphs of which the program is told. */
-CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph, struct sim_choice **choice_p);
+CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph,
+                         struct sim_choice **choice_p);
 void sim_choice_end(struct sim_choice *choice);
 void sim_choice_params(const struct CUgraphNode_st *node, CUDA_CONDITIONAL_NODE_PARAMS *params);
 /** The body that a launch runs; NULL: none. */
@@ -182,8 +183,8 @@ CUresult sim_graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS *params, const st
 struct sim_graph_memory *sim_graph_memory_ref(struct sim_graph_memory *memory);
 void sim_graph_memory_put(struct sim_graph_memory *memory);
 CUdeviceptr sim_graph_memory_address(const struct sim_graph_memory *memory);
-/** The graph memory that begins at an address, not referenced; NULL if it is not one. Takes the memory lock.
- */
+/** The graph memory that begins at an address, not referenced; NULL if it is not one. Takes the memory
+ * lock. */
 struct sim_graph_memory *sim_graph_memory_at(CUdeviceptr address);
 void sim_graph_memory_params(const struct sim_graph_memory *memory, CUDA_MEM_ALLOC_NODE_PARAMS *params);
 /** Whether a node of this graph may free it; from then on none but it does. */

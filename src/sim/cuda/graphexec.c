@@ -44,8 +44,7 @@ static void dispose_exec(void *object)
     sim_object_put(exec->graph);
 }
 
-/* --- making
- * -------------------------------------------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------------------------------------- */
 
 static struct sim_step *add_step(struct CUgraphExec_st *exec, const size_t *after, size_t count)
 {

@@ -67,8 +67,7 @@ void sim_graph_memory_params(const struct sim_graph_memory *memory, CUDA_MEM_ALL
     *params = memory->params;
 }
 
-/* --- making
- * -------------------------------------------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------------------------------------- */
 
 static CUresult read_access(struct sim_graph_memory *memory, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
@@ -170,8 +169,7 @@ void sim_graph_memory_disclaim(struct sim_graph_memory *memory, const struct CUg
     sim_memory_unlock();
 }
 
-/* --- taking and giving
- * --------------------------------------------------------------------------------------------- */
+/* --- taking and giving ---------------------------------------------------------------------------------- */
 
 static bool freed_inside(const struct sim_graph_memory *memory)
 {

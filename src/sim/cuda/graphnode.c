@@ -42,7 +42,8 @@ static CUresult make_child(const CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct si
     struct CUgraph_st *child = sim_object_get(params->graph, SIM_GRAPH);
     CUresult status = child && !child->owned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
-    if (status == CUDA_SUCCESS && !child->has_choice && params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
+    if (status == CUDA_SUCCESS && !child->has_choice &&
+        params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
         parts->child = child; /* the handle's own reference, which the parent has from now on */
     } else if (status == CUDA_SUCCESS && (child->has_memory || child->has_choice)) {
         status = CUDA_ERROR_NOT_SUPPORTED;

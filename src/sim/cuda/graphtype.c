@@ -25,9 +25,7 @@ static CUresult set_in(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams par
     return sim_exec_set(exec, node, &params);
 }
 
-/* --- kernels
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- kernels -------------------------------------------------------------------------------------------- */
 
 static CUgraphNodeParams of_kernel(const CUDA_KERNEL_NODE_PARAMS *in)
 {
@@ -108,8 +106,7 @@ SIM_API(cuGraphExecKernelNodeSetParams_v2)
     return in ? set_in(exec, node, of_kernel(in)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- copies and fills
- * ------------------------------------------------------------------------------------------------ */
+/* --- copies and fills ----------------------------------------------------------------------------------- */
 
 static CUgraphNodeParams of_copy(const CUDA_MEMCPY3D *in, CUcontext ctx)
 {
@@ -198,8 +195,7 @@ SIM_API(cuGraphExecMemsetNodeSetParams)
     return in ? set_in(exec, node, of_fill(in, ctx)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- host functions, words in memory
- * ---------------------------------------------------------------------------------- */
+/* --- host functions, words in memory -------------------------------------------------------------------- */
 
 static CUgraphNodeParams of_host(const CUDA_HOST_NODE_PARAMS *in)
 {
@@ -278,9 +274,7 @@ SIM_API(cuGraphExecBatchMemOpNodeSetParams)
     return in ? set_in(exec, node, of_batch(in)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- order
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 SIM_API(cuGraphAddEmptyNode)(ADD_ARGUMENTS)
 {
@@ -335,8 +329,7 @@ static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *event
 SIM_EVENT_NODE(Record, CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 SIM_EVENT_NODE(Wait, CU_GRAPH_NODE_TYPE_WAIT_EVENT)
 
-/* --- child graphs
- * ------------------------------------------------------------------------------------------------------ */
+/* --- child graphs --------------------------------------------------------------------------------------- */
 
 SIM_API(cuGraphAddChildGraphNode)(ADD_ARGUMENTS, CUgraph child)
 {
@@ -359,9 +352,7 @@ SIM_API(cuGraphChildGraphNodeGetGraph)(CUgraphNode node, CUgraph *graph_p)
     return status;
 }
 
-/* --- any type
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- any type ------------------------------------------------------------------------------------------- */
 
 SIM_API(cuGraphAddNode)(ADD_ARGUMENTS, CUgraphNodeParams *params)
 {

@@ -22,7 +22,8 @@ static CUresult set_step(struct sim_step *step, CUgraphNodeParams *params)
 
     if (step->type != params->type)
         return CUDA_ERROR_INVALID_VALUE;
-    if (step->memory || step->type == CU_GRAPH_NODE_TYPE_GRAPH || step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    if (step->memory || step->type == CU_GRAPH_NODE_TYPE_GRAPH ||
+        step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult status = sim_parts_make(params, NULL, &parts);
     if (status == CUDA_SUCCESS && parts.ctx && parts.ctx != step->ctx)
@@ -94,8 +95,7 @@ SIM_API(cuGraphNodeGetEnabled)(CUgraphExec handle, CUgraphNode node, unsigned *e
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- the whole graph
- * ------------------------------------------------------------------------------------------------- */
+/* --- the whole graph ------------------------------------------------------------------------------------ */
 
 static CUgraphNode node_of(const struct CUgraph_st *graph, unsigned long long id)
 {

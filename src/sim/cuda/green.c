@@ -57,7 +57,8 @@ static CUresult get_all(int device, CUdevResource *resource, CUdevResourceType t
 {
     if (!resource || type != CU_DEV_RESOURCE_TYPE_SM)
         return resource ? CUDA_ERROR_INVALID_RESOURCE_TYPE : CUDA_ERROR_INVALID_VALUE;
-    fill(resource, (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), SM_LEAST, device, 0);
+    fill(resource, (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), SM_LEAST, device,
+         0);
     return CUDA_SUCCESS;
 }
 
@@ -160,9 +161,7 @@ SIM_API(cuDevResourceGenerateDesc)(CUdevResourceDesc *desc_p, CUdevResource *res
     return CUDA_SUCCESS;
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void dispose_view(void *object)
 {
@@ -274,8 +273,7 @@ SIM_API(cuGreenCtxGetId)(CUgreenCtx handle, unsigned long long *id_p)
     return CUDA_SUCCESS;
 }
 
-/* --- streams and events
- * ---------------------------------------------------------------------------------------------- */
+/* --- streams and events --------------------------------------------------------------------------------- */
 
 SIM_API(cuGreenCtxStreamCreate)(CUstream *stream_p, CUgreenCtx handle, unsigned flags, int priority)
 {

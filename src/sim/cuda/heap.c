@@ -1,7 +1,8 @@
 /*
- * Device memory. A device is an arena that is much wider than its capacity; capacity is a count. Allocations from 2 MiB on
- * (or the granularity, if that is finer) are extents of their own; smaller ones share chunks of one granule, in units of
- * 512 bytes, as the driver does it. So the price of a small allocation is its share of a granule.
+ * Device memory. A device is an arena that is much wider than its capacity; capacity is a count. Allocations
+ * from 2 MiB on (or the granularity, if that is finer) are extents of their own; smaller ones share chunks of
+ * one granule, in units of 512 bytes, as the driver does it. So the price of a small allocation is its share
+ * of a granule.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
 
     if (bytes > capacity)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (device->used_bytes > capacity - bytes && !sim_pool_squeeze(device, bytes - (capacity - device->used_bytes)))
+    if (device->used_bytes > capacity - bytes &&
+        !sim_pool_squeeze(device, bytes - (capacity - device->used_bytes)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     device->used_bytes += bytes;
     if (device->peak_bytes < device->used_bytes)
@@ -134,7 +136,8 @@ static struct sim_chunk *new_chunk(struct CUctx_st *ctx)
     struct sim_chunk *chunk = calloc(1, sizeof *chunk + words * sizeof chunk->used[0]);
     struct sim_device *device = ctx->device;
 
-    if (!chunk || take_extent(device, units * UNIT, sim_config.granularity_bytes, &chunk->offset) != CUDA_SUCCESS) {
+    if (!chunk ||
+        take_extent(device, units * UNIT, sim_config.granularity_bytes, &chunk->offset) != CUDA_SUCCESS) {
         free(chunk);
         return NULL;
     }
@@ -162,8 +165,8 @@ static void drop_chunk(struct sim_chunk *chunk)
     free(chunk);
 }
 
-/* A context keeps one chunk that has become empty: a program that allocates and frees one small block again and again would
- * else map a granule each time. */
+/* A context keeps one chunk that has become empty: a program that allocates and frees one small block again
+ * and again would else map a granule each time. */
 static void spare_chunk(struct sim_chunk *chunk)
 {
     for (struct sim_chunk *other = chunks[chunk->device->ordinal]; other; other = other->next)
@@ -248,7 +251,8 @@ static CUresult alloc_locked(struct CUctx_st *ctx, size_t bytes, struct sim_bloc
     return CUDA_SUCCESS;
 }
 
-/** Allocates device memory in a context. Sizes of 0 and such that would overflow are the caller's business. */
+/** Allocates device memory in a context. Sizes of 0 and such that would overflow are the caller's
+ * business. */
 CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p)
 {
     if (bytes > sim_config.memory_bytes)
@@ -262,8 +266,8 @@ CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **b
 /* Freed in the order of streams that the host has not waited for since. */
 static struct sim_block *leaving;
 
-/** A stream has got to a block's free, which had that number: nobody may touch it any more, and its memory is the
- * device's once the host has waited for the stream. The memory lock is held for writing. */
+/** A stream has got to a block's free, which had that number: nobody may touch it any more, and its memory is
+ * the device's once the host has waited for the stream. The memory lock is held for writing. */
 void sim_heap_leave(struct sim_block *block, struct sim_queue *queue, uint64_t seq)
 {
     block->freed = true;
@@ -284,7 +288,8 @@ static void stop_leaving(struct sim_block *block)
     block->left.queue = NULL;
 }
 
-/** What a device has back, since the host has waited for who freed it. The memory lock is held for writing. */
+/** What a device has back, since the host has waited for who freed it. The memory lock is held for
+ * writing. */
 void sim_heap_settle(const struct sim_device *device)
 {
     for (struct sim_block *block = leaving, *next; block; block = next) {

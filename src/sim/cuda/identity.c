@@ -12,7 +12,8 @@ enum { FIRST_BUS = 0x18 };
 
 void sim_uuid(int ordinal, CUuuid *uuid_p)
 {
-    static const char fixed[] = {0x6d, 0x65, 0x6d, 0x73, 0x69, 0x6d, 0x40, 0x00, (char)0x80, 0, 0, 0, 0, 0, 0};
+    static const char fixed[] = {0x6d,       0x65, 0x6d, 0x73, 0x69, 0x6d, 0x40, 0x00,
+                                 (char)0x80, 0,    0,    0,    0,    0,    0};
 
     memcpy(uuid_p->bytes, fixed, sizeof fixed);
     uuid_p->bytes[15] = (char)(ordinal + 1);
@@ -25,8 +26,8 @@ void sim_uuid_text(int ordinal, char text[SIM_UUID_TEXT])
 
     sim_uuid(ordinal, &uuid);
     for (int i = 0; i < 16; i++)
-        end += snprintf(end, (size_t)(text + SIM_UUID_TEXT - end), "%s%02x", i == 0 || (i >= 4 && i <= 10 && !(i & 1)) ? "-" : "",
-                        (unsigned char)uuid.bytes[i]);
+        end += snprintf(end, (size_t)(text + SIM_UUID_TEXT - end), "%s%02x",
+                        i == 0 || (i >= 4 && i <= 10 && !(i & 1)) ? "-" : "", (unsigned char)uuid.bytes[i]);
 }
 
 int sim_pci_bus(int ordinal)

@@ -1,5 +1,6 @@
 /*
- * Who a device is, as the driver and the management library both tell it. Constants of the ordinal; no lock, allocates nothing.
+ * Who a device is, as the driver and the management library both tell it. Constants of the ordinal; no lock,
+ * allocates nothing.
  */
 #ifndef SIM_CUDA_IDENTITY_H
 #define SIM_CUDA_IDENTITY_H

@@ -1,7 +1,7 @@
 /*
- * What an image names: kernels with their parameters and device variables, read from PTX, from a cubin (ELF), or from the fat
- * binary that holds either. Compressed parts are not read; an image with such a part is taken to have any
- * name it is asked for. No state.
+ * What an image names: kernels with their parameters and device variables, read from PTX, from a cubin (ELF),
+ * or from the fat binary that holds either. Compressed parts are not read; an image with such a part is taken
+ * to have any name it is asked for. No state.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -73,8 +73,7 @@ void sim_image_free(struct sim_image *image)
     }
 }
 
-/* --- PTX
- * ------------------------------------------------------------------------------------------------------- */
+/* --- PTX ------------------------------------------------------------------------------------------------ */
 
 static bool in_word(char c)
 {
@@ -175,8 +174,7 @@ static CUresult read_ptx(struct sim_image *image, const char *text)
     return status;
 }
 
-/* --- cubin
- * ----------------------------------------------------------------------------------------------------- */
+/* --- cubin ---------------------------------------------------------------------------------------------- */
 
 static CUresult read_symbols(struct sim_image *image, const char *data, const Elf64_Shdr *symbols,
                              const Elf64_Shdr *strings)
@@ -211,11 +209,13 @@ static CUresult read_infos(struct sim_image *image, const char *data, const Elf6
     memcpy(&strings, data + header->e_shoff + header->e_shstrndx * sizeof strings, sizeof strings);
     for (unsigned i = 0; i < header->e_shnum && status == CUDA_SUCCESS; i++) {
         memcpy(&section, data + header->e_shoff + i * sizeof section, sizeof section);
-        const char *name = section.sh_name < strings.sh_size ? data + strings.sh_offset + section.sh_name : "";
+        const char *name =
+            section.sh_name < strings.sh_size ? data + strings.sh_offset + section.sh_name : "";
         if (strncmp(name, prefix, sizeof prefix - 1) != 0)
             continue;
         struct sim_name *known = image->names;
-        while (known && (!known->entry || known->params.known || strcmp(known->text, name + sizeof prefix - 1)))
+        while (known &&
+               (!known->entry || known->params.known || strcmp(known->text, name + sizeof prefix - 1)))
             known = known->next;
         if (known)
             status = sim_params_section(data + section.sh_offset, section.sh_size, &known->params);
@@ -244,8 +244,7 @@ static CUresult read_cubin(struct sim_image *image, const char *data)
     return status == CUDA_SUCCESS ? read_infos(image, data, &header) : status;
 }
 
-/* --- fat binary
- * ------------------------------------------------------------------------------------------------ */
+/* --- fat binary ----------------------------------------------------------------------------------------- */
 
 static CUresult read_member(struct sim_image *image, const struct member *member, const char *data)
 {

@@ -1,6 +1,6 @@
 /*
- * cuInit, the version, and fork: a child finds the driver not initialised and can never use it, as on hardware. So no lock
- * of the parent's is ever waited for in a child.
+ * cuInit, the version, and fork: a child finds the driver not initialised and can never use it, as on
+ * hardware. So no lock of the parent's is ever waited for in a child.
  */
 #include "sim.h"
 

@@ -1,7 +1,7 @@
 /*
- * Legacy IPC: device memory opened by another process on the same machine. A handle tells which file of which process and
- * where in it; the importer reaches the file through /proc and maps it. A handle's number is new with every allocation.
- * Lock: memory, for writing.
+ * Legacy IPC: device memory opened by another process on the same machine. A handle tells which file of which
+ * process and where in it; the importer reaches the file through /proc and maps it. A handle's number is new
+ * with every allocation. Lock: memory, for writing.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,11 +40,16 @@ SIM_API(cuIpcGetMemHandle)(CUipcMemHandle *handle, CUdeviceptr address)
     if (!handle)
         return status;
     sim_memory_read_lock();
-    struct sim_block *block = sim_block_at(address); /* of an address inside a block too, the handle is the block's */
+    /* of an address inside a block too, the handle is the block's */
+    struct sim_block *block = sim_block_at(address);
     if (block && block->kind == SIM_BLOCK_DEVICE && !block->freed && !block->claimed) {
         status = sim_arena_valid_fd(block->arena) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-        struct ipc_data data = {.number = block->id, .inode = block->arena->inode, .offset = block->arena_offset,
-                                .bytes = block->range.bytes, .pid = (int32_t)getpid(), .fd = block->arena->fd,
+        struct ipc_data data = {.number = block->id,
+                                .inode = block->arena->inode,
+                                .offset = block->arena_offset,
+                                .bytes = block->range.bytes,
+                                .pid = (int32_t)getpid(),
+                                .fd = block->arena->fd,
                                 .device = block->device};
         memcpy(data.magic, magic, sizeof magic);
         memset(handle, 0, sizeof *handle);
@@ -66,8 +71,9 @@ static int open_file(const struct ipc_data *data)
         return -1;
     int checked = sim_memfd_reopen(fd, "device.");
     close(fd);
-    if (checked >= 0 && (fstat(checked, &st) || st.st_ino != data->inode ||
-                         data->bytes > (uint64_t)st.st_size || data->offset > (uint64_t)st.st_size - data->bytes)) {
+    if (checked >= 0 &&
+        (fstat(checked, &st) || st.st_ino != data->inode || data->bytes > (uint64_t)st.st_size ||
+         data->offset > (uint64_t)st.st_size - data->bytes)) {
         close(checked);
         return -1;
     }
@@ -83,10 +89,12 @@ static struct sim_block *find_open(struct CUctx_st *ctx, const struct ipc_data *
     return NULL;
 }
 
-/* Anonymous memory takes the place of a mapping, before its addresses go back: they must not reach the exporter's bytes. */
+/* Anonymous memory takes the place of a mapping, before its addresses go back: they must not reach the
+ * exporter's bytes. */
 static void hide(size_t offset, size_t bytes)
 {
-    mmap(window.base + offset, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(window.base + offset, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
     sim_arena_give(&window, offset, bytes);
 }
 
@@ -105,7 +113,8 @@ static struct sim_block *map_block(const struct ipc_data *data, int fd)
         hide(offset, bytes);
         return NULL;
     }
-    struct sim_block *block = sim_block_new(SIM_BLOCK_IPC, (uintptr_t)window.base + offset + before, data->bytes);
+    struct sim_block *block =
+        sim_block_new(SIM_BLOCK_IPC, (uintptr_t)window.base + offset + before, data->bytes);
     if (!block) {
         hide(offset, bytes);
         return NULL;

@@ -213,8 +213,8 @@ SIM_API(cuLibraryGetGlobal)(CUdeviceptr *address_p, size_t *bytes_p, CUlibrary h
     return status == CUDA_ERROR_NOT_FOUND && is_kernel(handle, name) ? CUDA_ERROR_INVALID_VALUE : status;
 }
 
-/* The simulator's device memory is host memory: the host may read and write a managed variable where it is.
- */
+/* The simulator's device memory is host memory: the host may read and write a managed variable where it
+ * is. */
 SIM_API(cuLibraryGetManaged)(CUdeviceptr *address_p, size_t *bytes_p, CUlibrary handle, const char *name)
 {
     SIM_ENTER_CTX(cuLibraryGetManaged);

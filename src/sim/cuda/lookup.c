@@ -1,7 +1,7 @@
 /*
- * cuGetProcAddress: (name, version, flags) to a function. The newest version that is not newer than asked for wins; the
- * per-thread flag prefers the per-thread twin and falls back to the plain function.
- * The table holds this library's own functions (it is linked with -Bsymbolic): a preloaded one never slips in.
+ * cuGetProcAddress: (name, version, flags) to a function. The newest version that is not newer than asked for
+ * wins; the per-thread flag prefers the per-thread twin and falls back to the plain function. The table holds
+ * this library's own functions (it is linked with -Bsymbolic): a preloaded one never slips in.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static const void *find_function(const struct lookup_row *first, int version, bo
 static CUresult look_up(const char *name, void **function_p, int version, cuuint64_t flags,
                         CUdriverProcAddressQueryResult *found_p)
 {
-    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    const cuuint64_t known =
+        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
     if (!name || !function_p || version < 0 || version > CUDA_VERSION || (flags & ~known) || flags == known)
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,7 +1,7 @@
 /*
  * Advice about managed memory, and moving it ahead of use. Here memory is where it is: advice is checked and
- * forgotten, but for what can be asked back, which has the answers of memory that nobody gave advice about.
- */
+ * forgotten, but for what can be asked back, which has the answers of memory that nobody gave advice
+ * about. */
 #include "sim.h"
 
 static bool is_managed(CUdeviceptr address, size_t bytes)
@@ -45,7 +45,8 @@ static enum place place_of(const CUmemLocation *location)
 
 static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, enum place place)
 {
-    bool needs_place = advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+    bool needs_place =
+        advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 
     if ((int)advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         return CUDA_ERROR_INVALID_VALUE;
@@ -86,8 +87,8 @@ SIM_PAIR(cuMemPrefetchAsync_v2, ptsz,
          (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
          prefetch(address, bytes, place_of(&location), flags, stream, per_thread))
 
-static CUresult batch(CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags, CUstream stream,
-                      bool per_thread)
+static CUresult batch(CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags,
+                      CUstream stream, bool per_thread)
 {
     CUresult status = sim_stream_check(stream, per_thread);
 
@@ -101,8 +102,9 @@ static CUresult batch(CUdeviceptr *addresses, size_t *bytes, size_t count, unsig
     return CUDA_SUCCESS;
 }
 
-static CUresult batch_to(CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places, size_t *firsts,
-                         size_t place_count, unsigned long long flags, CUstream stream, bool per_thread)
+static CUresult batch_to(CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places,
+                         size_t *firsts, size_t place_count, unsigned long long flags, CUstream stream,
+                         bool per_thread)
 {
     if (!places || !firsts || !place_count || place_count > count || firsts[0])
         return CUDA_ERROR_INVALID_VALUE;
@@ -113,19 +115,19 @@ static CUresult batch_to(CUdeviceptr *addresses, size_t *bytes, size_t count, CU
 }
 
 SIM_PAIR(cuMemPrefetchBatchAsync, ptsz,
-         (CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places, size_t *firsts, size_t place_count,
-          unsigned long long flags, CUstream stream),
+         (CUdeviceptr * addresses, size_t *bytes, size_t count, CUmemLocation *places, size_t *firsts,
+          size_t place_count, unsigned long long flags, CUstream stream),
          batch_to(addresses, bytes, count, places, firsts, place_count, flags, stream, per_thread))
 SIM_PAIR(cuMemDiscardBatchAsync, ptsz,
          (CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags, CUstream stream),
          batch(addresses, bytes, count, flags, stream, per_thread))
 SIM_PAIR(cuMemDiscardAndPrefetchBatchAsync, ptsz,
-         (CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places, size_t *firsts, size_t place_count,
-          unsigned long long flags, CUstream stream),
+         (CUdeviceptr * addresses, size_t *bytes, size_t count, CUmemLocation *places, size_t *firsts,
+          size_t place_count, unsigned long long flags, CUstream stream),
          batch_to(addresses, bytes, count, places, firsts, place_count, flags, stream, per_thread))
 
-static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attribute attribute, CUdeviceptr address,
-                                size_t bytes)
+static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attribute attribute,
+                                CUdeviceptr address, size_t bytes)
 {
     if (!data || data_bytes < sizeof(int) || data_bytes % sizeof(int) || !is_managed(address, bytes))
         return CUDA_ERROR_INVALID_VALUE;
@@ -150,15 +152,16 @@ static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attri
     }
 }
 
-SIM_API(cuMemRangeGetAttribute)(void *data, size_t data_bytes, CUmem_range_attribute attribute, CUdeviceptr address,
-                                size_t bytes)
+SIM_API(cuMemRangeGetAttribute)
+(void *data, size_t data_bytes, CUmem_range_attribute attribute, CUdeviceptr address, size_t bytes)
 {
     SIM_ENTER(cuMemRangeGetAttribute);
     return range_attribute(data, data_bytes, attribute, address, bytes);
 }
 
-SIM_API(cuMemRangeGetAttributes)(void **data, size_t *data_bytes, CUmem_range_attribute *attributes, size_t count,
-                                 CUdeviceptr address, size_t bytes)
+SIM_API(cuMemRangeGetAttributes)
+(void **data, size_t *data_bytes, CUmem_range_attribute *attributes, size_t count, CUdeviceptr address,
+ size_t bytes)
 {
     SIM_ENTER(cuMemRangeGetAttributes);
     CUresult status = data && data_bytes && attributes && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

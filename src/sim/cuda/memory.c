@@ -75,7 +75,8 @@ static bool free_idle(CUdeviceptr address, struct CUctx_st **owner_p)
     return freed;
 }
 
-/* Plain memory, claimed, after its context's work; that context may have ended meanwhile, and taken it along. */
+/* Plain memory, claimed, after its context's work; that context may have ended meanwhile, and taken it
+ * along. */
 static CUresult free_claimed(CUdeviceptr address, struct CUctx_st *owner)
 {
     sim_context_drain(owner);
@@ -187,8 +188,7 @@ SIM_API(cuMemGetAddressRange_v2)(CUdeviceptr *base_p, size_t *bytes_p, CUdevicep
     return address_range(base_p, bytes_p, address);
 }
 
-/* --- the 32-bit interface: nothing we have fits into its addresses
- * --------------------------------------------- */
+/* --- the 32-bit interface: nothing we have fits into its addresses -------------------------------------- */
 
 SIM_API(cuMemAlloc)(CUdeviceptr_v1 *address_p, unsigned bytes)
 {

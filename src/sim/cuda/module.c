@@ -37,8 +37,7 @@ void sim_module_dispose(void *object)
     sim_image_free(&module->own);
 }
 
-/* --- variables
- * ------------------------------------------------------------------------------------------------- */
+/* --- variables ------------------------------------------------------------------------------------------ */
 
 static CUresult make_variable(struct CUmod_st *module, struct CUctx_st *ctx, const char *name, size_t bytes,
                               struct sim_variable **variable_p)
@@ -98,8 +97,7 @@ static void drop_variables(struct CUmod_st *module)
     }
 }
 
-/* --- modules
- * --------------------------------------------------------------------------------------------------- */
+/* --- modules -------------------------------------------------------------------------------------------- */
 
 static CUresult load_module(CUmodule *module_p, const void *data)
 {

@@ -1,7 +1,8 @@
 /*
- * Handles that can be told from garbage: every object handed out is in one hash set, so that a handle that was destroyed
- * or never was answers "invalid handle" instead of being followed. Objects are counted; the set holds one reference.
- * One lock, a leaf: nothing else is taken under it, except by dispose functions, which run without it.
+ * Handles that can be told from garbage: every object handed out is in one hash set, so that a handle that
+ * was destroyed or never was answers "invalid handle" instead of being followed. Objects are counted; the set
+ * holds one reference. One lock, a leaf: nothing else is taken under it, except by dispose functions, which
+ * run without it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ void sim_object_publish(void *object)
     pthread_mutex_unlock(&lock);
 }
 
-/** The object behind a handle with one more reference, or NULL if the handle is not a live one of that kind. */
+/** The object behind a handle with one more reference, or NULL if the handle is not a live one of that
+ * kind. */
 void *sim_object_get(const void *handle, enum sim_kind kind)
 {
     struct sim_object *object;

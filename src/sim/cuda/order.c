@@ -90,8 +90,7 @@ void sim_queue_gate_prune(struct CUctx_st *ctx, bool all)
     sim_ticket_free(over, count);
 }
 
-/* --- what is known
- * -------------------------------------------------------------------------------------------------- */
+/* --- what is known -------------------------------------------------------------------------------------- */
 
 static void note(struct sim_queue *queue, unsigned long long id, uint64_t seq)
 {
@@ -163,7 +162,8 @@ bool sim_queue_knows(struct sim_queue *queue, struct sim_queue *other, uint64_t 
     return knows;
 }
 
-/** Whether the host has waited for a queue's number; of a stream that was destroyed, for its context since. */
+/** Whether the host has waited for a queue's number; of a stream that was destroyed, for its context
+ * since. */
 bool sim_queue_seen(struct sim_queue *queue, uint64_t seq)
 {
     sim_queue_lock();

@@ -19,7 +19,8 @@ SIM_API(cuDeviceCanAccessPeer)(int *can_p, CUdevice device, CUdevice peer)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetP2PAttribute)(int *value_p, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
+SIM_API(cuDeviceGetP2PAttribute)
+(int *value_p, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
 {
     SIM_ENTER(cuDeviceGetP2PAttribute);
     if (!sim_device(device) || !sim_device(peer))

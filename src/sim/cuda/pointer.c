@@ -1,5 +1,6 @@
 /*
- * What a pointer is: every attribute, for every kind of block, and for pointers that the driver does not know.
+ * What a pointer is: every attribute, for every kind of block, and for pointers that the driver does not
+ * know.
  */
 #include <string.h>
 
@@ -60,7 +61,8 @@ static void reservation(const struct sim_block *block, CUdeviceptr *base_p, size
 }
 
 /* Attributes that say where the memory is. */
-static CUresult place(const struct sim_block *block, CUpointer_attribute attribute, CUdeviceptr address, void *data)
+static CUresult place(const struct sim_block *block, CUpointer_attribute attribute, CUdeviceptr address,
+                      void *data)
 {
     CUdeviceptr base;
     size_t bytes;
@@ -185,16 +187,19 @@ static size_t answer_bytes(CUpointer_attribute attribute)
 }
 
 /* Asked for several at once, what has no answer is 0, and an unknown pointer is no error. */
-SIM_API(cuPointerGetAttributes)(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr address)
+SIM_API(cuPointerGetAttributes)
+(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr address)
 {
     SIM_ENTER(cuPointerGetAttributes);
     if (!count || !attributes || !data)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
-        if (!data[i] || (int)attributes[i] < 1 || attributes[i] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE)
+        if (!data[i] || (int)attributes[i] < 1 ||
+            attributes[i] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE)
             return CUDA_ERROR_INVALID_VALUE;
         memset(data[i], 0, answer_bytes(attributes[i]));
-        if (get(data[i], attributes[i], address) != CUDA_SUCCESS && attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+        if (get(data[i], attributes[i], address) != CUDA_SUCCESS &&
+            attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
             put_int(data[i], CU_DEVICE_INVALID);
     }
     return CUDA_SUCCESS;

@@ -65,8 +65,8 @@ static void dispose_pool_free(struct sim_op *op)
     sim_object_put(((struct pool_free_op *)op)->pool);
 }
 
-/** After a synchronisation: pools give back what they hold beyond their threshold, and the device has what was
- * freed in the order of streams that the host has waited for. Takes the memory lock. */
+/** After a synchronisation: pools give back what they hold beyond their threshold, and the device has what
+ * was freed in the order of streams that the host has waited for. Takes the memory lock. */
 void sim_pool_settle(struct sim_device *device)
 {
     sim_memory_write_lock();

@@ -19,7 +19,8 @@ enum part_state {
 
 struct pool_part {
     struct pool_part *next, *prev;        /* neighbours that touch it */
-    struct pool_part *list_next, **list_link; /* of those that are free and of a size, or of those that wait */
+    /* of those that are free and of a size, or of those that wait */
+    struct pool_part *list_next, **list_link;
     size_t offset, bytes; /* in the arena */
     enum part_state state;
     struct sim_block *block;  /* of a used or pending part that is still in the table */
@@ -51,7 +52,8 @@ extern struct CUmemPoolHandle_st *sim_pools; /* all of them */
 struct CUmemPoolHandle_st *sim_pool_default(struct sim_device *device);
 struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *status_p);
 struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p);
-CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue, CUdeviceptr *address_p);
+CUresult sim_pool_alloc(struct CUmemPoolHandle_st *pool, size_t bytes, struct sim_queue *queue,
+                        CUdeviceptr *address_p);
 void sim_pool_spread_access(struct CUmemPoolHandle_st *pool);
 void sim_pool_collect(struct CUmemPoolHandle_st *pool, bool over);
 
@@ -79,7 +81,8 @@ bool sim_unit_grow(struct CUmemPoolHandle_st *pool, size_t bytes);
 void sim_unit_first(struct CUmemPoolHandle_st *pool);
 void sim_unit_begins(struct CUmemPoolHandle_st *pool, struct pool_part *part);
 struct pool_part *sim_unit_part(const struct CUmemPoolHandle_st *pool, size_t offset);
-void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *part, const struct sim_ticket *ticket);
+void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *part,
+                    const struct sim_ticket *ticket);
 void sim_unit_end(struct CUmemPoolHandle_st *pool);
 void sim_unit_settle(const struct sim_device *device);
 void sim_pool_trim(struct CUmemPoolHandle_st *pool, size_t keep);

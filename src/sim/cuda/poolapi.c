@@ -5,8 +5,7 @@
 
 #include "pool.h"
 
-/* --- allocating and freeing in stream order
- * ---------------------------------------------------------------------- */
+/* --- allocating and freeing in stream order ------------------------------------------------------------- */
 
 static CUresult alloc_on(struct CUmemPoolHandle_st *pool, CUdeviceptr *address_p, size_t bytes,
                          struct sim_queue *queue)
@@ -190,9 +189,7 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool per_thread
 SIM_PAIR(cuMemFreeAsync, ptsz, (CUdeviceptr address, CUstream stream),
          free_async(address, stream, per_thread))
 
-/* --- pools
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- pools ---------------------------------------------------------------------------------------------- */
 
 static CUresult check_location(const CUmemPoolProps *props)
 {

@@ -50,7 +50,8 @@ static CUresult get_attribute(struct CUmemPoolHandle_st *pool, CUmemPool_attribu
 }
 
 /* High-water marks can only be set back to what is current, by writing 0. */
-static CUresult set_attribute(struct CUmemPoolHandle_st *pool, CUmemPool_attribute attribute, const void *value)
+static CUresult set_attribute(struct CUmemPoolHandle_st *pool, CUmemPool_attribute attribute,
+                              const void *value)
 {
     int *flag = policy(pool, attribute);
 
@@ -101,12 +102,14 @@ SIM_API(cuMemPoolSetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribut
 /* The owner's access cannot be taken away. */
 static CUresult check_access(const struct CUmemPoolHandle_st *pool, const CUmemAccessDesc *desc)
 {
-    bool known = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+    bool known = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+                 desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
                  desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 
     if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !sim_device(desc->location.id) || !known)
         return CUDA_ERROR_INVALID_VALUE;
-    if (pool->device && pool->device->ordinal == desc->location.id && desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+    if (pool->device && pool->device->ordinal == desc->location.id &&
+        desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -142,7 +145,8 @@ SIM_API(cuMemPoolSetAccess)(CUmemoryPool handle, const CUmemAccessDesc *descs, s
 SIM_API(cuMemPoolGetAccess)(CUmemAccess_flags *flags_p, CUmemoryPool handle, CUmemLocation *location)
 {
     SIM_ENTER(cuMemPoolGetAccess);
-    bool good = flags_p && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && sim_device(location->id);
+    bool good =
+        flags_p && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && sim_device(location->id);
     struct CUmemPoolHandle_st *pool = good ? sim_object_get(handle, SIM_POOL) : NULL;
 
     if (!pool)

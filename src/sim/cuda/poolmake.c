@@ -1,5 +1,6 @@
 /*
- * Making and ending memory pools: where their memory comes from, and the default pool of each device. Lock: memory.
+ * Making and ending memory pools: where their memory comes from, and the default pool of each device. Lock:
+ * memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd
     pool->props = *props;
     pool->own.fd = -1;
     pool->follow_events = pool->opportunistic = pool->internal = 1;
-    bool plain = props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    bool plain = props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+                 props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     pool->device = plain ? sim_device(props->location.id) : NULL;
     pool->readable = pool->writable = plain ? 1U << props->location.id : ~0U;
     sim_memory_write_lock();

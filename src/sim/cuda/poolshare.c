@@ -1,6 +1,6 @@
 /*
- * Pools between processes: the pool's file goes over as a descriptor, and each pointer as an offset into it. An imported
- * pool allocates nothing; what is imported from it is memory of the exporter's.
+ * Pools between processes: the pool's file goes over as a descriptor, and each pointer as an offset into it.
+ * An imported pool allocates nothing; what is imported from it is memory of the exporter's.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ SIM_API(cuMemPoolExportToShareableHandle)(void *handle_p, CUmemoryPool handle, C
     return status;
 }
 
-SIM_API(cuMemPoolImportFromShareableHandle)(CUmemoryPool *pool_p, void *handle, CUmemAllocationHandleType type,
-                                            unsigned long long flags)
+SIM_API(cuMemPoolImportFromShareableHandle)
+(CUmemoryPool *pool_p, void *handle, CUmemAllocationHandleType type, unsigned long long flags)
 {
     SIM_ENTER(cuMemPoolImportFromShareableHandle);
     CUmemPoolProps props = {
@@ -92,7 +92,8 @@ static CUresult enter(struct CUmemPoolHandle_st *pool, const struct pointer_data
     if (!pool->imported || memcmp(in->magic, magic, sizeof magic) || in->inode != pool->own.inode ||
         in->offset >= pool->own.bytes || in->bytes > pool->own.bytes - in->offset)
         return CUDA_ERROR_INVALID_VALUE;
-    struct sim_block *block = sim_block_new(SIM_BLOCK_IMPORTED, (uintptr_t)pool->own.base + in->offset, in->bytes);
+    struct sim_block *block =
+        sim_block_new(SIM_BLOCK_IMPORTED, (uintptr_t)pool->own.base + in->offset, in->bytes);
     if (!block)
         return CUDA_ERROR_ALREADY_MAPPED;
     block->device = pool->device->ordinal;

@@ -1,10 +1,11 @@
 /*
  * Units: what a memory pool takes of its device, and when that goes back.
  *
- * A pool takes 32 MiB at a time, less only where the device or the pool's own limit has no more, and lays units
- * beside each other: what is free at the end of one and the next ones are one piece. A unit goes back by itself,
- * once nothing lies in it and the host has waited for every stream that freed something there: a query that says
- * that a stream is done releases nothing, nor does a wait for another stream. Lock: memory, for writing.
+ * A pool takes 32 MiB at a time, less only where the device or the pool's own limit has no more, and lays
+ * units beside each other: what is free at the end of one and the next ones are one piece. A unit goes back
+ * by itself, once nothing lies in it and the host has waited for every stream that freed something there: a
+ * query that says that a stream is done releases nothing, nor does a wait for another stream. Lock: memory,
+ * for writing.
  */
 #include <stdlib.h>
 
@@ -61,9 +62,11 @@ static void note_free(struct pool_unit *unit, const struct sim_ticket *ticket)
 }
 
 /** A stream frees the part, at that number. */
-void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *part, const struct sim_ticket *ticket)
+void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *part,
+                    const struct sim_ticket *ticket)
 {
-    for (struct pool_unit *unit = pool->units; unit && unit->offset < part->offset + part->bytes; unit = unit->next)
+    for (struct pool_unit *unit = pool->units; unit && unit->offset < part->offset + part->bytes;
+         unit = unit->next)
         if (part->offset < unit->offset + unit->bytes)
             note_free(unit, ticket);
 }
@@ -90,8 +93,7 @@ static void free_unit(struct pool_unit *unit)
     free(unit);
 }
 
-/* --- taking
- * ------------------------------------------------------------------------------------------------------- */
+/* --- taking --------------------------------------------------------------------------------------------- */
 
 /* What is free right before an offset, or NULL. */
 static struct pool_part *free_before(const struct CUmemPoolHandle_st *pool, size_t offset)
@@ -159,13 +161,15 @@ static bool enter_units(struct CUmemPoolHandle_st *pool, size_t offset, size_t b
 {
     struct pool_unit **link = link_at(pool, offset);
     struct pool_part *part = calloc(1, sizeof *part);
-    struct pool_unit *units = part && sim_arena_show(pool->arena, offset, bytes) ? new_units(offset, bytes, *link) : NULL;
+    struct pool_unit *units =
+        part && sim_arena_show(pool->arena, offset, bytes) ? new_units(offset, bytes, *link) : NULL;
 
     if (!units) {
         free(part);
         return false;
     }
-    struct pool_part *before = offset ? sim_unit_part(pool, offset - 1) : NULL, *after = sim_unit_part(pool, offset + bytes);
+    struct pool_part *before = offset ? sim_unit_part(pool, offset - 1) : NULL,
+                     *after = sim_unit_part(pool, offset + bytes);
     *link = units;
     *part = (struct pool_part){.offset = offset, .bytes = bytes, .prev = before, .next = after};
     if (before)
@@ -213,8 +217,7 @@ void sim_unit_first(struct CUmemPoolHandle_st *pool)
         take(pool, 0, UNIT_BYTES);
 }
 
-/* --- giving back
- * -------------------------------------------------------------------------------------------------- */
+/* --- giving back ---------------------------------------------------------------------------------------- */
 
 /* The unit as a part of its own, in no list; NULL when memory ran out. */
 static struct pool_part *cut_out(struct CUmemPoolHandle_st *pool, const struct pool_unit *unit)

@@ -1,6 +1,6 @@
 /*
- * Primary contexts: one per device, counted, activated by the first retain and emptied by the last release or a reset.
- * The handle of a device's primary context never changes; its id does with each activation.
+ * Primary contexts: one per device, counted, activated by the first retain and emptied by the last release or
+ * a reset. The handle of a device's primary context never changes; its id does with each activation.
  */
 #include "sim.h"
 
@@ -51,7 +51,8 @@ CUresult sim_primary_release(CUdevice ordinal)
     return CUDA_SUCCESS;
 }
 
-/* A reset empties the context but keeps it retained: who still holds it finds it destroyed until it is retained again. */
+/* A reset empties the context but keeps it retained: who still holds it finds it destroyed until it is
+ * retained again. */
 static CUresult reset(CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);

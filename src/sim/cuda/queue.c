@@ -302,7 +302,8 @@ uint64_t sim_queue_push(struct sim_queue *queue, struct sim_op *op)
     return seq;
 }
 
-/** For work that is over in a moment and that the caller does itself: its number if the queue is idle, or 0. */
+/** For work that is over in a moment and that the caller does itself: its number if the queue is idle, or
+ * 0. */
 uint64_t sim_queue_pass(struct sim_queue *queue)
 {
     struct sim_op probe = {.next = NULL};
@@ -354,8 +355,8 @@ static void wait_locked(struct sim_queue *queue, uint64_t seq)
         pthread_cond_wait(&queue->done, &lock);
 }
 
-/** Enqueues work and waits for it; on an idle queue the caller does it itself. Returns the context's error.
- */
+/** Enqueues work and waits for it; on an idle queue the caller does it itself. Returns the context's
+ * error. */
 CUresult sim_queue_push_wait(struct sim_queue *queue, struct sim_op *op)
 {
     int cancel;
@@ -410,8 +411,8 @@ void sim_queue_wait(struct sim_queue *queue, uint64_t seq)
     pthread_setcancelstate(cancel, NULL);
 }
 
-/** The host has waited for a queue up to that number by a call that is there to wait: what was freed there is the
- * device's. Other calls that happen to wait say nothing of it. */
+/** The host has waited for a queue up to that number by a call that is there to wait: what was freed there is
+ * the device's. Other calls that happen to wait say nothing of it. */
 void sim_queue_see(struct sim_queue *queue, uint64_t seq)
 {
     pthread_mutex_lock(&lock);
@@ -432,7 +433,8 @@ void sim_context_see(struct CUctx_st *ctx)
     pthread_mutex_unlock(&lock);
 }
 
-/** Tickets for all that is pending in a context, or in a green one; the caller frees them with sim_ticket_free. */
+/** Tickets for all that is pending in a context, or in a green one; the caller frees them with
+ * sim_ticket_free. */
 size_t sim_queue_tickets(struct CUctx_st *ctx, struct sim_ticket **tickets_p)
 {
     size_t count = 0;

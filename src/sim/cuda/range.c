@@ -1,7 +1,8 @@
 /*
- * Address ranges in order: a treap of disjoint ranges, used for blocks, reservations and registered host memory.
- * Also the lock over all that is mapped: whoever reads device memory holds it for reading, piece by piece, and whoever
- * changes what is mapped holds it for writing. Writers go first, or a busy stream would keep them out for ever.
+ * Address ranges in order: a treap of disjoint ranges, used for blocks, reservations and registered host
+ * memory. Also the lock over all that is mapped: whoever reads device memory holds it for reading, piece by
+ * piece, and whoever changes what is mapped holds it for writing. Writers go first, or a busy stream would
+ * keep them out for ever.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +11,8 @@
 
 #include "sim.h"
 
-/* Whoever writes keeps the gate closed; whoever reads passes it and is counted. Held for a moment, but for copies. */
+/* Whoever writes keeps the gate closed; whoever reads passes it and is counted. Held for a moment, but for
+ * copies. */
 static pthread_mutex_t gate = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 static atomic_uint readers;
 static atomic_bool writing;

@@ -1,6 +1,7 @@
 /*
- * Costs and faults of single functions (MEMSIM_COST, MEMSIM_FAIL), and the log of calls that are not simulated. No lock; the rules
- * never change once they were read. The tables are allocated when they are read, for as long as the process lives.
+ * Costs and faults of single functions (MEMSIM_COST, MEMSIM_FAIL), and the log of calls that are not
+ * simulated. No lock; the rules never change once they were read. The tables are allocated when they are
+ * read, for as long as the process lives.
  */
 #include "rules.h"
 
@@ -150,11 +151,12 @@ void sim_rules_read(const struct sim_rules *of)
     if (!costs || !calls)
         abort(); /* a simulated library without its rules would test nothing */
     sim_config_read();
-    snprintf(allowed, sizeof allowed, "name=ns,... with the name of a %s function, kernel, copy, copy_kib or memset",
-             own->owner);
+    snprintf(allowed, sizeof allowed,
+             "name=ns,... with the name of a %s function, kernel, copy, copy_kib or memset", own->owner);
     read_list("MEMSIM_COST", read_cost, allowed);
     snprintf(allowed, sizeof allowed,
-             "name@n=status,..., name@n+k=status or name@n+=status with the name of a %s function, any, kernel, copy or memset",
+             "name@n=status,..., name@n+k=status or name@n+=status with the name of a %s function, any, "
+             "kernel, copy or memset",
              own->owner);
     read_list("MEMSIM_FAIL", read_rule, allowed);
 }

@@ -1,6 +1,7 @@
 /*
- * Costs, faults and counts by name, as MEMSIM_COST, MEMSIM_FAIL and MEMSIM_COUNT ask for them: the part that every simulated
- * library has, whatever its functions are called. fault.c has the driver's, front.c those of libraries that stand on its rooms.
+ * Costs, faults and counts by name, as MEMSIM_COST, MEMSIM_FAIL and MEMSIM_COUNT ask for them: the part that
+ * every simulated library has, whatever its functions are called. fault.c has the driver's, front.c those of
+ * libraries that stand on its rooms.
  */
 #ifndef MEMSIM_CUDA_RULES_H
 #define MEMSIM_CUDA_RULES_H
@@ -9,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Whose rules: the names of the library's functions, by number, and behind them those of work on streams (SIM_RULES_WORK). */
+/** Whose rules: the names of the library's functions, by number, and behind them those of work on streams
+ * (SIM_RULES_WORK). */
 struct sim_rules {
     const char *const *names;
     unsigned count;
@@ -18,7 +20,8 @@ struct sim_rules {
     const char *owner;          /* "driver", for complaints */
 };
 
-/* Work on streams, in the order of the names behind the functions; the last is a cost only, nanoseconds per KiB moved. */
+/* Work on streams, in the order of the names behind the functions; the last is a cost only, nanoseconds per
+ * KiB moved. */
 #define SIM_RULES_WORK "kernel", "copy", "memset", "copy_kib"
 #define SIM_RULES_WORK_COUNT 4
 

@@ -37,8 +37,7 @@ enum sim_fn {
     SIM_FN_COUNT
 };
 
-/* --- config.c, fault.c, clock.c: what MEMSIM_* asks for
- * ---------------------------------------------------------------- */
+/* --- config.c, fault.c, clock.c: what MEMSIM_* asks for ------------------------------------------------- */
 
 struct sim_config {
     unsigned devices;
@@ -115,8 +114,7 @@ uint64_t sim_now_ns(void);
         return answer;                                                                                       \
     }
 
-/* --- object.c: handles that can be told from garbage
- * ----------------------------------------------------------- */
+/* --- object.c: handles that can be told from garbage ---------------------------------------------------- */
 
 enum sim_kind {
     SIM_CONTEXT = 1,
@@ -150,8 +148,7 @@ void *sim_object_ref(void *object);
 void sim_object_put(void *object);
 bool sim_object_retire(void *object);
 
-/* --- range.c: address ranges in order, and the lock over everything that is mapped
- * ----------------------------- */
+/* --- range.c: address ranges in order, and the lock over everything that is mapped ---------------------- */
 
 struct sim_range {
     uintptr_t start;
@@ -168,8 +165,7 @@ void sim_range_remove(struct sim_range **root, struct sim_range *range);
 struct sim_range *sim_range_find(struct sim_range *root, uintptr_t address);
 struct sim_range *sim_range_above(struct sim_range *root, uintptr_t address);
 
-/* --- arena.c: a window of addresses over a file in memory
- * ------------------------------------------------------ */
+/* --- arena.c: a window of addresses over a file in memory ----------------------------------------------- */
 
 struct sim_hole {
     size_t offset, bytes;
@@ -198,7 +194,7 @@ int sim_memfd_reopen(int fd, const char *kind);
 int sim_memfd_number(int fd);
 CUresult sim_arena_adopt(struct sim_arena *arena, int fd);
 
-/* --- card.c: which card the devices are ------------------------------------------------------------------------- */
+/* --- card.c: which card the devices are ----------------------------------------------------------------- */
 
 /** Reads MEMSIM_CARD; until then, and in the libraries of other vendors, the card is the first, an H200. */
 void sim_card_read(void);
@@ -212,8 +208,7 @@ bool sim_card_peers(void);
 /** Whether the driver runs under Windows' Linux (WSL), where some refusals have other numbers. */
 bool sim_card_wsl(void);
 
-/* --- device.c
- * -------------------------------------------------------------------------------------------------- */
+/* --- device.c ------------------------------------------------------------------------------------------- */
 
 struct sim_chunk;
 
@@ -238,8 +233,7 @@ struct sim_device *sim_device(CUdevice ordinal);
 /** Of the first device's capacity, by the names "used_bytes" and "peak_bytes"; -1 for any other name. */
 long long sim_device_count(const char *name);
 
-/* --- context.c, thread.c
- * --------------------------------------------------------------------------------------- */
+/* --- context.c, thread.c -------------------------------------------------------------------------------- */
 
 #define SIM_LIMITS 10
 
@@ -252,7 +246,8 @@ struct CUctx_st {
     bool primary;
     atomic_bool alive;
     struct CUgreenCtx_st *owner; /* and that green context; referenced */
-    struct CUctx_st *home; /* of a green context as a context: the primary one, which has all that is made in it; referenced */
+    /* of a green context as a context: the primary one, which has all that is made in it; referenced */
+    struct CUctx_st *home;
     bool closing;      /* under the contexts' lock */
     atomic_int error;  /* sticky */
     atomic_uint peers; /* bit per device */
@@ -308,8 +303,7 @@ void sim_context_fail(struct CUctx_st *ctx, CUresult status);
 void sim_context_lock(void);
 void sim_context_unlock(void);
 
-/* --- queue.c: the order of work, and the threads that do it
- * ---------------------------------------------------- */
+/* --- queue.c: the order of work, and the threads that do it --------------------------------------------- */
 
 struct sim_ticket {
     struct sim_queue *queue;
@@ -359,8 +353,10 @@ struct sim_queue {
     bool joins_legacy, is_legacy, closed;
     struct sim_op *head, *tail;
     uint64_t enqueued, completed, gate_seen, green_gate_seen;
-    uint64_t seen;   /* the host has waited for it: for this very stream, by an event or itself, or for the context */
-    uint64_t gone;   /* closed, and without work: how often the host had waited for the context by then, and one */
+    /* the host has waited for it: for this very stream, by an event or itself, or for the context */
+    uint64_t seen;
+    /* closed, and without work: how often the host had waited for the context by then, and one */
+    uint64_t gone;
     uint64_t joined; /* of a blocking stream: what the legacy stream has waited for */
     struct sim_known known[SIM_KNOWN];
     unsigned known_count, known_next;
@@ -410,8 +406,7 @@ bool sim_op_after(struct sim_op *op, struct sim_queue *queue, uint64_t seq);
 bool sim_ticket_add(struct sim_ticket **tickets, size_t *count, struct sim_queue *queue, uint64_t seq);
 void sim_ticket_free(struct sim_ticket *tickets, size_t count);
 
-/* --- stream.c, event.c
- * ----------------------------------------------------------------------------------------- */
+/* --- stream.c, event.c ---------------------------------------------------------------------------------- */
 
 struct CUstream_st {
     struct sim_object object;
@@ -433,8 +428,7 @@ CUresult sim_stream_check(CUstream stream, bool per_thread);
 CUresult sim_stream_enqueue(CUstream stream, bool per_thread, struct sim_op *op);
 CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op);
 
-/* --- capture.c: what a capture forbids
- * --------------------------------------------------------------------------- */
+/* --- capture.c: what a capture forbids ------------------------------------------------------------------ */
 
 extern atomic_uint sim_captures; /* how many are open */
 
@@ -457,15 +451,14 @@ static inline CUresult sim_unsafe(void)
             return unsafe_status;                                                                            \
     } while (0)
 
-/* --- primary.c, green.c ------------------------------------------------------------------------------------------ */
+/* --- primary.c, green.c --------------------------------------------------------------------------------- */
 
 CUresult sim_primary_retain(CUcontext *ctx_p, CUdevice ordinal);
 CUresult sim_primary_release(CUdevice ordinal);
 /** The green context whose view a context is. */
 CUgreenCtx sim_green_of(const struct CUctx_st *view);
 
-/* --- block.c: what lies at an address
- * -------------------------------------------------------------------------- */
+/* --- block.c: what lies at an address ------------------------------------------------------------------- */
 
 enum sim_block_kind {
     SIM_BLOCK_DEVICE = 1,
@@ -513,8 +506,7 @@ bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool 
 void sim_block_drop(struct sim_block *block);
 struct sim_block *sim_block_next(struct sim_block *block);
 
-/* --- heap.c: device memory
- * ------------------------------------------------------------------------------------- */
+/* --- heap.c: device memory ------------------------------------------------------------------------------ */
 
 /* With the memory lock held for writing, but for alloc and drop_context, which take it. */
 CUresult sim_heap_charge(struct sim_device *device, size_t bytes);
@@ -531,8 +523,7 @@ void sim_heap_drop_context(struct CUctx_st *ctx);
 /** Waits as a free does, for all work of the block's context. */
 CUresult sim_heap_release(CUdeviceptr address);
 
-/* --- copy.c: moving bytes
- * ---------------------------------------------------------------------------------------- */
+/* --- copy.c: moving bytes ------------------------------------------------------------------------------- */
 
 struct sim_side {
     CUdeviceptr address; /* of the first byte that is moved */
@@ -554,8 +545,7 @@ enum sim_copy_kind { SIM_COPY_ASYNC, SIM_COPY_STREAMLESS, SIM_COPY_WAITS };
 CUresult sim_copy_submit(CUstream stream, bool per_thread, const struct sim_copy *copy,
                          enum sim_copy_kind kind);
 
-/* --- pool.c
- * ---------------------------------------------------------------------------------------------------- */
+/* --- pool.c --------------------------------------------------------------------------------------------- */
 
 void sim_pool_settle(struct sim_device *device);
 bool sim_pool_squeeze(struct sim_device *device, size_t bytes);

@@ -13,8 +13,8 @@ static void dispose_stream(void *object)
     sim_queue_put(stream->queue);
 }
 
-/** A stream of a context, or of a green one, where it is blocking only towards that one's own default stream.
- */
+/** A stream of a context, or of a green one, where it is blocking only towards that one's own default
+ * stream. */
 CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream *stream_p, unsigned flags,
                          int priority)
 {
@@ -163,8 +163,8 @@ CUresult sim_stream_check(CUstream handle, bool per_thread)
     return status;
 }
 
-/** Enqueues work on a queue, or adds it to the graph that the queue is captured into. Takes op in every case.
- */
+/** Enqueues work on a queue, or adds it to the graph that the queue is captured into. Takes op in every
+ * case. */
 CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op)
 {
     if (atomic_load(&queue->captured))

@@ -1,6 +1,7 @@
 /*
- * A weak body for every exported function. The rooms that simulate a function define it strongly; what is left answers
- * "not supported" and is counted. The vendor's prototypes are not seen here: a body that reads no argument serves all.
+ * A weak body for every exported function. The rooms that simulate a function define it strongly; what is
+ * left answers "not supported" and is counted. The vendor's prototypes are not seen here: a body that reads
+ * no argument serves all.
  */
 #define MEMSIM_STUBS
 #include <stdatomic.h>

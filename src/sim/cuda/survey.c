@@ -1,6 +1,6 @@
 /*
- * Reading what processes take of the devices: see usage.h. Goes through /proc each time; opens and closes what it reads, keeps nothing.
- * A process that ends meanwhile is passed over.
+ * Reading what processes take of the devices: see usage.h. Goes through /proc each time; opens and closes
+ * what it reads, keeps nothing. A process that ends meanwhile is passed over.
  */
 #include <ctype.h>
 #include <dirent.h>

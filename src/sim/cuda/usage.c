@@ -1,6 +1,6 @@
 /*
- * Telling other processes what this one takes of the devices: see usage.h. Called under the rooms' own locks; takes none. Where no
- * file is to be had nothing is told.
+ * Telling other processes what this one takes of the devices: see usage.h. Called under the rooms' own locks;
+ * takes none. Where no file is to be had nothing is told.
  */
 #include "usage.h"
 
@@ -15,7 +15,8 @@ static struct sim_usage *shared;
 static void make(void)
 {
     int file = sim_memfd_open(SIM_USAGE_NAME, sizeof *shared);
-    void *map = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *map =
+        file < 0 ? MAP_FAILED : mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
     if (map == MAP_FAILED) {
         if (file >= 0)

@@ -23,12 +23,14 @@ struct sim_usage {
     } devices[SIM_MAX_DEVICES];
 };
 
-/* usage.c, of the driver alone: where another vendor's library stands on the driver's rooms nothing is told (front.c). */
+/* usage.c, of the driver alone: where another vendor's library stands on the driver's rooms nothing is told
+ * (front.c). */
 
 void sim_usage_bytes(int ordinal, uint64_t used_bytes);
 void sim_usage_context(int ordinal, int more);
 
-/** survey.c: call `look` with what each process tells, in the order of /proc. The caller's own process too. */
+/** survey.c: call `look` with what each process tells, in the order of /proc. The caller's own process
+ * too. */
 void sim_usage_survey(void (*look)(void *arg, const struct sim_usage *usage), void *arg);
 
 #endif

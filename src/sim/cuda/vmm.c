@@ -1,6 +1,7 @@
 /*
- * Virtual memory management, the physical half: handles. A handle is an extent of the device's file, or a file of its own
- * if it was made to be shared. Its memory lives while it has references or mappings (vmmmap.c). Lock: memory, for writing.
+ * Virtual memory management, the physical half: handles. A handle is an extent of the device's file, or a
+ * file of its own if it was made to be shared. Its memory lives while it has references or mappings
+ * (vmmmap.c). Lock: memory, for writing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ void sim_phys_settle(struct sim_phys *phys)
 /** Checks what a handle is to be made of. */
 CUresult sim_phys_check(const CUmemAllocationProp *prop)
 {
-    if (!prop || (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED && prop->type != CU_MEM_ALLOCATION_TYPE_MANAGED) ||
+    if (!prop ||
+        (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED && prop->type != CU_MEM_ALLOCATION_TYPE_MANAGED) ||
         prop->win32HandleMetaData)
         return CUDA_ERROR_INVALID_VALUE;
     if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC)
@@ -177,7 +179,8 @@ SIM_API(cuMemGetAllocationGranularity)(size_t *bytes_p, const CUmemAllocationPro
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemGetAllocationPropertiesFromHandle)(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+SIM_API(cuMemGetAllocationPropertiesFromHandle)
+(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     SIM_ENTER(cuMemGetAllocationPropertiesFromHandle);
     if (!prop)

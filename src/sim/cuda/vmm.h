@@ -1,5 +1,6 @@
 /*
- * Physical memory handles, between vmm.c (making), vmmmap.c (mapping) and vmmshare.c (other processes). Under the memory lock.
+ * Physical memory handles, between vmm.c (making), vmmmap.c (mapping) and vmmshare.c (other processes). Under
+ * the memory lock.
  */
 #ifndef MEMSIM_CUDA_VMM_H
 #define MEMSIM_CUDA_VMM_H

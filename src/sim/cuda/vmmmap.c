@@ -102,7 +102,7 @@ SIM_API(cuMemAddressFree)(CUdeviceptr address, size_t bytes)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- mappings ------------------------------------------------------------------------------------------------------- */
+/* --- mappings ------------------------------------------------------------------------------------------- */
 
 static bool reserved(CUdeviceptr address, size_t bytes)
 {
@@ -136,12 +136,13 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, struct sim
     struct sim_block *block = sim_block_new(SIM_BLOCK_MAPPED, (uintptr_t)address, bytes);
     if (!block)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, phys->arena->fd,
-             (off_t)(phys->offset + offset)) == MAP_FAILED) {
+    if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             phys->arena->fd, (off_t)(phys->offset + offset)) == MAP_FAILED) {
         sim_block_drop(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    block->device = phys->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? phys->prop.location.id : SIM_HOST;
+    block->device =
+        phys->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? phys->prop.location.id : SIM_HOST;
     block->owner = phys;
     block->readable = block->writable = 0;
     phys->maps++;
@@ -201,11 +202,12 @@ SIM_API(cuMemUnmap)(CUdeviceptr address, size_t bytes)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- access --------------------------------------------------------------------------------------------------------- */
+/* --- access --------------------------------------------------------------------------------------------- */
 
 static CUresult check_access(const CUmemAccessDesc *desc, unsigned *bit_p)
 {
-    bool known = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+    bool known = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+                 desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
                  desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 
     if (!known)
@@ -215,15 +217,18 @@ static CUresult check_access(const CUmemAccessDesc *desc, unsigned *bit_p)
         return CUDA_SUCCESS;
     }
     *bit_p = SIM_ACCESS_HOST;
-    return desc->location.type == CU_MEM_LOCATION_TYPE_HOST || desc->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA
+    return desc->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+                   desc->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA
                ? CUDA_SUCCESS
-               : desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+           : desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
+                                                                : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void set_access(struct sim_block *block, unsigned bit, CUmemAccess_flags flags)
 {
     block->readable = flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? block->readable | bit : block->readable & ~bit;
-    block->writable = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? block->writable | bit : block->writable & ~bit;
+    block->writable =
+        flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? block->writable | bit : block->writable & ~bit;
     mprotect((void *)block->range.start, block->range.bytes,
              block->writable   ? PROT_READ | PROT_WRITE
              : block->readable ? PROT_READ

@@ -1,5 +1,6 @@
 /*
- * Physical memory handles between processes, as descriptors of the file behind them. The file keeps the memory alive.
+ * Physical memory handles between processes, as descriptors of the file behind them. The file keeps the
+ * memory alive.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ SIM_API(cuMemExportToShareableHandle)(void *handle_p, CUmemGenericAllocationHand
         return status;
     sim_memory_read_lock();
     struct sim_phys *phys = sim_phys_find(handle);
-    if (phys && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && (phys->prop.requestedHandleTypes & type)) {
+    if (phys && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+        (phys->prop.requestedHandleTypes & type)) {
         int fd = sim_arena_valid_fd(phys->arena) ? fcntl(phys->arena->fd, F_DUPFD_CLOEXEC, 3) : -1;
         status = fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
         if (fd >= 0)

@@ -8,9 +8,7 @@
 
 #define ADD_ARGUMENTS cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
 
-/* --- kernels
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- kernels -------------------------------------------------------------------------------------------- */
 
 static cudaError_t kernel_of(const struct cudaKernelNodeParams *in, CUDA_KERNEL_NODE_PARAMS *out)
 {
@@ -76,9 +74,7 @@ SIM_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaG
     return cudaSuccess;
 }
 
-/* --- copies
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- copies --------------------------------------------------------------------------------------------- */
 
 static struct cudaMemcpy3DParms row_of(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
@@ -174,8 +170,7 @@ SIM_API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cu
     return cudaSuccess;
 }
 
-/* --- fills and host functions
- * ------------------------------------------------------------------------------------------ */
+/* --- fills and host functions --------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct cudaMemsetParams) == sizeof(CUDA_MEMSET_NODE_PARAMS), "fills have one layout");
 _Static_assert(sizeof(struct cudaHostNodeParams) == sizeof(CUDA_HOST_NODE_PARAMS),
@@ -240,9 +235,7 @@ SIM_API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGra
     return cudaSuccess;
 }
 
-/* --- order
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 SIM_API cudaError_t cudaGraphAddEmptyNode(ADD_ARGUMENTS)
 {

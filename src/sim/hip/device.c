@@ -1,6 +1,6 @@
 /*
- * Devices: which one the thread has chosen, and the primary context behind each, retained at its first use until the device is
- * reset. Lock: one mutex around retaining and resetting.
+ * Devices: which one the thread has chosen, and the primary context behind each, retained at its first use
+ * until the device is reset. Lock: one mutex around retaining and resetting.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -195,7 +195,8 @@ HIP_API hipDeviceDisablePeerAccess(int peer)
 
 HIP_AS(hipDeviceSynchronize, (void), cuCtxSynchronize())
 HIP_AS(hipCtxSynchronize, (void), cuCtxSynchronize())
-HIP_AS(hipDeviceGetStreamPriorityRange, (int *least, int *greatest), cuCtxGetStreamPriorityRange(least, greatest))
+HIP_AS(hipDeviceGetStreamPriorityRange, (int *least, int *greatest),
+       cuCtxGetStreamPriorityRange(least, greatest))
 HIP_AS(hipGetDeviceFlags, (unsigned *flags), cuCtxGetFlags(flags))
 
 HIP_API hipSetDeviceFlags(unsigned flags)

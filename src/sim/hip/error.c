@@ -1,6 +1,6 @@
 /*
- * The calling thread's last error. Until 6 every call leaves its status there, success too: memshim's own questions would show.
- * From 7 on an error stays until it is asked for (ROCm 7.0 release notes).
+ * The calling thread's last error. Until 6 every call leaves its status there, success too: memshim's own
+ * questions would show. From 7 on an error stays until it is asked for (ROCm 7.0 release notes).
  */
 #include <stdio.h>
 
@@ -64,8 +64,10 @@ static const struct {
     {hipErrorIllegalAddress, "hipErrorIllegalAddress", "an illegal memory access was encountered"},
     {hipErrorLaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
     {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
-    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
-    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
 };
 
 __attribute__((visibility("default"))) const char *hipGetErrorName(hipError_t error)

@@ -1,6 +1,7 @@
 /*
- * What the library is to MEMSIM_*: its names, which are those of its exports, and those of work on streams behind them. A body
- * for every export that no other file has, which answers "not supported" and is counted, is in stubs.c.
+ * What the library is to MEMSIM_*: its names, which are those of its exports, and those of work on streams
+ * behind them. A body for every export that no other file has, which answers "not supported" and is counted,
+ * is in stubs.c.
  */
 #include "hip.h"
 

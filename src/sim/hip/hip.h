@@ -1,8 +1,9 @@
 /*
- * What the files of the simulated HIP runtime share. The same sources are compiled into libamdhip64.so.5, .6 and .7
- * (SIM_HIP says for which), each on a private copy of the simulated driver's rooms: a device of HIP's is a device of theirs,
- * and its memory, streams and events belong to its primary context, which is made current where a function needs it. The
- * numbers of statuses are the same, so most functions hand on the rooms' answer.
+ * What the files of the simulated HIP runtime share. The same sources are compiled into libamdhip64.so.5, .6
+ * and .7 (SIM_HIP says for which), each on a private copy of the simulated driver's rooms: a device of HIP's
+ * is a device of theirs, and its memory, streams and events belong to its primary context, which is made
+ * current where a function needs it. The numbers of statuses are the same, so most functions hand on the
+ * rooms' answer.
  */
 #ifndef MEMSIM_HIP_HIP_H
 #define MEMSIM_HIP_HIP_H

@@ -1,5 +1,6 @@
 /*
- * Host memory, and arrays. hipHostMalloc's words for coherence say nothing here but that two of them exclude each other.
+ * Host memory, and arrays. hipHostMalloc's words for coherence say nothing here but that two of them exclude
+ * each other.
  */
 #include "hip.h"
 
@@ -13,7 +14,8 @@ static int allocate(void **ptr, size_t size, unsigned flags)
         *ptr = NULL;
         return hipSuccess;
     }
-    return (int)cuMemHostAlloc(ptr, size, flags & (hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined));
+    return (int)cuMemHostAlloc(
+        ptr, size, flags & (hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined));
 }
 
 static int release(void *ptr)
@@ -46,10 +48,14 @@ HIP_API hipHostGetDevicePointer(void **device, void *host, unsigned flags)
 
 /* --- arrays --- */
 
-static int make(void *out, size_t width, size_t height, size_t depth, int format, unsigned channels, unsigned levels)
+static int make(void *out, size_t width, size_t height, size_t depth, int format, unsigned channels,
+                unsigned levels)
 {
-    const CUDA_ARRAY3D_DESCRIPTOR shape = {
-        .Width = width, .Height = height, .Depth = depth, .Format = (CUarray_format)format, .NumChannels = channels};
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = width,
+                                           .Height = height,
+                                           .Depth = depth,
+                                           .Format = (CUarray_format)format,
+                                           .NumChannels = channels};
 
     if (!out)
         return hipErrorInvalidValue;
@@ -66,9 +72,13 @@ static int format_of(const hipChannelFormatDesc *desc, unsigned *channels_p)
     case hipChannelFormatKindFloat:
         return bytes == 2 ? CU_AD_FORMAT_HALF : CU_AD_FORMAT_FLOAT;
     case hipChannelFormatKindSigned:
-        return bytes == 1 ? CU_AD_FORMAT_SIGNED_INT8 : bytes == 2 ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_SIGNED_INT32;
+        return bytes == 1   ? CU_AD_FORMAT_SIGNED_INT8
+               : bytes == 2 ? CU_AD_FORMAT_SIGNED_INT16
+                            : CU_AD_FORMAT_SIGNED_INT32;
     default:
-        return bytes == 1 ? CU_AD_FORMAT_UNSIGNED_INT8 : bytes == 2 ? CU_AD_FORMAT_UNSIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT32;
+        return bytes == 1   ? CU_AD_FORMAT_UNSIGNED_INT8
+               : bytes == 2 ? CU_AD_FORMAT_UNSIGNED_INT16
+                            : CU_AD_FORMAT_UNSIGNED_INT32;
     }
 }
 
@@ -86,17 +96,23 @@ static int make_of_channels(void *out, const hipChannelFormatDesc *desc, hipExte
 HIP_AS(hipArrayCreate, (hipArray * *array, const HIP_ARRAY_DESCRIPTOR *d),
        d ? make(array, d->Width, d->Height, 0, d->Format, d->NumChannels, 0) : (int)hipErrorInvalidValue)
 HIP_AS(hipArray3DCreate, (hipArray * *array, const HIP_ARRAY3D_DESCRIPTOR *d),
-       d ? make(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, 0) : (int)hipErrorInvalidValue)
+       d ? make(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, 0)
+         : (int)hipErrorInvalidValue)
 HIP_AS(hipMipmappedArrayCreate, (hipMipmappedArray_t * array, HIP_ARRAY3D_DESCRIPTOR *d, unsigned levels),
-       d ? make(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, levels) : (int)hipErrorInvalidValue)
-HIP_AS(hipMallocArray, (hipArray * *array, const hipChannelFormatDesc *desc, size_t width, size_t height, unsigned flags),
+       d ? make(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, levels)
+         : (int)hipErrorInvalidValue)
+HIP_AS(hipMallocArray,
+       (hipArray * *array, const hipChannelFormatDesc *desc, size_t width, size_t height, unsigned flags),
        ((void)flags, make_of_channels(array, desc, (hipExtent){width, height, 0}, 0)))
-HIP_AS(hipMalloc3DArray, (hipArray * *array, const struct hipChannelFormatDesc *desc, struct hipExtent extent, unsigned flags),
+HIP_AS(hipMalloc3DArray,
+       (hipArray * *array, const struct hipChannelFormatDesc *desc, struct hipExtent extent, unsigned flags),
        ((void)flags, make_of_channels(array, desc, extent, 0)))
 HIP_AS(hipMallocMipmappedArray,
-       (hipMipmappedArray_t * array, const struct hipChannelFormatDesc *desc, struct hipExtent extent, unsigned levels, unsigned flags),
+       (hipMipmappedArray_t * array, const struct hipChannelFormatDesc *desc, struct hipExtent extent,
+        unsigned levels, unsigned flags),
        ((void)flags, make_of_channels(array, desc, extent, levels)))
 HIP_AS(hipArrayDestroy, (hipArray * array), cuArrayDestroy((CUarray)array))
 HIP_AS(hipFreeArray, (hipArray * array), cuArrayDestroy((CUarray)array))
-HIP_AS(hipMipmappedArrayDestroy, (hipMipmappedArray_t array), cuMipmappedArrayDestroy((CUmipmappedArray)array))
+HIP_AS(hipMipmappedArrayDestroy, (hipMipmappedArray_t array),
+       cuMipmappedArrayDestroy((CUmipmappedArray)array))
 HIP_AS(hipFreeMipmappedArray, (hipMipmappedArray_t array), cuMipmappedArrayDestroy((CUmipmappedArray)array))

@@ -1,6 +1,6 @@
 /*
- * Memory of another process. A handle may be of any address inside an allocation, and opening it leads there (clr,
- * hipIpcGetMemHandle): the offset lies behind what the rooms make of the allocation.
+ * Memory of another process. A handle may be of any address inside an allocation, and opening it leads there
+ * (clr, hipIpcGetMemHandle): the offset lies behind what the rooms make of the allocation.
  */
 #include <stdint.h>
 #include <string.h>
@@ -41,7 +41,9 @@ HIP_API hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned flags
 
     HIP_ENTER_DEVICE(hipIpcOpenMemHandle);
     memcpy(&tail, (const char *)&handle + TAIL_AT, sizeof tail);
-    if (!ptr || (SIM_HIP < 6 ? flags > hipIpcMemLazyEnablePeerAccess : flags != hipIpcMemLazyEnablePeerAccess) || tail.check != CHECK)
+    if (!ptr ||
+        (SIM_HIP < 6 ? flags > hipIpcMemLazyEnablePeerAccess : flags != hipIpcMemLazyEnablePeerAccess) ||
+        tail.check != CHECK)
         return hip_leave(hipErrorInvalidValue);
     if (tail.pid == (uint32_t)getpid())
         return hip_leave(hipErrorInvalidContext);
@@ -50,7 +52,9 @@ HIP_API hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned flags
     int status = (int)cuIpcOpenMemHandle_v2(&base, made, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (status == hipSuccess)
         *ptr = (void *)(uintptr_t)(base + tail.offset);
-    return hip_leave(status == hipSuccess || status == hipErrorInvalidContext ? status : (int)hipErrorInvalidDevicePointer);
+    return hip_leave(status == hipSuccess || status == hipErrorInvalidContext
+                         ? status
+                         : (int)hipErrorInvalidDevicePointer);
 }
 
 HIP_API hipIpcCloseMemHandle(void *ptr)

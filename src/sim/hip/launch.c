@@ -1,6 +1,6 @@
 /*
- * Kernels take the time that MEMSIM_COST gives them, in their stream, and touch nothing. What a compiler's start-up code
- * registers is remembered by nobody: a kernel is whatever address it is launched by.
+ * Kernels take the time that MEMSIM_COST gives them, in their stream, and touch nothing. What a compiler's
+ * start-up code registers is remembered by nobody: a kernel is whatever address it is launched by.
  */
 #include "hip.h"
 #include "sim/cuda/sim.h"
@@ -33,7 +33,8 @@ static int launch(const void *function, dim3 grid, dim3 block, hipStream_t strea
     return (int)sim_stream_enqueue(hip_stream(stream), per_thread, op);
 }
 
-/* What is the device's; of the kernel itself nothing is known, and it needs nothing (HIP runtime API reference, "Execution Control"). */
+/* What is the device's; of the kernel itself nothing is known, and it needs nothing (HIP runtime API
+ * reference, "Execution Control"). */
 HIP_API hipFuncGetAttributes(hipFuncAttributes *attributes, const void *function)
 {
     HIP_ENTER_DEVICE(hipFuncGetAttributes);
@@ -48,22 +49,24 @@ HIP_API hipFuncGetAttributes(hipFuncAttributes *attributes, const void *function
     return hip_leave(hipSuccess);
 }
 
-HIP_API hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream)
+HIP_API hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+                        hipStream_t stream)
 {
     (void)args, (void)shared_bytes;
     HIP_ENTER_DEVICE(hipLaunchKernel);
     return hip_leave(launch(function, grid, block, stream, false));
 }
 
-HIP_API hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream)
+HIP_API hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+                            hipStream_t stream)
 {
     (void)args, (void)shared_bytes;
     HIP_ENTER_DEVICE(hipLaunchKernel_spt);
     return hip_leave(launch(function, grid, block, stream, true));
 }
 
-HIP_API hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream,
-                           hipEvent_t start, hipEvent_t stop, int flags)
+HIP_API hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+                           hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags)
 {
     (void)args, (void)shared_bytes, (void)flags;
     HIP_ENTER_DEVICE(hipExtLaunchKernel);
@@ -88,10 +91,12 @@ static const char registered;
 #define HIP_START_UP __attribute__((visibility("default")))
 HIP_START_UP void **__hipRegisterFatBinary(const void *data);
 HIP_START_UP void __hipUnregisterFatBinary(void **modules);
-HIP_START_UP void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit, void *a,
-                                        void *b, void *c, void *d, int *e);
-HIP_START_UP hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, hipStream_t stream);
-HIP_START_UP hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, hipStream_t *stream);
+HIP_START_UP void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name,
+                                        unsigned limit, void *a, void *b, void *c, void *d, int *e);
+HIP_START_UP hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                                   hipStream_t stream);
+HIP_START_UP hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+                                                  hipStream_t *stream);
 
 void **__hipRegisterFatBinary(const void *data)
 {
@@ -103,10 +108,11 @@ void __hipUnregisterFatBinary(void **modules)
     (void)modules;
 }
 
-void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit, void *a, void *b, void *c,
-                           void *d, int *e)
+void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit,
+                           void *a, void *b, void *c, void *d, int *e)
 {
-    (void)modules, (void)host, (void)device, (void)name, (void)limit, (void)a, (void)b, (void)c, (void)d, (void)e;
+    (void)modules, (void)host, (void)device, (void)name, (void)limit, (void)a, (void)b, (void)c, (void)d,
+        (void)e;
 }
 
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, hipStream_t stream)

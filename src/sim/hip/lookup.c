@@ -1,6 +1,6 @@
 /*
- * Functions by name: of this library's own exports. Under the flag for the per-thread default stream a function with such a twin
- * is answered with it.
+ * Functions by name: of this library's own exports. Under the flag for the per-thread default stream a
+ * function with such a twin is answered with it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static int look_up(const char *symbol, void **function, uint64_t flags, int *sta
     return found ? hipSuccess : hipErrorInvalidValue;
 }
 
-HIP_API hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags, hipDriverProcAddressQueryResult *status)
+HIP_API hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags,
+                          hipDriverProcAddressQueryResult *status)
 {
     (void)version;
     HIP_ENTER(hipGetProcAddress);
@@ -58,13 +59,15 @@ HIP_API hipGetProcAddress(const char *symbol, void **function, int version, uint
 #endif
 
 #if SIM_HIP >= 7
-HIP_API hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, hipDriverEntryPointQueryResult *status)
+HIP_API hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                               hipDriverEntryPointQueryResult *status)
 {
     HIP_ENTER(hipGetDriverEntryPoint);
     return hip_leave(look_up(symbol, function, flags, (int *)status));
 }
 
-HIP_API hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags, hipDriverEntryPointQueryResult *status)
+HIP_API hipGetDriverEntryPoint_spt(const char *symbol, void **function, unsigned long long flags,
+                                   hipDriverEntryPointQueryResult *status)
 {
     HIP_ENTER(hipGetDriverEntryPoint_spt);
     return hip_leave(look_up(symbol, function, flags ? flags : PER_THREAD, (int *)status));

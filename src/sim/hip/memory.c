@@ -1,6 +1,6 @@
 /*
- * Device memory. A free waits for everything that the owning device has to do, whichever stream it is in, also where the memory
- * is of a pool; unknown, inner and freed addresses are refused.
+ * Device memory. A free waits for everything that the owning device has to do, whichever stream it is in,
+ * also where the memory is of a pool; unknown, inner and freed addresses are refused.
  */
 #include <stdint.h>
 
@@ -33,7 +33,8 @@ HIP_AS(hipMalloc, (void **ptr, size_t size), allocate(ptr, size))
 HIP_API hipExtMallocWithFlags(void **ptr, size_t size, unsigned flags)
 {
     HIP_ENTER_DEVICE(hipExtMallocWithFlags);
-    if (flags > 3 || (flags == hipMallocSignalMemory && size != 8)) /* of signals there are eight bytes at a time */
+    /* of signals there are eight bytes at a time */
+    if (flags > 3 || (flags == hipMallocSignalMemory && size != 8))
         return hip_leave(hipErrorInvalidValue);
     return hip_leave(allocate(ptr, size));
 }
@@ -57,9 +58,11 @@ static int allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t heig
     return status;
 }
 
-HIP_AS(hipMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height), allocate_pitched(ptr, pitch, width, height))
+HIP_AS(hipMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height),
+       allocate_pitched(ptr, pitch, width, height))
 
-HIP_API hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height, unsigned element_bytes)
+HIP_API hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height,
+                         unsigned element_bytes)
 {
     (void)element_bytes;
     HIP_ENTER_DEVICE(hipMemAllocPitch);
@@ -123,7 +126,8 @@ HIP_API hipFree(void *ptr)
     return hip_leave(status);
 }
 
-HIP_AS(hipMemGetInfo, (size_t * free, size_t *total), free &&total ? cuMemGetInfo_v2(free, total) : CUDA_ERROR_INVALID_VALUE)
+HIP_AS(hipMemGetInfo, (size_t * free, size_t *total),
+       free &&total ? cuMemGetInfo_v2(free, total) : CUDA_ERROR_INVALID_VALUE)
 
 /* What is not found is another error before 6. */
 HIP_API hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
@@ -148,6 +152,7 @@ HIP_API hipMemPtrGetInfo(void *ptr, size_t *size)
     HIP_ENTER_DEVICE(hipMemPtrGetInfo);
     if (!size)
         return hip_leave(hipErrorInvalidValue);
-    return hip_leave(cuMemGetAddressRange_v2(&start, size, hip_address(ptr)) == CUDA_SUCCESS ? hipSuccess
-                                                                                              : hipErrorInvalidValue);
+    return hip_leave(cuMemGetAddressRange_v2(&start, size, hip_address(ptr)) == CUDA_SUCCESS
+                         ? hipSuccess
+                         : hipErrorInvalidValue);
 }

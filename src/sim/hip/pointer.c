@@ -1,5 +1,6 @@
 /*
- * Questions about an address. The kinds of memory have other numbers from 6 on, and what is unknown to HIP is an error before 7.
+ * Questions about an address. The kinds of memory have other numbers from 6 on, and what is unknown to HIP is
+ * an error before 7.
  */
 #include <string.h>
 
@@ -67,7 +68,8 @@ HIP_API hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDe
     return hip_leave(data && ptr ? one(data, (int)attribute, ptr) : hipErrorInvalidValue);
 }
 
-HIP_API hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *attributes, void **data, hipDeviceptr_t ptr)
+HIP_API hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *attributes, void **data,
+                                   hipDeviceptr_t ptr)
 {
     HIP_ENTER_DEVICE(hipDrvPointerGetAttributes);
     if (!attributes || !data || !count)

@@ -1,6 +1,6 @@
 /*
- * Stream-ordered memory, and pools. The refusals are those of the runtime's source (clr): a free of nothing is an error, and so
- * is a pool that is not pinned memory of a device.
+ * Stream-ordered memory, and pools. The refusals are those of the runtime's source (clr): a free of nothing
+ * is an error, and so is a pool that is not pinned memory of a device.
  */
 #include <string.h>
 
@@ -84,12 +84,15 @@ HIP_AS(hipMemPoolSetAccess, (hipMemPool_t pool, const hipMemAccessDesc *list, si
        cuMemPoolSetAccess((CUmemoryPool)pool, (const CUmemAccessDesc *)list, count))
 HIP_AS(hipMemPoolGetAccess, (hipMemAccessFlags * flags, hipMemPool_t pool, hipMemLocation *location),
        cuMemPoolGetAccess((CUmemAccess_flags *)flags, (CUmemoryPool)pool, (CUmemLocation *)location))
-HIP_AS(hipMemPoolExportToShareableHandle, (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, unsigned flags),
+HIP_AS(hipMemPoolExportToShareableHandle,
+       (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, unsigned flags),
        type == hipMemHandleTypeNone || flags
            ? CUDA_ERROR_INVALID_VALUE
            : cuMemPoolExportToShareableHandle(handle, (CUmemoryPool)pool, (CUmemAllocationHandleType)type, 0))
-HIP_AS(hipMemPoolImportFromShareableHandle, (hipMemPool_t * pool, void *handle, hipMemAllocationHandleType type, unsigned flags),
-       cuMemPoolImportFromShareableHandle((CUmemoryPool *)pool, handle, (CUmemAllocationHandleType)type, flags))
+HIP_AS(hipMemPoolImportFromShareableHandle,
+       (hipMemPool_t * pool, void *handle, hipMemAllocationHandleType type, unsigned flags),
+       cuMemPoolImportFromShareableHandle((CUmemoryPool *)pool, handle, (CUmemAllocationHandleType)type,
+                                          flags))
 HIP_AS(hipMemPoolExportPointer, (hipMemPoolPtrExportData * data, void *ptr),
        cuMemPoolExportPointer((CUmemPoolPtrExportData *)data, hip_address(ptr)))
 

@@ -1,6 +1,7 @@
 /*
- * What a device says of itself: the structure of before 6.0 under the plain name, its successor under a name of its own, and the
- * attributes that programs of allocators ask for. The numbers of attributes are those of 5 and later (hip_runtime_api.h).
+ * What a device says of itself: the structure of before 6.0 under the plain name, its successor under a name
+ * of its own, and the attributes that programs of allocators ask for. The numbers of attributes are those of
+ * 5 and later (hip_runtime_api.h).
  */
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +69,8 @@ HIP_API hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *p, int device)
     p->major = old.major;
     p->minor = old.minor;
     p->multiProcessorCount = old.multiProcessorCount;
-    p->concurrentKernels = p->canMapHostMemory = p->managedMemory = p->unifiedAddressing = p->memoryPoolsSupported = 1;
+    p->concurrentKernels = p->canMapHostMemory = p->managedMemory = p->unifiedAddressing =
+        p->memoryPoolsSupported = 1;
     p->pciBusID = old.pciBusID;
     return hip_leave(hipSuccess);
 }

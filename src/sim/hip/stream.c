@@ -6,12 +6,14 @@
 #include "hip.h"
 
 HIP_AS(hipStreamCreate, (hipStream_t * stream), cuStreamCreate((CUstream *)stream, CU_STREAM_DEFAULT))
-HIP_AS(hipStreamCreateWithFlags, (hipStream_t * stream, unsigned flags), cuStreamCreate((CUstream *)stream, flags))
+HIP_AS(hipStreamCreateWithFlags, (hipStream_t * stream, unsigned flags),
+       cuStreamCreate((CUstream *)stream, flags))
 HIP_AS(hipStreamCreateWithPriority, (hipStream_t * stream, unsigned flags, int priority),
        cuStreamCreateWithPriority((CUstream *)stream, flags, priority))
 HIP_AS(hipExtStreamCreateWithCUMask, (hipStream_t * stream, uint32_t words, const uint32_t *mask),
        words &&mask ? cuStreamCreate((CUstream *)stream, CU_STREAM_DEFAULT) : CUDA_ERROR_INVALID_VALUE)
-HIP_AS(hipStreamDestroy, (hipStream_t stream), stream ? cuStreamDestroy_v2(hip_stream(stream)) : CUDA_ERROR_INVALID_HANDLE)
+HIP_AS(hipStreamDestroy, (hipStream_t stream),
+       stream ? cuStreamDestroy_v2(hip_stream(stream)) : CUDA_ERROR_INVALID_HANDLE)
 HIP_AS(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(hip_stream(stream)))
 HIP_AS(hipStreamSynchronize_spt, (hipStream_t stream), cuStreamSynchronize_ptsz(hip_stream(stream)))
 HIP_AS(hipStreamQuery, (hipStream_t stream), cuStreamQuery(hip_stream(stream)))
@@ -21,9 +23,11 @@ HIP_AS(hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigned flags
 HIP_AS(hipStreamWaitEvent_spt, (hipStream_t stream, hipEvent_t event, unsigned flags),
        cuStreamWaitEvent_ptsz(hip_stream(stream), (CUevent)event, flags))
 HIP_AS(hipStreamGetFlags, (hipStream_t stream, unsigned *flags), cuStreamGetFlags(hip_stream(stream), flags))
-HIP_AS(hipStreamGetPriority, (hipStream_t stream, int *priority), cuStreamGetPriority(hip_stream(stream), priority))
+HIP_AS(hipStreamGetPriority, (hipStream_t stream, int *priority),
+       cuStreamGetPriority(hip_stream(stream), priority))
 #if SIM_HIP >= 6
-HIP_AS(hipStreamGetDevice, (hipStream_t stream, hipDevice_t *device), cuStreamGetDevice(hip_stream(stream), device))
+HIP_AS(hipStreamGetDevice, (hipStream_t stream, hipDevice_t *device),
+       cuStreamGetDevice(hip_stream(stream), device))
 #endif
 HIP_AS(hipStreamWaitValue32, (hipStream_t stream, void *ptr, uint32_t value, unsigned flags, uint32_t mask),
        ((void)mask, cuStreamWaitValue32_v2(hip_stream(stream), hip_address(ptr), value, flags)))
@@ -67,12 +71,16 @@ HIP_API hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t function, v
 }
 
 HIP_AS(hipEventCreate, (hipEvent_t * event), cuEventCreate((CUevent *)event, CU_EVENT_DEFAULT))
-HIP_AS(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags), cuEventCreate((CUevent *)event, flags & 7))
+HIP_AS(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags),
+       cuEventCreate((CUevent *)event, flags & 7))
 HIP_AS(hipEventDestroy, (hipEvent_t event), cuEventDestroy_v2((CUevent)event))
-HIP_AS(hipEventRecord, (hipEvent_t event, hipStream_t stream), cuEventRecord((CUevent)event, hip_stream(stream)))
+HIP_AS(hipEventRecord, (hipEvent_t event, hipStream_t stream),
+       cuEventRecord((CUevent)event, hip_stream(stream)))
 #if SIM_HIP >= 6
-HIP_AS(hipEventRecord_spt, (hipEvent_t event, hipStream_t stream), cuEventRecord_ptsz((CUevent)event, hip_stream(stream)))
+HIP_AS(hipEventRecord_spt, (hipEvent_t event, hipStream_t stream),
+       cuEventRecord_ptsz((CUevent)event, hip_stream(stream)))
 #endif
 HIP_AS(hipEventQuery, (hipEvent_t event), cuEventQuery((CUevent)event))
 HIP_AS(hipEventSynchronize, (hipEvent_t event), cuEventSynchronize((CUevent)event))
-HIP_AS(hipEventElapsedTime, (float *ms, hipEvent_t start, hipEvent_t stop), cuEventElapsedTime(ms, (CUevent)start, (CUevent)stop))
+HIP_AS(hipEventElapsedTime, (float *ms, hipEvent_t start, hipEvent_t stop),
+       cuEventElapsedTime(ms, (CUevent)start, (CUevent)stop))

@@ -1,7 +1,7 @@
 /*
- * A weak body for every exported function. What another file has is linked from there; what is left answers "not supported" and
- * is counted. Knows no prototypes, on purpose: a body that reads no argument serves all.
- */
+ * A weak body for every exported function. What another file has is linked from there; what is left answers
+ * "not supported" and is counted. Knows no prototypes, on purpose: a body that reads no argument serves
+ * all. */
 enum {
 #define X(name) STUB_FN_##name,
 #include "version.def"

@@ -1,5 +1,6 @@
 /*
- * Mapping by handle. Until 5 the properties of an allocation are laid out otherwise; what cannot be reserved is a lack of memory.
+ * Mapping by handle. Until 5 the properties of an allocation are laid out otherwise; what cannot be reserved
+ * is a lack of memory.
  */
 #include "hip.h"
 
@@ -21,10 +22,12 @@ static bool read_prop(const hipMemAllocationProp *given, CUmemAllocationProp *pr
         prop_p->location.type = (CUmemLocationType)given->location.type;
         prop_p->location.id = given->location.id;
     }
-    return prop_p->type == CU_MEM_ALLOCATION_TYPE_PINNED && prop_p->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    return prop_p->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           prop_p->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
-HIP_API hipMemGetAllocationGranularity(size_t *bytes, const hipMemAllocationProp *given, hipMemAllocationGranularity_flags option)
+HIP_API hipMemGetAllocationGranularity(size_t *bytes, const hipMemAllocationProp *given,
+                                       hipMemAllocationGranularity_flags option)
 {
     CUmemAllocationProp prop;
 
@@ -51,7 +54,8 @@ HIP_API hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const
     return hip_leave(status);
 }
 
-HIP_API hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *address, unsigned long long flags)
+HIP_API hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *address,
+                             unsigned long long flags)
 {
     CUdeviceptr made = 0;
 
@@ -77,7 +81,8 @@ HIP_API hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, vo
     return hip_leave(status);
 }
 
-HIP_API hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *out, hipMemGenericAllocationHandle_t handle)
+HIP_API hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *out,
+                                                hipMemGenericAllocationHandle_t handle)
 {
     CUmemAllocationProp prop;
 
@@ -90,15 +95,19 @@ HIP_API hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *out, hipMe
     const hipMemLocation location = {(hipMemLocationType)prop.location.type, prop.location.id};
     if (SIM_HIP < 6)
         *(hipMemAllocationProp5 *)(void *)out = (hipMemAllocationProp5){
-            .location = location, .requestedHandleType = (hipMemAllocationHandleType)prop.requestedHandleTypes,
+            .location = location,
+            .requestedHandleType = (hipMemAllocationHandleType)prop.requestedHandleTypes,
             .type = (hipMemAllocationType)prop.type};
     else
-        *out = (hipMemAllocationProp){.type = (hipMemAllocationType)prop.type, .location = location,
-                                      .requestedHandleType = (hipMemAllocationHandleType)prop.requestedHandleTypes};
+        *out = (hipMemAllocationProp){.type = (hipMemAllocationType)prop.type,
+                                      .location = location,
+                                      .requestedHandleType =
+                                          (hipMemAllocationHandleType)prop.requestedHandleTypes};
     return hip_leave(hipSuccess);
 }
 
-HIP_API hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *shareable, hipMemAllocationHandleType type)
+HIP_API hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *shareable,
+                                        hipMemAllocationHandleType type)
 {
     CUmemGenericAllocationHandle made = 0;
 
@@ -113,7 +122,9 @@ HIP_API hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle,
 
 HIP_AS(hipMemAddressFree, (void *ptr, size_t size), cuMemAddressFree(hip_address(ptr), size))
 HIP_AS(hipMemRelease, (hipMemGenericAllocationHandle_t handle), cuMemRelease((uintptr_t)handle))
-HIP_AS(hipMemMap, (void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle, unsigned long long flags),
+HIP_AS(hipMemMap,
+       (void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle,
+        unsigned long long flags),
        cuMemMap(hip_address(ptr), size, offset, (uintptr_t)handle, flags))
 HIP_AS(hipMemUnmap, (void *ptr, size_t size), cuMemUnmap(hip_address(ptr), size))
 HIP_AS(hipMemSetAccess, (void *ptr, size_t size, const hipMemAccessDesc *list, size_t count),
@@ -121,5 +132,6 @@ HIP_AS(hipMemSetAccess, (void *ptr, size_t size, const hipMemAccessDesc *list, s
 HIP_AS(hipMemGetAccess, (unsigned long long *flags, const hipMemLocation *location, void *ptr),
        cuMemGetAccess(flags, (const CUmemLocation *)location, hip_address(ptr)))
 HIP_AS(hipMemExportToShareableHandle,
-       (void *shareable, hipMemGenericAllocationHandle_t handle, hipMemAllocationHandleType type, unsigned long long flags),
+       (void *shareable, hipMemGenericAllocationHandle_t handle, hipMemAllocationHandleType type,
+        unsigned long long flags),
        cuMemExportToShareableHandle(shareable, (uintptr_t)handle, (CUmemAllocationHandleType)type, flags))

@@ -1,6 +1,7 @@
 /*
- * Collective operations, on the thread of the stream: host memory in, host memory out. Every rank passes what it has through its
- * window, piece by piece: all write, all meet, all read, all meet. Whoever disagrees about what is being done is told so.
+ * Collective operations, on the thread of the stream: host memory in, host memory out. Every rank passes what
+ * it has through its window, piece by piece: all write, all meet, all read, all meet. Whoever disagrees about
+ * what is being done is told so.
  */
 #include <string.h>
 
@@ -16,7 +17,8 @@ static ncclResult_t meet(const struct sim_operation *operation)
     return sim_room_meet(operation->comm->room, operation->comm->rank, SIM_MEET_STREAM);
 }
 
-/* In the order in which all have come: the words of this operation are read before anybody writes those of the next. */
+/* In the order in which all have come: the words of this operation are read before anybody writes those of
+ * the next. */
 static ncclResult_t agree(const struct sim_operation *operation)
 {
     struct ncclComm *comm = operation->comm;
@@ -24,18 +26,23 @@ static ncclResult_t agree(const struct sim_operation *operation)
     struct sim_word *word = &seats[comm->rank].word[SIM_MEET_STREAM];
     bool same = true;
 
-    *word = (struct sim_word){.count = operation->count, .kind = (int)operation->kind, .type = (int)operation->type,
-                              .op = (int)operation->op, .root = operation->root};
+    *word = (struct sim_word){.count = operation->count,
+                              .kind = (int)operation->kind,
+                              .type = (int)operation->type,
+                              .op = (int)operation->op,
+                              .root = operation->root};
     SIM_TRY(meet(operation));
     for (int i = 0; i < comm->ranks; i++)
         same &= memcmp(&seats[i].word[SIM_MEET_STREAM], word, offsetof(struct sim_word, color)) == 0;
     SIM_TRY(meet(operation));
     return same ? ncclSuccess
-                : sim_fail(ncclInvalidUsage, "rank %d: the ranks do not agree on a collective operation", comm->rank);
+                : sim_fail(ncclInvalidUsage, "rank %d: the ranks do not agree on a collective operation",
+                           comm->rank);
 }
 
-/* What rank `from` gives to rank `to` (-1: to all) is `bytes` at `offset` of its input. Where it lands at the receiver is up to the
- * kind: the whole of what all give is one sequence of such parts, gone through in the same order everywhere. */
+/* What rank `from` gives to rank `to` (-1: to all) is `bytes` at `offset` of its input. Where it lands at the
+ * receiver is up to the kind: the whole of what all give is one sequence of such parts, gone through in the
+ * same order everywhere. */
 struct part {
     int from, to;
     uint64_t in_offset, out_offset, bytes;

@@ -1,7 +1,7 @@
 /*
- * Communicators: made by rank, for all devices of a process, by splitting; questions about them; their end. A communicator
- * belongs to the context that was current when it was made. Blocking: where the program asks for a communicator that is not,
- * it is made all the same before the call returns.
+ * Communicators: made by rank, for all devices of a process, by splitting; questions about them; their end. A
+ * communicator belongs to the context that was current when it was made. Blocking: where the program asks for
+ * a communicator that is not, it is made all the same before the call returns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,8 @@ ncclResult_t sim_comm_enter(struct sim_job *job)
     if (!comm)
         return sim_fail(ncclSystemError, "out of memory");
     job->comm = comm;
-    *comm = (struct ncclComm){.magic = COMM_MAGIC, .rank = job->rank, .ranks = job->ranks, .context = job->context};
+    *comm = (struct ncclComm){
+        .magic = COMM_MAGIC, .rank = job->rank, .ranks = job->ranks, .context = job->context};
     result = sim_cuda(SIM_DRV(cuCtxGetDevice, &device));
     comm->ordinal = (int)device;
     if (result == ncclSuccess)
@@ -102,7 +103,8 @@ ncclResult_t sim_comm_meet(struct sim_job *job)
         sim_room_unlink(job->name);
     for (int i = 0; result == ncclSuccess && i < comm->ranks; i++)
         if (i != comm->rank && !memcmp(&seats[i].device, &seats[comm->rank].device, sizeof(seats[i].device)))
-            result = sim_fail(ncclInvalidUsage, "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d",
+            result = sim_fail(ncclInvalidUsage,
+                              "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d",
                               comm->rank, i, comm->ordinal);
     if (result != ncclSuccess) {
         end_comm(comm);
@@ -115,7 +117,8 @@ ncclResult_t sim_comm_meet(struct sim_job *job)
 ncclResult_t sim_config_check(const ncclConfig_t *config)
 {
     if (config && config->magic != CONFIG_MAGIC)
-        return sim_fail(ncclInvalidArgument, "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
+        return sim_fail(ncclInvalidArgument,
+                        "ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
     return ncclSuccess;
 }
 
@@ -128,13 +131,15 @@ void sim_id_make(ncclUniqueId *id, const char *name)
 
 ncclResult_t sim_id_room(const ncclUniqueId *id, char name[SIM_NAME_BYTES])
 {
-    if (memcmp(id->internal, id_prefix, sizeof(id_prefix)) != 0 || !memchr(id->internal, 0, sizeof(id->internal)))
+    if (memcmp(id->internal, id_prefix, sizeof(id_prefix)) != 0 ||
+        !memchr(id->internal, 0, sizeof(id->internal)))
         return sim_fail(ncclInvalidArgument, "the unique id is not of ncclGetUniqueId");
     snprintf(name, SIM_NAME_BYTES, "%.*s", SIM_NAME_BYTES - 1, id->internal + sizeof(id_prefix));
     return ncclSuccess;
 }
 
-static ncclResult_t init_rank(CUcontext context, ncclComm_t *comm_p, int ranks, const ncclUniqueId *id, int rank)
+static ncclResult_t init_rank(CUcontext context, ncclComm_t *comm_p, int ranks, const ncclUniqueId *id,
+                              int rank)
 {
     char name[SIM_NAME_BYTES];
     struct sim_job *job;
@@ -213,9 +218,10 @@ SIM_NCCL(ncclResult_t, CommInitAll, (ncclComm_t * comms, int count, const int *d
     return result == ncclSuccess ? ended : result;
 }
 
-/* Phases of a split: say colour and key; choose, and name the room of one's colour; then into it as any other. Colours and keys are
- * read between the two meetings alone, for a rank of another colour may be at its next split after them; the name of the
- * room is read until one is in it, and who gave it waits there for all. */
+/* Phases of a split: say colour and key; choose, and name the room of one's colour; then into it as any
+ * other. Colours and keys are read between the two meetings alone, for a rank of another colour may be at its
+ * next split after them; the name of the room is read until one is in it, and who gave it waits there for
+ * all. */
 static ncclResult_t split_say(struct sim_job *job)
 {
     struct ncclComm *parent = job->parent;
@@ -257,7 +263,8 @@ static ncclResult_t split_name(struct sim_job *job)
     struct ncclComm *parent = job->parent;
     ncclResult_t result = sim_room_await(parent->room, parent->rank, SIM_MEET_HOST, job->step);
 
-    if (result == ncclSuccess && job->color != NCCL_SPLIT_NOCOLOR && (job->leader = choose(job)) == parent->rank)
+    if (result == ncclSuccess && job->color != NCCL_SPLIT_NOCOLOR &&
+        (job->leader = choose(job)) == parent->rank)
         result = sim_room_name(parent->room->seats[parent->rank].word[SIM_MEET_HOST].next);
     job->step = sim_room_post(parent->room, parent->rank, SIM_MEET_HOST);
     return result;
@@ -279,7 +286,8 @@ static ncclResult_t split_meet(struct sim_job *job)
     return job->color == NCCL_SPLIT_NOCOLOR ? ncclSuccess : sim_comm_meet(job);
 }
 
-SIM_NCCL(ncclResult_t, CommSplit, (ncclComm_t parent, int color, int key, ncclComm_t *comm_p, ncclConfig_t *config))
+SIM_NCCL(ncclResult_t, CommSplit,
+         (ncclComm_t parent, int color, int key, ncclComm_t *comm_p, ncclConfig_t *config))
 {
     struct sim_job *job;
 

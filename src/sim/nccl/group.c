@@ -1,6 +1,6 @@
 /*
- * The group of a thread: what was asked for between ncclGroupStart and ncclGroupEnd, kept until then. Jobs run first, for a
- * group has either jobs or operations.
+ * The group of a thread: what was asked for between ncclGroupStart and ncclGroupEnd, kept until then. Jobs
+ * run first, for a group has either jobs or operations.
  */
 #include <stdlib.h>
 

@@ -23,7 +23,8 @@ SIM_NCCL(ncclResult_t, CommGetUniqueId, (ncclComm_t comm, ncclUniqueId *id))
     return ncclSuccess;
 }
 
-/* Phases of the ranks that are there: who has the id says so; all read it; then into the new room, with those who have come. */
+/* Phases of the ranks that are there: who has the id says so; all read it; then into the new room, with those
+ * who have come. */
 static ncclResult_t say(struct sim_job *job)
 {
     struct ncclComm *parent = job->parent;
@@ -45,7 +46,8 @@ static ncclResult_t hear(struct sim_job *job)
         const struct sim_word *word = &parent->room->seats[i].word[SIM_MEET_HOST];
 
         if (word->color != job->ranks)
-            return sim_fail(ncclInvalidArgument, "CommGrow : the ranks do not agree on how many they will be");
+            return sim_fail(ncclInvalidArgument,
+                            "CommGrow : the ranks do not agree on how many they will be");
         if (!*word->next)
             continue;
         told++;
@@ -82,12 +84,14 @@ static ncclResult_t check_old(const struct ncclComm *comm, int ranks, const nccl
 static ncclResult_t check_new(int ranks, const ncclUniqueId *id, int rank)
 {
     if (!id || rank < 1 || rank >= ranks)
-        return sim_fail(ncclInvalidArgument, "CommGrow : a new rank needs an id and its number, %d of %d", rank, ranks);
+        return sim_fail(ncclInvalidArgument, "CommGrow : a new rank needs an id and its number, %d of %d",
+                        rank, ranks);
     return ncclSuccess;
 }
 
 SIM_NCCL(ncclResult_t, CommGrow,
-         (ncclComm_t comm, int ranks, const ncclUniqueId *id, int rank, ncclComm_t *new_p, ncclConfig_t *config))
+         (ncclComm_t comm, int ranks, const ncclUniqueId *id, int rank, ncclComm_t *new_p,
+          ncclConfig_t *config))
 {
     CUcontext context = NULL;
     struct sim_job *job;

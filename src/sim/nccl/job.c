@@ -1,7 +1,7 @@
 /*
- * Host work that needs all ranks of a communicator, in phases. In a group, each phase of every job runs before the next phase of
- * any: so one thread can bring several ranks together. A phase that waits may wait only for what the others do in earlier
- * phases.
+ * Host work that needs all ranks of a communicator, in phases. In a group, each phase of every job runs
+ * before the next phase of any: so one thread can bring several ranks together. A phase that waits may wait
+ * only for what the others do in earlier phases.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * Operations on streams: a copy of what the rank gives into pinned memory, the exchange as a host function, a copy of what it gets
- * back, and a last host function, after which the pinned memory serves another operation. Those of one communicator run one after
- * another, whatever their streams. A list of pinned pieces belongs to the communicator; they are freed with it.
+ * Operations on streams: a copy of what the rank gives into pinned memory, the exchange as a host function, a
+ * copy of what it gets back, and a last host function, after which the pinned memory serves another
+ * operation. Those of one communicator run one after another, whatever their streams. A list of pinned pieces
+ * belongs to the communicator; they are freed with it.
  */
 #include <stdlib.h>
 
@@ -140,7 +141,8 @@ static ncclResult_t enqueue(struct sim_operation *batch)
     return ncclSuccess;
 }
 
-/* Pinned memory for each, and the batch on its stream. What fails on the way is left to the stream, whose context is lost. */
+/* Pinned memory for each, and the batch on its stream. What fails on the way is left to the stream, whose
+ * context is lost. */
 static ncclResult_t launch(struct sim_operation *batch)
 {
     ncclResult_t result = ncclSuccess;
@@ -160,7 +162,8 @@ static ncclResult_t launch(struct sim_operation *batch)
     return result;
 }
 
-/* Take out of the list what goes with `first`: everything that its communicator sends or receives on the same stream. */
+/* Take out of the list what goes with `first`: everything that its communicator sends or receives on the same
+ * stream. */
 static void gather_batch(struct sim_operation *first, struct sim_operation **rest)
 {
     struct sim_operation *last = first;
@@ -198,14 +201,16 @@ ncclResult_t sim_launch_all(struct sim_operation *operations)
 
 static ncclResult_t check(const struct sim_operation *o)
 {
-    bool rooted = o->kind == SIM_BROADCAST || o->kind == SIM_REDUCE || o->kind == SIM_GATHER || o->kind == SIM_SCATTER;
+    bool rooted =
+        o->kind == SIM_BROADCAST || o->kind == SIM_REDUCE || o->kind == SIM_GATHER || o->kind == SIM_SCATTER;
     bool reduces = o->kind == SIM_ALL_REDUCE || o->kind == SIM_REDUCE || o->kind == SIM_REDUCE_SCATTER;
 
     if (!sim_type_bytes(o->type) || (reduces && !sim_type_reduces(o->type)))
         return sim_fail(ncclInvalidArgument, "invalid type %d", (int)o->type);
     if (reduces && ((int)o->op < 0 || o->op >= ncclNumOps))
         return sim_fail(ncclInvalidArgument, "invalid reduction operation %d", (int)o->op);
-    if ((rooted || is_mail(o) || o->kind == SIM_PUT || o->kind == SIM_SIGNAL) && (o->root < 0 || o->root >= o->comm->ranks))
+    if ((rooted || is_mail(o) || o->kind == SIM_PUT || o->kind == SIM_SIGNAL) &&
+        (o->root < 0 || o->root >= o->comm->ranks))
         return sim_fail(ncclInvalidArgument, "invalid root or peer %d", o->root);
     if ((o->from_bytes && !o->from) || (o->to_bytes && !o->to))
         return sim_fail(ncclInvalidArgument, "a buffer is NULL");

@@ -1,6 +1,7 @@
 /*
- * What is sent and received, on the thread of the stream. All that a group puts on one stream of one communicator is one batch, whose
- * parts make progress side by side: a piece from here to there whenever its mail box is empty or full.
+ * What is sent and received, on the thread of the stream. All that a group puts on one stream of one
+ * communicator is one batch, whose parts make progress side by side: a piece from here to there whenever its
+ * mail box is empty or full.
  */
 #include <string.h>
 
@@ -24,7 +25,8 @@ static bool step(struct sim_operation *o)
 {
     struct sim_room *room = o->comm->room;
     bool sends = o->kind == SIM_SEND;
-    struct sim_mail *mail = sends ? sim_room_mail(room, o->comm->rank, o->root) : sim_room_mail(room, o->root, o->comm->rank);
+    struct sim_mail *mail =
+        sends ? sim_room_mail(room, o->comm->rank, o->root) : sim_room_mail(room, o->root, o->comm->rank);
     uint64_t left = bytes_of(o) - o->moved, bytes = left < SIM_MAIL_BYTES ? left : SIM_MAIL_BYTES;
 
     if (!left || atomic_load_explicit(&mail->full, memory_order_acquire) == (sends ? 1 : 0))
@@ -33,7 +35,8 @@ static bool step(struct sim_operation *o)
         memcpy(mail->data, o->in + o->moved, bytes);
         mail->bytes = (uint32_t)bytes;
     } else {
-        bytes = mail->bytes < left ? mail->bytes : left; /* more than was asked for: it is the sender's mistake, and is lost */
+        /* more than was asked for: it is the sender's mistake, and is lost */
+        bytes = mail->bytes < left ? mail->bytes : left;
         memcpy(o->out + o->moved, mail->data, bytes);
     }
     o->moved += bytes;

@@ -1,8 +1,8 @@
 /*
- * ncclMemAlloc and ncclMemFree, by the vendor's own sequence of driver calls: memory by handle in the recommended granularity, which can
- * be shared as a file descriptor, mapped at an address of its own and open to every device that can reach this one; where that is
- * not to be had (NCCL_CUMEM_ENABLE=0, no size, no pointer), ordinary device memory. More may be given than was asked for, and
- * nobody is told how much.
+ * ncclMemAlloc and ncclMemFree, by the vendor's own sequence of driver calls: memory by handle in the
+ * recommended granularity, which can be shared as a file descriptor, mapped at an address of its own and open
+ * to every device that can reach this one; where that is not to be had (NCCL_CUMEM_ENABLE=0, no size, no
+ * pointer), ordinary device memory. More may be given than was asked for, and nobody is told how much.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static size_t rounded(size_t bytes, size_t granularity)
     return (bytes + granularity - 1) / granularity * granularity;
 }
 
-static CUresult create(CUdevice device, size_t *bytes_p, size_t *granularity_p, CUmemGenericAllocationHandle *handle_p)
+static CUresult create(CUdevice device, size_t *bytes_p, size_t *granularity_p,
+                       CUmemGenericAllocationHandle *handle_p)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -45,7 +46,8 @@ static CUresult create(CUdevice device, size_t *bytes_p, size_t *granularity_p, 
     if (attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device))
         prop.allocFlags.gpuDirectRDMACapable = 1;
     for (;;) {
-        status = SIM_DRV(cuMemGetAllocationGranularity, granularity_p, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+        status = SIM_DRV(cuMemGetAllocationGranularity, granularity_p, &prop,
+                         CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
         if (status != CUDA_SUCCESS)
             return status;
         *bytes_p = rounded(asked, *granularity_p);
@@ -131,7 +133,8 @@ SIM_NCCL(ncclResult_t, MemAlloc, (void **pointer_p, size_t bytes))
     return ncclSuccess;
 }
 
-/* The handle, once more, tells memory by handle from the other; both references go, and with the mapping the memory. */
+/* The handle, once more, tells memory by handle from the other; both references go, and with the mapping the
+ * memory. */
 static CUresult free_mapped(CUdeviceptr address, CUmemGenericAllocationHandle handle)
 {
     size_t bytes = 0;
@@ -150,7 +153,8 @@ static CUresult free_any(CUdeviceptr address, CUdevice device)
 {
     CUmemGenericAllocationHandle handle;
 
-    if (uses_handles(device) && SIM_DRV(cuMemRetainAllocationHandle, &handle, (void *)(uintptr_t)address) == CUDA_SUCCESS)
+    if (uses_handles(device) &&
+        SIM_DRV(cuMemRetainAllocationHandle, &handle, (void *)(uintptr_t)address) == CUDA_SUCCESS)
         return free_mapped(address, handle);
     return SIM_DRV(cuMemFree_v2, address);
 }

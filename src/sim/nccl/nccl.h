@@ -1,13 +1,15 @@
 /*
  * What the rooms of the simulated NCCL offer each other.
  *
- * driver.c reaches the driver, status.c keeps statuses, room.c is the memory that the ranks of a communicator share, comm.c
- * makes and ends communicators, job.c runs what needs several ranks, group.c is the group of a thread, launch.c puts work on
- * streams, collective.c and mail.c are that work, reduce.c adds, memory.c allocates, window.c registers, reach.c reaches into the
- * windows of other ranks, onesided.c puts and signals, suspend.c gives back what a communicator has for itself, grow.c adds ranks.
+ * driver.c reaches the driver, status.c keeps statuses, room.c is the memory that the ranks of a communicator
+ * share, comm.c makes and ends communicators, job.c runs what needs several ranks, group.c is the group of a
+ * thread, launch.c puts work on streams, collective.c and mail.c are that work, reduce.c adds, memory.c
+ * allocates, window.c registers, reach.c reaches into the windows of other ranks, onesided.c puts and
+ * signals, suspend.c gives back what a communicator has for itself, grow.c adds ranks.
  *
- * Nothing of the device is touched but by copies on the program's stream: an operation is a copy into pinned memory, a host
- * function that exchanges with the other ranks, and a copy back. So it works wherever the driver does.
+ * Nothing of the device is touched but by copies on the program's stream: an operation is a copy into pinned
+ * memory, a host function that exchanges with the other ranks, and a copy back. So it works wherever the
+ * driver does.
  */
 #ifndef SIM_NCCL_NCCL_H
 #define SIM_NCCL_NCCL_H
@@ -35,7 +37,8 @@
 
 /* driver.c */
 
-/** Open the driver, once in the process; then make sure that the thread has a context, as the runtime does. */
+/** Open the driver, once in the process; then make sure that the thread has a context, as the runtime
+ * does. */
 ncclResult_t sim_runtime(void);
 /** The calling thread's device, with a context current. */
 ncclResult_t sim_device(CUdevice *device_p);
@@ -99,12 +102,13 @@ void sim_room_unlink(const char *name);
 char *sim_room_window(struct sim_room *room, int rank);
 struct sim_mail *sim_room_mail(struct sim_room *room, int from, int to);
 
-/** Wait for something in the room: `done` is asked again whenever the bell rang. An error if the room was aborted, or a
- * rank has gone of which something is needed. */
+/** Wait for something in the room: `done` is asked again whenever the bell rang. An error if the room was
+ * aborted, or a rank has gone of which something is needed. */
 ncclResult_t sim_room_wait(struct sim_room *room, int rank, bool (*done)(void *arg),
                            bool (*needs)(void *arg, int rank), void *arg);
 void sim_room_ring(struct sim_room *room);
-/** Say that this rank has come, which gives the number of its step; and wait until every rank has come that often. */
+/** Say that this rank has come, which gives the number of its step; and wait until every rank has come that
+ * often. */
 uint32_t sim_room_post(struct sim_room *room, int rank, enum sim_meeting meeting);
 ncclResult_t sim_room_await(struct sim_room *room, int rank, enum sim_meeting meeting, uint32_t step);
 ncclResult_t sim_room_meet(struct sim_room *room, int rank, enum sim_meeting meeting);
@@ -147,8 +151,8 @@ struct sim_job;
 ncclResult_t sim_comm_enter(struct sim_job *job);
 ncclResult_t sim_comm_meet(struct sim_job *job);
 
-/* job.c: host work that needs all ranks, in phases: each phase of every job of a group runs before the next phase of any, so
- * one thread can do it for several ranks. */
+/* job.c: host work that needs all ranks, in phases: each phase of every job of a group runs before the next
+ * phase of any, so one thread can do it for several ranks. */
 
 struct sim_job {
     struct sim_job *next;

@@ -15,8 +15,8 @@
 static ncclResult_t check_zeros(const char *function, int index, int context, unsigned flags)
 {
     if (index || context || flags)
-        return sim_fail(ncclInvalidArgument, "%s : signal index %d, context %d and flags %u must be 0", function, index,
-                        context, flags);
+        return sim_fail(ncclInvalidArgument, "%s : signal index %d, context %d and flags %u must be 0",
+                        function, index, context, flags);
     return ncclSuccess;
 }
 
@@ -32,11 +32,16 @@ SIM_NCCL(ncclResult_t, Signal,
 }
 
 SIM_NCCL(ncclResult_t, PutSignal,
-         (const void *from, size_t count, ncclDataType_t type, int peer, ncclWindow_t handle, size_t offset, int index,
-          int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream))
+         (const void *from, size_t count, ncclDataType_t type, int peer, ncclWindow_t handle, size_t offset,
+          int index, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream))
 {
-    struct sim_operation operation = {.kind = SIM_PUT, .comm = comm, .stream = stream, .count = count, .type = type,
-                                      .root = peer, .from = (uintptr_t)from};
+    struct sim_operation operation = {.kind = SIM_PUT,
+                                      .comm = comm,
+                                      .stream = stream,
+                                      .count = count,
+                                      .type = type,
+                                      .root = peer,
+                                      .from = (uintptr_t)from};
     struct sim_window *window = sim_window_of(handle);
     size_t size = sim_type_bytes(type);
     uint64_t bytes;
@@ -60,7 +65,11 @@ SIM_NCCL(ncclResult_t, PutSignal,
 SIM_NCCL(ncclResult_t, WaitSignal,
          (int count, ncclWaitSignalDesc_t * wanted, ncclComm_t comm, cudaStream_t stream))
 {
-    struct sim_operation operation = {.kind = SIM_AWAIT, .comm = comm, .stream = stream, .count = 1, .type = ncclInt8,
+    struct sim_operation operation = {.kind = SIM_AWAIT,
+                                      .comm = comm,
+                                      .stream = stream,
+                                      .count = 1,
+                                      .type = ncclInt8,
                                       .target_count = count};
     ncclResult_t result;
 
@@ -70,13 +79,15 @@ SIM_NCCL(ncclResult_t, WaitSignal,
     for (int i = 0; i < count; i++) {
         SIM_TRY(check_zeros("WaitSignal", wanted[i].sigIdx, wanted[i].ctx, 0));
         if (wanted[i].peer < 0 || wanted[i].peer >= comm->ranks || wanted[i].opCnt < 0)
-            return sim_fail(ncclInvalidArgument, "WaitSignal : %d signals of rank %d", wanted[i].opCnt, wanted[i].peer);
+            return sim_fail(ncclInvalidArgument, "WaitSignal : %d signals of rank %d", wanted[i].opCnt,
+                            wanted[i].peer);
     }
     operation.targets = calloc((size_t)count, sizeof(*operation.targets));
     if (!operation.targets)
         return sim_fail(ncclSystemError, "out of memory");
     for (int i = 0; i < count; i++)
-        operation.targets[i] = (struct sim_target){wanted[i].peer, comm->awaited[wanted[i].peer] += (uint32_t)wanted[i].opCnt};
+        operation.targets[i] =
+            (struct sim_target){wanted[i].peer, comm->awaited[wanted[i].peer] += (uint32_t)wanted[i].opCnt};
     result = sim_launch(&operation);
     if (result != ncclSuccess)
         free(operation.targets);
@@ -87,7 +98,8 @@ SIM_NCCL(ncclResult_t, WaitSignal,
 
 static bool has_come(const struct ncclComm *comm, const struct sim_target *target)
 {
-    uint32_t signals = atomic_load_explicit(&comm->room->seats[comm->rank].signals[target->rank], memory_order_acquire);
+    uint32_t signals =
+        atomic_load_explicit(&comm->room->seats[comm->rank].signals[target->rank], memory_order_acquire);
 
     return (int32_t)(signals - target->signals) >= 0;
 }
@@ -118,7 +130,8 @@ ncclResult_t sim_onesided_run(struct sim_operation *operation)
 
     if (operation->kind == SIM_AWAIT)
         return sim_room_wait(comm->room, comm->rank, all_came, needs, operation);
-    atomic_fetch_add_explicit(&comm->room->seats[operation->root].signals[comm->rank], 1, memory_order_release);
+    atomic_fetch_add_explicit(&comm->room->seats[operation->root].signals[comm->rank], 1,
+                              memory_order_release);
     sim_room_ring(comm->room);
     return ncclSuccess;
 }

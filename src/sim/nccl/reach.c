@@ -82,7 +82,8 @@ ncclResult_t sim_reach(struct sim_window *window, int rank, size_t offset, CUdev
 
     *address_p = 0;
     if (rank < 0 || rank >= window->comm->ranks)
-        return sim_fail(ncclInvalidArgument, "rank %d is none of the communicator's %d", rank, window->comm->ranks);
+        return sim_fail(ncclInvalidArgument, "rank %d is none of the communicator's %d", rank,
+                        window->comm->ranks);
     if (!window->offers)
         return sim_fail(ncclInvalidArgument, "the window is not symmetric");
     if (rank == window->comm->rank) {
@@ -110,7 +111,8 @@ void sim_reach_end(struct sim_window *window)
     }
 }
 
-static ncclResult_t answer(const char *function, ncclWindow_t handle, size_t offset, int rank, void **pointer_p)
+static ncclResult_t answer(const char *function, ncclWindow_t handle, size_t offset, int rank,
+                           void **pointer_p)
 {
     struct sim_window *window = sim_window_of(handle);
     CUdeviceptr address;

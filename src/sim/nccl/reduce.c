@@ -1,6 +1,7 @@
 /*
- * Elements: how large they are, and what a reduction makes of two. In the elements' own type; halves are widened to float for
- * each step, as the vendor's sums do between ranks. Ranks are folded in order, so every rank has the same result.
+ * Elements: how large they are, and what a reduction makes of two. In the elements' own type; halves are
+ * widened to float for each step, as the vendor's sums do between ranks. Ranks are folded in order, so every
+ * rank has the same result.
  */
 #include <string.h>
 
@@ -72,7 +73,8 @@ static uint16_t to_float16(float value)
         return (uint16_t)(sign | 0x7e00);
     if (magnitude >= 0x477ff000) /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000) { /* subnormal: adding 0.5 leaves the steps of 2^-24 in the lowest bits, rounded */
+    if (magnitude < 0x38800000) {
+        /* subnormal: adding 0.5 leaves the steps of 2^-24 in the lowest bits, rounded */
         uint32_t steps = bits_of_float(float_of_bits(magnitude) + 0.5f) - 0x3f000000;
         return (uint16_t)(sign | steps);
     }

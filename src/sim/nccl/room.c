@@ -1,8 +1,8 @@
 /*
- * The memory that the ranks of a communicator share, threads of one process or processes: a file in /dev/shm that every rank
- * maps for itself. Its name is the unique id. The first to come sizes it, under the file's lock; rank 0 removes the name when
- * all have come, and whoever made the name at its end. Ranks wait on one bell (a futex) and look again now and then, so that a
- * process that died is noticed.
+ * The memory that the ranks of a communicator share, threads of one process or processes: a file in /dev/shm
+ * that every rank maps for itself. Its name is the unique id. The first to come sizes it, under the file's
+ * lock; rank 0 removes the name when all have come, and whoever made the name at its end. Ranks wait on one
+ * bell (a futex) and look again now and then, so that a process that died is noticed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,8 @@ static size_t windows_bytes(int ranks)
 
 static size_t room_bytes(int ranks)
 {
-    return sizeof(struct sim_room) + windows_bytes(ranks) + (size_t)ranks * (size_t)ranks * sizeof(struct sim_mail);
+    return sizeof(struct sim_room) + windows_bytes(ranks) +
+           (size_t)ranks * (size_t)ranks * sizeof(struct sim_mail);
 }
 
 char *sim_room_window(struct sim_room *room, int rank)
@@ -150,7 +151,8 @@ void sim_room_leave(struct sim_room *room, int rank)
     munmap(room, room_bytes((int)room->ranks));
 }
 
-/* A rank that has gone, in whichever way: who waits for it waits in vain. One that has not come yet is waited for. */
+/* A rank that has gone, in whichever way: who waits for it waits in vain. One that has not come yet is waited
+ * for. */
 static int missing_rank(const struct sim_room *room, int rank, bool (*needs)(void *arg, int rank), void *arg)
 {
     for (int i = 0; i < (int)room->ranks; i++) {

@@ -1,6 +1,6 @@
 /*
- * Statuses: texts, the last error, and the count of calls that are not simulated. The last error is the process's, as the
- * real library's is. Allocates nothing.
+ * Statuses: texts, the last error, and the count of calls that are not simulated. The last error is the
+ * process's, as the real library's is. Allocates nothing.
  */
 #include <pthread.h>
 #include <stdarg.h>

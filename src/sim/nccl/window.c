@@ -1,10 +1,11 @@
 /*
- * Registered buffers and windows. A registration is a range of pages, kept by address and counted; a window needs memory by handle, an
- * offset in it that is a multiple of 4096, and for a symmetric one that all ranks offer as much at the same offset. What is
- * shared with the other ranks is exported as a file, as the vendor does; they open it when they first reach for it (reach.c).
+ * Registered buffers and windows. A registration is a range of pages, kept by address and counted; a window
+ * needs memory by handle, an offset in it that is a multiple of 4096, and for a symmetric one that all ranks
+ * offer as much at the same offset. What is shared with the other ranks is exported as a file, as the vendor
+ * does; they open it when they first reach for it (reach.c).
  *
- * With its first symmetric window a communicator takes a little memory for itself, through the exported name, as the real
- * library does: whoever stands before it sees a call from inside.
+ * With its first symmetric window a communicator takes a little memory for itself, through the exported name,
+ * as the real library does: whoever stands before it sees a call from inside.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ void sim_windows_drop(struct ncclComm *comm)
 SIM_NCCL(ncclResult_t, CommRegister, (const ncclComm_t comm, void *buffer, size_t bytes, void **handle_p))
 {
     const char *wanted = secure_getenv("NCCL_LOCAL_REGISTER");
-    uintptr_t begin = (uintptr_t)buffer & -(uintptr_t)PAGE, end = ((uintptr_t)buffer + bytes + PAGE - 1) & -(uintptr_t)PAGE;
+    uintptr_t begin = (uintptr_t)buffer & -(uintptr_t)PAGE,
+              end = ((uintptr_t)buffer + bytes + PAGE - 1) & -(uintptr_t)PAGE;
     struct sim_window *window;
 
     SIM_TRY(sim_comm_check(comm, "CommRegister"));
@@ -168,8 +170,9 @@ static ncclResult_t make_window(struct sim_job *job, CUdeviceptr base)
     CUdeviceptr address = (uintptr_t)job->buffer;
 
     if ((address - base) % NCCL_WIN_REQUIRED_ALIGNMENT)
-        return sim_fail(ncclInvalidArgument, "Window registration: buffer %p is not aligned to %d in its allocation",
-                        job->buffer, NCCL_WIN_REQUIRED_ALIGNMENT);
+        return sim_fail(ncclInvalidArgument,
+                        "Window registration: buffer %p is not aligned to %d in its allocation", job->buffer,
+                        NCCL_WIN_REQUIRED_ALIGNMENT);
     job->window = add(job->parent, address, address + job->bytes);
     if (!job->window)
         return sim_fail(ncclSystemError, "out of memory");
@@ -216,11 +219,15 @@ static ncclResult_t agree(struct sim_job *job)
 
         same &= memcmp(word, &seats[0].word[SIM_MEET_HOST], offsetof(struct sim_word, op)) == 0;
         if (job->color == ncclSuccess)
-            job->window->offers[i] = (struct sim_offer){.pid = seats[i].pid, .file = word->file, .span = word->span,
-                                                        .offset = (uint64_t)word->kind, .bytes = word->count};
+            job->window->offers[i] = (struct sim_offer){.pid = seats[i].pid,
+                                                        .file = word->file,
+                                                        .span = word->span,
+                                                        .offset = (uint64_t)word->kind,
+                                                        .bytes = word->count};
     }
     if (!same && job->color == ncclSuccess)
-        job->color = (int)sim_fail(ncclInvalidArgument, "Window registration: the ranks do not offer the same");
+        job->color =
+            (int)sim_fail(ncclInvalidArgument, "Window registration: the ranks do not offer the same");
     job->step = sim_room_post(comm->room, comm->rank, SIM_MEET_HOST);
     return ncclSuccess;
 }

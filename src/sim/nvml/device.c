@@ -48,12 +48,14 @@ SIM_NVML nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor_p)
 static nvmlReturn_t pci(nvmlDevice_t device, nvmlPciInfo_t *info, size_t bytes)
 {
     nvmlPciInfo_t told = {.pciDeviceId = (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID),
-                          .pciSubSystemId = (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID)};
+                          .pciSubSystemId =
+                              (unsigned)sim_card_attribute(CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID)};
     int ordinal;
 
     SIM_NVML_TRY(sim_nvml_device(device, info, &ordinal));
     told.bus = (unsigned)sim_pci_bus(ordinal);
-    snprintf(told.busIdLegacy, sizeof told.busIdLegacy, "%04X:%02X:%02X.0", told.domain, told.bus, told.device);
+    snprintf(told.busIdLegacy, sizeof told.busIdLegacy, "%04X:%02X:%02X.0", told.domain, told.bus,
+             told.device);
     snprintf(told.busId, sizeof told.busId, "%08X:%02X:%02X.0", told.domain, told.bus, told.device);
     memcpy(info, &told, bytes);
     return NVML_SUCCESS;
@@ -171,6 +173,7 @@ SIM_NVML nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, nvmlGpuP2P
     SIM_NVML_TRY(sim_nvml_device(other, status_p, &to));
     if ((int)which < 0 || which >= NVML_P2P_CAPS_INDEX_UNKNOWN)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *status_p = which != NVML_P2P_CAPS_INDEX_NVLINK && sim_card_peers() ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
+    *status_p = which != NVML_P2P_CAPS_INDEX_NVLINK && sim_card_peers() ? NVML_P2P_STATUS_OK
+                                                                        : NVML_P2P_STATUS_NOT_SUPPORTED;
     return NVML_SUCCESS;
 }

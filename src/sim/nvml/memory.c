@@ -30,8 +30,10 @@ static void look_at(void *arg, const struct sim_usage *usage)
         return;
     if (survey->count < survey->room)
         survey->processes[survey->count] =
-            (nvmlProcessInfo_t){.pid = (unsigned)usage->pid, .usedGpuMemory = usage->devices[survey->ordinal].used_bytes,
-                                .gpuInstanceId = ~0u, .computeInstanceId = ~0u};
+            (nvmlProcessInfo_t){.pid = (unsigned)usage->pid,
+                                .usedGpuMemory = usage->devices[survey->ordinal].used_bytes,
+                                .gpuInstanceId = ~0u,
+                                .computeInstanceId = ~0u};
     survey->count++;
 }
 
@@ -61,7 +63,8 @@ SIM_NVML nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
     return NVML_SUCCESS;
 }
 
-SIM_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count_p, nvmlProcessInfo_t *processes)
+SIM_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count_p,
+                                                 nvmlProcessInfo_t *processes)
 {
     struct survey survey = {.processes = processes};
 
@@ -74,12 +77,14 @@ SIM_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned i
     return survey.count > survey.room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-SIM_NVML nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count_p, nvmlProcessInfo_t *processes)
+SIM_NVML nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count_p,
+                                                 nvmlProcessInfo_t *processes)
 {
     return nvmlDeviceGetComputeRunningProcesses_v3(device, count_p, processes);
 }
 
-SIM_NVML nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count_p, nvmlProcessInfo_v1_t *processes)
+SIM_NVML nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count_p,
+                                              nvmlProcessInfo_v1_t *processes)
 {
     unsigned room = count_p ? *count_p : 0;
     nvmlProcessInfo_t *all = room ? calloc(room, sizeof *all) : NULL;

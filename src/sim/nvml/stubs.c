@@ -1,6 +1,7 @@
 /*
- * What the real library exports and the simulator lacks: answers that it is not supported, as a card does that has no such thing, and is
- * counted (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no argument.
+ * What the real library exports and the simulator lacks: answers that it is not supported, as a card does
+ * that has no such thing, and is counted (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no
+ * argument.
  */
 #include "sim/log.h"
 

@@ -21,7 +21,8 @@ SIM_NVML nvmlSystemGetDriverVersion(char *version, unsigned int length)
     return sim_nvml_text(version, length, DRIVER_VERSION);
 }
 
-/* This one and the next two can be asked at any time: the library's own version, and the CUDA version of the driver. */
+/* This one and the next two can be asked at any time: the library's own version, and the CUDA version of the
+ * driver. */
 SIM_NVML nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
     return sim_nvml_text(version, length, NVML_VERSION);

@@ -24,7 +24,8 @@ struct bench_allocator {
     /** NULL when there is no memory. Stream 0 is the default; others are small numbers. */
     void *(*alloc)(size_t bytes, unsigned stream);
     void (*free)(void *block, size_t bytes, unsigned stream);
-    /** The block was used on another stream than it is for, before it is freed there; NULL where the free says it all. */
+    /** The block was used on another stream than it is for, before it is freed there; NULL where the free
+     * says it all. */
     void (*used_on)(void *block, unsigned stream);
     /** The stream of that number, as the runtime has it; NULL where the allocator knows none. */
     void *(*stream)(unsigned stream);

@@ -7,12 +7,11 @@
  * counted in them: events, syncs, vendor_calls.
  *
  * hit           4 KiB, allocated and freed at once
- * mixN          N blocks of 20 sizes are alive, shared out among the threads: one is freed at random, one allocated
- * cross_thread  4 KiB, allocated in half of the threads and freed in the others
- * miss          32 MiB, the process's first 256 blocks: each needs new memory; then they are freed
- * stream        as hit, for a stream of the thread's own
- * cross_stream  4 KiB, allocated for one stream and freed on another
- * many_streams  as hit, for 32 streams in turn
+ * mixN          N blocks of 20 sizes are alive, shared out among the threads: one is freed at random, one
+ * allocated cross_thread  4 KiB, allocated in half of the threads and freed in the others miss          32
+ * MiB, the process's first 256 blocks: each needs new memory; then they are freed stream        as hit, for a
+ * stream of the thread's own cross_stream  4 KiB, allocated for one stream and freed on another many_streams
+ * as hit, for 32 streams in turn
  *
  * The median is of batches of up to 16 pairs, whose time is divided by their number; the 99th of a hundred is
  * of pairs that are timed alone. The clock's own cost is subtracted from both, and what to do next is worked
@@ -131,8 +130,7 @@ static unsigned round_mix(struct worker *worker, bool timed, bool alone)
     return count;
 }
 
-/* --- of streams: each thread has its own, but for many_streams
- * ------------------------------------------------------- */
+/* --- of streams: each thread has its own, but for many_streams ------------------------------------------ */
 
 enum { MANY_STREAMS = 32 };
 
@@ -188,8 +186,7 @@ static unsigned round_many_streams(struct worker *worker, bool timed, bool alone
     return count;
 }
 
-/* --- cross_thread: the first half of the threads allocates for the other
- * ---------------------------------------- */
+/* --- cross_thread: the first half of the threads allocates for the other -------------------------------- */
 
 static unsigned produce(struct worker *worker, bool timed, bool alone)
 {
@@ -259,8 +256,7 @@ static void settle(struct worker *worker)
     atomic_store(&ring->closed, false);
 }
 
-/* --- miss: once per process
- * ------------------------------------------------------------------------------------- */
+/* --- miss: once per process ----------------------------------------------------------------------------- */
 
 static void miss(struct worker *worker)
 {
@@ -284,8 +280,7 @@ static void miss(struct worker *worker)
     worker->pairs += count;
 }
 
-/* --- threads
- * ---------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 static void run_phase(struct worker *worker)
 {
@@ -456,7 +451,8 @@ int bench_pool(const struct bench_allocator *which, int argc, char **argv)
     allocator = which;
     threads = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
     if (threads < 1 || threads > BENCH_THREADS_MAX || !choose(argv[0])) {
-        fprintf(stderr, "usage: pool hit|mixN|cross_thread|miss|stream|cross_stream|many_streams THREADS MILLISECONDS|pairs=N\n");
+        fprintf(stderr, "usage: pool hit|mixN|cross_thread|miss|stream|cross_stream|many_streams THREADS "
+                        "MILLISECONDS|pairs=N\n");
         return 2;
     }
     start_threads();

@@ -1,14 +1,16 @@
 /*
  * A program that is shaped like training, whose host runs ahead of its stream.
  *
- * Usage: runahead MILLISECONDS [ITERATIONS]. Each iteration goes forwards through layers (an activation that stays, a
- * workspace that goes at once) and backwards (a gradient and a workspace, and the activation goes); each layer
- * keeps the stream busy for a while, and touches its blocks. The host queues all that and goes on, so far ahead as MILLISECONDS
- * of the stream's work; what it frees may be needed by work that is so much later. All is in the default stream.
+ * Usage: runahead MILLISECONDS [ITERATIONS]. Each iteration goes forwards through layers (an activation that
+ * stays, a workspace that goes at once) and backwards (a gradient and a workspace, and the activation goes);
+ * each layer keeps the stream busy for a while, and touches its blocks. The host queues all that and goes on,
+ * so far ahead as MILLISECONDS of the stream's work; what it frees may be needed by work that is so much
+ * later. All is in the default stream.
  *
- * Prints live_peak_bytes and reserved_peak_bytes; in_flight_peak_bytes, what was freed at most in iterations that the
- * stream had not finished; ahead_ms, how far ahead the host was; seconds of the whole, stream_seconds of the stream's own work;
- * wrong, the blocks that did not hold what was written last; events, syncs, vendor_calls (0 unless calls are counted).
+ * Prints live_peak_bytes and reserved_peak_bytes; in_flight_peak_bytes, what was freed at most in iterations
+ * that the stream had not finished; ahead_ms, how far ahead the host was; seconds of the whole,
+ * stream_seconds of the stream's own work; wrong, the blocks that did not hold what was written last; events,
+ * syncs, vendor_calls (0 unless calls are counted).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -143,8 +145,10 @@ static void backwards(unsigned number)
     for (unsigned i = LAYERS; i-- > 0;) {
         void *gradient = take(activation_bytes[i % 3]), *workspace = take(workspace_bytes[i % 2]);
 
-        worked(cudaMemcpyAsync(seen[i].bytes, run.activations[i], WORD_BYTES, cudaMemcpyDeviceToHost, 0), "a copy is refused");
-        worked(cudaLaunchHostFunc(0, look, (void *)(uintptr_t)(i << 8 | ((number + i) & 0xff))), "a host function is refused");
+        worked(cudaMemcpyAsync(seen[i].bytes, run.activations[i], WORD_BYTES, cudaMemcpyDeviceToHost, 0),
+               "a copy is refused");
+        worked(cudaLaunchHostFunc(0, look, (void *)(uintptr_t)(i << 8 | ((number + i) & 0xff))),
+               "a host function is refused");
         work_on(gradient, ~number);
         layer();
         work_on(workspace, ~number);
@@ -217,8 +221,10 @@ int bench_runahead(const struct bench_allocator *allocator, int argc, char **arg
     counts = bench_count();
     for (unsigned i = 0; i < LAYERS; i++)
         give(run.weights[i], activation_bytes[i % 3]);
-    printf("live_peak_bytes %zu\nreserved_peak_bytes %lld\nin_flight_peak_bytes %zu\nahead_ms %.1f\nseconds %.3f\nstream_seconds %.3f\n",
-           run.live_peak, counts.peak_bytes, run.in_flight_peak, run.ahead_ns / 1e6, seconds, run.busy_ns / 1e9);
+    printf("live_peak_bytes %zu\nreserved_peak_bytes %lld\nin_flight_peak_bytes %zu\nahead_ms %.1f\nseconds "
+           "%.3f\nstream_seconds %.3f\n",
+           run.live_peak, counts.peak_bytes, run.in_flight_peak, run.ahead_ns / 1e6, seconds,
+           run.busy_ns / 1e9);
     printf("wrong %u\nevents %lld\nsyncs %lld\nvendor_calls %lld\n", run.wrong, counts.events - before.events,
            counts.syncs - before.syncs, counts.vendor_calls - before.vendor_calls);
     return 0;

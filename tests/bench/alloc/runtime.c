@@ -55,7 +55,8 @@ static int start_streams(void)
     return status;
 }
 
-/* Each stream stands still until the process ends: nothing that is freed is ever over, as for a host that is far ahead. */
+/* Each stream stands still until the process ends: nothing that is freed is ever over, as for a host that is
+ * far ahead. */
 static void stand_still(void *unused)
 {
     const struct timespec long_time = {3600, 0};

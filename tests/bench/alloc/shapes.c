@@ -3,8 +3,8 @@
  * is queued behind all that came before, so that what is freed is in use for as long as the host is ahead.
  *
  * Usage: shapes NAME STREAMS, with MEMSIM_COST for what work takes. Prints live_peak_bytes (in steps of 512),
- * largest_bytes, reserved_peak_bytes, and events, syncs, vendor_calls (0 unless calls are counted), seconds.
- */
+ * largest_bytes, reserved_peak_bytes, and events, syncs, vendor_calls (0 unless calls are counted),
+ * seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +115,8 @@ static void layers(void)
     }
 }
 
-/* Buffers that are allocated anew, a quarter larger, copied and freed, until they are full, again and again.
- */
+/* Buffers that are allocated anew, a quarter larger, copied and freed, until they are full, again and
+ * again. */
 static void growing(void)
 {
     for (unsigned round = 0; round < 8; round++) {

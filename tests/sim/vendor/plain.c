@@ -1,6 +1,7 @@
 /*
- * A program against the vendor's own headers, linked with -lcudart: what it sees through the vendor's structures must
- * be what the simulated runtime put there. Prints TAP lines; run by runtime_vendor.sh, never linked into anything else.
+ * A program against the vendor's own headers, linked with -lcudart: what it sees through the vendor's
+ * structures must be what the simulated runtime put there. Prints TAP lines; run by runtime_vendor.sh, never
+ * linked into anything else.
  */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -51,12 +52,14 @@ static void memory(void)
     props.location.type = cudaMemLocationTypeDevice;
     ok(cudaMemPoolCreate(&pool, &props) == cudaSuccess, "cudaMemPoolCreate");
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
-    ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &back) == cudaSuccess && back == threshold,
+    ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &back) == cudaSuccess &&
+           back == threshold,
        "a pool's attribute");
     ok(cudaMallocFromPoolAsync(&p, 100, pool, cudaStreamPerThread) == cudaSuccess, "cudaMallocFromPoolAsync");
     ok(cudaFreeAsync(p, cudaStreamPerThread) == cudaSuccess, "cudaFreeAsync");
     ok(cudaMemPoolDestroy(pool) == cudaSuccess, "cudaMemPoolDestroy");
-    ok(cudaFree(&props) == cudaErrorInvalidValue && cudaGetLastError() == cudaErrorInvalidValue, "a bad free");
+    ok(cudaFree(&props) == cudaErrorInvalidValue && cudaGetLastError() == cudaErrorInvalidValue,
+       "a bad free");
 }
 
 int main(void)
