@@ -25,6 +25,29 @@ static struct spare spares[SPARES];
 static MS_TLS uint16_t latest; /* which this thread had: its lines are near */
 static MS_TLS bool is_on_spare;
 
+/* The frames of threads that are gone are nobody's: AddressSanitizer would still hold what lies around their
+ * variables against whoever is there next. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHES_FRAMES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WATCHES_FRAMES 1
+#endif
+#endif
+#ifdef WATCHES_FRAMES
+#include <sanitizer/asan_interface.h>
+static void forget_frames(char *memory)
+{
+    if (memory)
+        ASAN_UNPOISON_MEMORY_REGION(memory, MS_SPARE_BYTES);
+}
+#else
+static void forget_frames(char *memory)
+{
+    (void)memory;
+}
+#endif
+
 /* The bytes above the page that cannot be touched. */
 static char *map_stack(void)
 {
@@ -194,7 +217,9 @@ void ms_spare_give(void *buffer)
 
 void ms_spares_reset(void)
 {
-    for (unsigned i = 0; i < SPARES; i++)
+    for (unsigned i = 0; i < SPARES; i++) {
+        forget_frames(atomic_load_explicit(&spares[i].memory, memory_order_relaxed));
         atomic_store_explicit(&spares[i].busy, false, memory_order_relaxed);
+    }
     is_on_spare = false;
 }

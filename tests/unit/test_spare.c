@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,61 @@ static void test_threads(void)
     ok(!wrong, "threads do not meet on one stack");
 }
 
+/* --- a child of fork, while another thread is on one of the stacks --- */
+
+static atomic_int on_it;
+
+static void stay_on_it(void *arg)
+{
+    char frame[512];
+    memset(frame, 1, sizeof(frame));
+    __asm__ volatile("" : : "r"(frame) : "memory");
+    atomic_store(&on_it, 1);
+    while (atomic_load(&on_it) == 1)
+        usleep(1000);
+    *(char *)arg = frame[5];
+}
+
+static void *stay(void *arg)
+{
+    ms_spare_call(stay_on_it, arg);
+    return NULL;
+}
+
+/* As libraries do that no sanitizer has seen. */
+__attribute__((noinline, no_sanitize("address"))) static void use_plainly(void *arg)
+{
+    char plain[4096];
+    memset(plain, 1, sizeof(plain));
+    __asm__ volatile("" : : "r"(plain) : "memory");
+    *(bool *)arg &= plain[100] == 1;
+}
+
+static void test_fork(void)
+{
+    bool right = true;
+    pthread_t thread;
+    int status = -1;
+    char byte = 0;
+
+    pthread_create(&thread, NULL, stay, &byte);
+    while (!atomic_load(&on_it))
+        usleep(1000);
+    pid_t child = fork();
+    if (child == 0) {
+        ms_spares_reset();
+        for (int i = 0; i < 8 && right; i++) {
+            right = ms_spare_call(use_plainly, &right) && right;
+            ms_spare_take();
+        }
+        _exit(!right);
+    }
+    atomic_store(&on_it, 2);
+    waitpid(child, &status, 0);
+    pthread_join(thread, NULL);
+    ok(status == 0 && byte == 1, "a child has the stacks on which threads of its parent were");
+}
+
 /* --- how much is used: all of the first stacks is painted, and what lost its paint was used --- */
 
 static char *painted[4];
@@ -281,6 +337,7 @@ int main(void)
     test_buffers();
     test_guard();
     test_threads();
+    test_fork();
     test_learning();
     test_regex();
     return done();
