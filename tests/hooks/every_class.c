@@ -110,24 +110,21 @@ static void arrays(void)
     struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
     struct cudaExtent extent = {16, 8, 4};
     cudaArray_t flat, freed, deep;
-    cudaMipmappedArray_t mipmapped, gone;
-    int a, b;
+    cudaMipmappedArray_t kept, old;
+    int a, b, two = 4 * (512 + 64), three = two + 4 * 8; /* levels */
 
     TAKE(DEVICE, "cudaMallocArray", 4 * 64 * 32, 0, cudaMallocArray(&flat, &desc, 64, 32, 0));
     a = TAKE(DEVICE, "cudaMallocArray", 4 * 100, 0, cudaMallocArray(&freed, &desc, 100, 0, 0));
     DROP(a, cudaFreeArray(freed));
     TAKE(DEVICE, "cudaMalloc3DArray", 4 * 16 * 8 * 4, 0, cudaMalloc3DArray(&deep, &desc, extent, 0));
-    TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64 + 8), 0,
-         cudaMallocMipmappedArray(&mipmapped, &desc, extent, 3, 0));
-    b = TAKE(DEVICE, "cudaMallocMipmappedArray", 4 * (512 + 64), 0,
-             cudaMallocMipmappedArray(&gone, &desc, extent, 2, 0));
-    DROP(b, cudaFreeMipmappedArray(gone));
+    TAKE(DEVICE, "cudaMallocMipmappedArray", three, 0, cudaMallocMipmappedArray(&kept, &desc, extent, 3, 0));
+    b = TAKE(DEVICE, "cudaMallocMipmappedArray", two, 0, cudaMallocMipmappedArray(&old, &desc, extent, 2, 0));
+    DROP(b, cudaFreeMipmappedArray(old));
 }
 
 static void host_memory(void)
 {
-    static char registered[3 << 12] __attribute__((aligned(4096))),
-        gone[2 << 12] __attribute__((aligned(4096)));
+    static char kept[3 << 12] __attribute__((aligned(4096))), gone[2 << 12] __attribute__((aligned(4096)));
     void *p;
     int a;
 
@@ -135,8 +132,7 @@ static void host_memory(void)
     TAKE(HOST, "cudaMallocHost", 20002, 0, cudaMallocHost(&p, 20002));
     a = TAKE(HOST, "cudaMallocHost", 20003, 0, cudaMallocHost(&p, 20003));
     DROP(a, cudaFreeHost(p));
-    TAKE(HOST, "cudaHostRegister", sizeof(registered), 0,
-         cudaHostRegister(registered, sizeof(registered), 0));
+    TAKE(HOST, "cudaHostRegister", sizeof(kept), 0, cudaHostRegister(kept, sizeof(kept), 0));
     a = TAKE(HOST, "cudaHostRegister", sizeof(gone), 0, cudaHostRegister(gone, sizeof(gone), 0));
     DROP(a, cudaHostUnregister(gone));
     TAKE(HOST, "cuMemAllocHost_v2", 20004, 0, cuMemAllocHost_v2(&p, 20004));
@@ -163,8 +159,7 @@ static void stream_ordered(void)
     TAKE(DEVICE, "cudaMallocAsync", 30002, 0, cudaMallocAsync(&p, 30002, 0));
     a = TAKE(DEVICE, "cudaMallocAsync", 30003, stream, cudaMallocAsync(&q, 30003, stream));
     TAKE(DEVICE, "cudaMallocFromPoolAsync", 30004, stream, cudaMallocFromPoolAsync(&p, 30004, pool, stream));
-    b = TAKE(DEVICE, "cudaMallocFromPoolAsync", 30005, stream,
-             cudaMallocFromPoolAsync(&r, 30005, pool, stream));
+    b = TAKE(DEVICE, "cudaMallocFromPoolAsync", 300, stream, cudaMallocFromPoolAsync(&r, 300, pool, stream));
     TAKE(DEVICE, "cuMemAllocAsync", 30006, stream, cuMemAllocAsync(&d, 30006, stream));
     TAKE(DEVICE, "cuMemAllocFromPoolAsync", 30007, stream, cuMemAllocFromPoolAsync(&d, 30007, pool, stream));
     DROP(a, cudaFreeAsync(q, stream));
@@ -178,7 +173,7 @@ static void driver_memory(void)
     CUDA_ARRAY_DESCRIPTOR flat = {.Width = 40, .Height = 10, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2};
     CUDA_ARRAY3D_DESCRIPTOR deep = {
         .Width = 8, .Height = 4, .Depth = 2, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1};
-    static char registered[1 << 12] __attribute__((aligned(4096)));
+    static char pages[1 << 12] __attribute__((aligned(4096)));
     CUdeviceptr p, q;
     CUarray array;
     size_t pitch = 0;
@@ -195,8 +190,7 @@ static void driver_memory(void)
     TAKE(DEVICE, "cuArray3DCreate_v2", 2 * 8 * 4 * 2, 0, cuArray3DCreate_v2(&array, &deep));
     a = TAKE(DEVICE, "cuArrayCreate_v2", 4 * 2 * 40 * 10, 0, cuArrayCreate_v2(&array, &flat));
     DROP(a, cuArrayDestroy(array));
-    TAKE(HOST, "cuMemHostRegister_v2", sizeof(registered), 0,
-         cuMemHostRegister_v2(registered, sizeof(registered), 0));
+    TAKE(HOST, "cuMemHostRegister_v2", sizeof(pages), 0, cuMemHostRegister_v2(pages, sizeof(pages), 0));
 }
 
 /* A handle is memory until it is released and unmapped, in whichever order, and as often as it was
@@ -241,8 +235,7 @@ static void *on_a_thread(void *argument)
     MUST(cudaSetDevice(number % DEVICES));
     MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     TAKE(DEVICE, "cudaMalloc", 60000 + number, 0, cudaMalloc(&p, (size_t)(60000 + number)));
-    TAKE(DEVICE, "cudaMallocAsync", 61000 + number, stream,
-         cudaMallocAsync(&q, (size_t)(61000 + number), stream));
+    TAKE(DEVICE, "cudaMallocAsync", 61000 + number, stream, cudaMallocAsync(&q, 61000u + number, stream));
     a = TAKE(DEVICE, "cudaMalloc", 3 << 20, 0, cudaMalloc(&r, 3 << 20));
     DROP(a, cudaFree(r));
     MUST(cudaStreamSynchronize(stream));
