@@ -185,6 +185,118 @@ static void test_memory(void)
     cudaGraphDestroy(graph);
 }
 
+static cudaGraphNode_t add_any(cudaGraph_t graph, cudaGraphNode_t after, struct cudaGraphNodeParams *params,
+                               const char *what)
+{
+    cudaGraphNode_t node = NULL;
+
+#if MS_CUDART_MAJOR == 12
+    is_int(cudaGraphAddNode(&node, graph, &after, after != NULL, params), cudaSuccess, "%s", what);
+#else
+    is_int(cudaGraphAddNode(&node, graph, &after, NULL, after != NULL, params), cudaSuccess, "%s", what);
+#endif
+    return node;
+}
+
+/* Each node is added by the one structure; what they do to four words is seen. */
+static void test_any_type(void)
+{
+    struct cudaGraphNodeParams params = {.type = cudaGraphNodeTypeMemAlloc};
+    struct dim3 one = {1, 1, 1};
+    unsigned words[4] = {0}, value = 7;
+    unsigned long long count = 2;
+    cudaGraphNode_t node, set;
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    void *p = NULL, *graph_memory, *arguments[] = {&p, &value, &count};
+
+    cudaMalloc(&p, 16);
+    is_int(cudaGraphCreate(&graph, 0), cudaSuccess, "a graph for nodes of any type");
+    params.alloc.poolProps.allocType = cudaMemAllocationTypePinned;
+    params.alloc.poolProps.location = (struct cudaMemLocation){.type = cudaMemLocationTypeDevice};
+    params.alloc.bytesize = 1 << 20;
+    node = add_any(graph, NULL, &params, "an allocation");
+    graph_memory = params.alloc.dptr;
+    ok(graph_memory != NULL, "says where it is");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemset};
+    params.memset = (struct cudaMemsetParamsV2){graph_memory, 0, 5, 4, 4, 1};
+    set = node = add_any(graph, node, &params, "a fill of it");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemcpy};
+    params.memcpy.copyParams.srcPtr = (struct cudaPitchedPtr){graph_memory, 16, 16, 1};
+    params.memcpy.copyParams.dstPtr = (struct cudaPitchedPtr){p, 16, 16, 1};
+    params.memcpy.copyParams.extent = (struct cudaExtent){16, 1, 1};
+    params.memcpy.copyParams.kind = cudaMemcpyDeviceToDevice;
+    node = add_any(graph, node, &params, "a copy out of it");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeKernel};
+    params.kernel = (struct cudaKernelNodeParamsV2){&fill_stub, one, one, 0, arguments, NULL};
+    node = add_any(graph, node, &params, "a kernel");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeHost};
+    params.host.fn = count_call;
+    node = add_any(graph, node, &params, "a host function");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemFree};
+    params.free.dptr = graph_memory;
+    add_any(graph, node, &params, "a free");
+    params.reserved2 = 1;
+    is_int(cudaGraphNodeSetParams(node, &params), cudaErrorInvalidValue, "words to spare have to be 0");
+    params = (struct cudaGraphNodeParams){.type = (enum cudaGraphNodeType)99};
+    is_int(cudaGraphNodeSetParams(node, &params), cudaErrorInvalidValue, "there is no such type");
+    params = (struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemset};
+    params.memset = (struct cudaMemsetParamsV2){graph_memory, 0, 6, 4, 4, 1};
+    is_int(cudaGraphNodeSetParams(set, &params), cudaSuccess, "another value for the fill");
+    is_int(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess, "it is made ready");
+    atomic_store(&calls, 0);
+    is_int(cudaGraphLaunch(exec, NULL), cudaSuccess, "and launched");
+    is_int(cudaDeviceSynchronize(), cudaSuccess, "to its end");
+    cudaMemcpy(words, p, 16, cudaMemcpyDeviceToHost);
+    ok(words[0] == 7 && words[1] == 7 && words[2] == 6 && words[3] == 6,
+       "every node did its work: %u %u %u %u", words[0], words[1], words[2], words[3]);
+    is_int(atomic_load(&calls), 1, "the host's too");
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaFree(p);
+}
+
+/* A word for each body: what the handle's default chooses is written. */
+static void test_conditions(void)
+{
+    static const unsigned wanted[4] = {0, 1, 0, 3};
+    struct cudaGraphNodeParams params = {.type = cudaGraphNodeTypeConditional};
+    struct cudaMemsetParams fill_params = {.elementSize = 4, .width = 1, .height = 1};
+    cudaGraphConditionalHandle handle;
+    unsigned words[4] = {9, 9, 9, 9};
+    cudaGraphNode_t node;
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    unsigned *p;
+
+    cudaMalloc((void **)&p, 16);
+    cudaMemset(p, 0, 16);
+    is_int(cudaGraphCreate(&graph, 0), cudaSuccess, "a graph with conditions");
+    for (unsigned i = 0; i < 2; i++) {
+        is_int(cudaGraphConditionalHandleCreate(&handle, graph, i, cudaGraphCondAssignDefault), cudaSuccess,
+               "a handle whose default is %u", i);
+        params.conditional = (struct cudaConditionalNodeParams){handle, cudaGraphCondTypeIf, 2, NULL};
+        add_any(graph, NULL, &params, "a node with two bodies");
+        for (unsigned body = 0; body < 2; body++) {
+            fill_params.dst = p + 2 * i + (i ? !body : body);
+            fill_params.value = 2 * i + (i ? !body : body);
+            is_int(cudaGraphAddMemsetNode(&node, params.conditional.phGraph_out[body], NULL, 0, &fill_params),
+                   cudaSuccess, "a fill in a body");
+        }
+    }
+    is_int(cudaGraphConditionalHandleCreate(NULL, graph, 0, 0), cudaErrorInvalidValue,
+           "no place for a handle");
+    is_int(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess, "it is made ready");
+    is_int(cudaGraphLaunch(exec, NULL), cudaSuccess, "and launched");
+    is_int(cudaDeviceSynchronize(), cudaSuccess, "to its end");
+    cudaMemcpy(words, p, 16, cudaMemcpyDeviceToHost);
+    ok(memcmp(words, wanted, sizeof(words)) == 0, "the values choose the bodies: %u %u %u %u", words[0],
+       words[1], words[2], words[3]);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaFree(p);
+}
+
 int main(void)
 {
     plan(0);
@@ -192,5 +304,7 @@ int main(void)
     test_capture();
     test_nodes();
     test_memory();
+    test_any_type();
+    test_conditions();
     return done();
 }

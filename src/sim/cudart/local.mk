@@ -11,7 +11,7 @@ sim_cudart_sources = \
 	src/sim/cudart/array.c src/sim/cudart/capture.c src/sim/cudart/context.c src/sim/cudart/copy.c \
 	src/sim/cudart/copy_linear.c src/sim/cudart/copy_shape.c src/sim/cudart/device.c src/sim/cudart/driver.c src/sim/cudart/entrypoint.c \
 	src/sim/cudart/error.c src/sim/cudart/event.c src/sim/cudart/fill.c src/sim/cudart/function.c src/sim/cudart/graph.c \
-	src/sim/cudart/graphexec.c src/sim/cudart/graphmem.c src/sim/cudart/graphnode.c \
+	src/sim/cudart/graphany.c src/sim/cudart/graphexec.c src/sim/cudart/graphmem.c src/sim/cudart/graphnode.c \
 	src/sim/cudart/launch.c src/sim/cudart/library.c src/sim/cudart/managed.c src/sim/cudart/memory.c \
 	src/sim/cudart/module.c src/sim/cudart/pool.c src/sim/cudart/props.c src/sim/cudart/share.c \
 	src/sim/cudart/stream.c src/sim/cudart/stubs.c
