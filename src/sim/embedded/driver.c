@@ -27,7 +27,7 @@ static void fill(void *slot, const char *name, int version)
 
 static void open_driver(void)
 {
-    __typeof__(&cuInit) init = sim_entry_open(own_prefix);
+    __typeof__(&cuInit) init = sim_entry_open(__atomic_load_n(&own_prefix, __ATOMIC_RELAXED));
     int version = 0;
 
     if (!init)
