@@ -6,27 +6,14 @@
 
 #include "sim/cudart/runtime.h"
 
-_Static_assert(sizeof(struct cudaKernelNodeParamsV2) == sizeof(struct cudaKernelNodeParams),
+_Static_assert(sizeof(struct cudaKernelNodeParamsV2) == sizeof(struct cudaKernelNodeParams) &&
+                   sizeof(CUDA_KERNEL_NODE_PARAMS_v3) == sizeof(CUDA_KERNEL_NODE_PARAMS),
                "kernels have one layout");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
                "allocations have one layout");
 _Static_assert((int)cudaGraphNodeTypeMemFree == (int)CU_GRAPH_NODE_TYPE_MEM_FREE &&
                    (int)cudaGraphNodeTypeConditional == (int)CU_GRAPH_NODE_TYPE_CONDITIONAL,
                "types have one number");
-
-static cudaError_t kernel_of(const struct cudaKernelNodeParamsV2 *in, CUDA_KERNEL_NODE_PARAMS_v3 *out)
-{
-    out->gridDimX = in->gridDim.x;
-    out->gridDimY = in->gridDim.y;
-    out->gridDimZ = in->gridDim.z;
-    out->blockDimX = in->blockDim.x;
-    out->blockDimY = in->blockDim.y;
-    out->blockDimZ = in->blockDim.z;
-    out->sharedMemBytes = in->sharedMemBytes;
-    out->kernelParams = in->kernelParams;
-    out->extra = in->extra;
-    return sim_kernel(in->func, &out->kern);
-}
 
 static void fill_of(const struct cudaMemsetParamsV2 *in, CUDA_MEMSET_NODE_PARAMS_v2 *out)
 {
@@ -51,7 +38,8 @@ static cudaError_t to_driver(const struct cudaGraphNodeParams *in, CUgraphNodePa
     out->type = (CUgraphNodeType)in->type;
     switch (in->type) {
     case cudaGraphNodeTypeKernel:
-        return kernel_of(&in->kernel, &out->kernel);
+        return sim_kernel_node((const struct cudaKernelNodeParams *)&in->kernel,
+                               (CUDA_KERNEL_NODE_PARAMS *)&out->kernel);
     case cudaGraphNodeTypeMemcpy:
         out->memcpy.flags = in->memcpy.flags;
         return sim_copy_box(&in->memcpy.copyParams, &out->memcpy.copyParams);

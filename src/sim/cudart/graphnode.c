@@ -10,7 +10,7 @@
 
 /* --- kernels -------------------------------------------------------------------------------------------- */
 
-static cudaError_t kernel_of(const struct cudaKernelNodeParams *in, CUDA_KERNEL_NODE_PARAMS *out)
+cudaError_t sim_kernel_node(const struct cudaKernelNodeParams *in, CUDA_KERNEL_NODE_PARAMS *out)
 {
     memset(out, 0, sizeof(*out));
     if (!in)
@@ -32,7 +32,7 @@ SIM_API cudaError_t cudaGraphAddKernelNode(ADD_ARGUMENTS, const struct cudaKerne
     CUDA_KERNEL_NODE_PARAMS params;
 
     SIM_TRY(sim_context());
-    SIM_TRY(kernel_of(in, &params));
+    SIM_TRY(sim_kernel_node(in, &params));
     SIM_TRY(SIM_DRV(cuGraphAddKernelNode_v2, node, graph, after, count, &params));
     return cudaSuccess;
 }
@@ -58,7 +58,7 @@ SIM_API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const str
     CUDA_KERNEL_NODE_PARAMS params;
 
     SIM_TRY(sim_context());
-    SIM_TRY(kernel_of(in, &params));
+    SIM_TRY(sim_kernel_node(in, &params));
     SIM_TRY(SIM_DRV(cuGraphKernelNodeSetParams_v2, node, &params));
     return cudaSuccess;
 }
@@ -69,7 +69,7 @@ SIM_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaG
     CUDA_KERNEL_NODE_PARAMS params;
 
     SIM_TRY(sim_context());
-    SIM_TRY(kernel_of(in, &params));
+    SIM_TRY(sim_kernel_node(in, &params));
     SIM_TRY(SIM_DRV(cuGraphExecKernelNodeSetParams_v2, exec, node, &params));
     return cudaSuccess;
 }

@@ -103,6 +103,8 @@ cudaError_t sim_primary_context(int ordinal, CUcontext *context_p);
 /** The kernel behind the host's stub FUNC, or behind a handle given out earlier. Loads its image on first
  * use. */
 cudaError_t sim_kernel(const void *func, CUkernel *kernel_p);
+/* A kernel node's parameters in the driver's terms. */
+cudaError_t sim_kernel_node(const struct cudaKernelNodeParams *in, CUDA_KERNEL_NODE_PARAMS *out);
 /** Remember a kernel handle that was given to the program, so that it is accepted as a function. */
 void sim_kernel_publish(CUkernel kernel);
 /** The host's stub under which a kernel was registered, or the handle itself. */
