@@ -1,0 +1,53 @@
+/* frame.h - what a frame in the tree of stacks may be: an address of code, a line of Python, or a mark.
+ *
+ * Floor 1. A native frame is the address to which the call returns, as it lay on the stack. The upper byte of
+ * an address in user space is 0 on every machine that memshim runs on, so it tells the others apart. */
+#ifndef MS_STACK_FRAME_H
+#define MS_STACK_FRAME_H
+
+#include <stdint.h>
+
+enum ms_frame_kind {
+    MS_FRAME_NATIVE = 0,
+    MS_FRAME_PYTHON = 0xf0, /* a row of the table of codes (24 bits), an offset in its byte code (32) */
+    MS_FRAME_MARK = 0xf1,   /* what holds of the frames further out */
+};
+
+/** What a mark says of the frames further out than itself. */
+enum ms_mark {
+    MS_MARK_APART = 1, /* Python frames of the same moment, which could not be paired with the native ones */
+    MS_MARK_INFERRED,  /* this thread had no Python frames: those that follow were the process's latest */
+    MS_MARK_THREAD,    /* the name of the thread, in the table of texts of codes */
+};
+
+static inline enum ms_frame_kind ms_frame_kind(uint64_t frame)
+{
+    return (enum ms_frame_kind)(frame >> 56);
+}
+
+static inline uint64_t ms_frame_python(uint32_t code, uint32_t offset)
+{
+    return (uint64_t)MS_FRAME_PYTHON << 56 | (uint64_t)(code & 0xffffff) << 32 | offset;
+}
+
+static inline uint32_t ms_frame_code(uint64_t frame)
+{
+    return (uint32_t)(frame >> 32) & 0xffffff;
+}
+
+static inline uint32_t ms_frame_offset(uint64_t frame)
+{
+    return (uint32_t)frame;
+}
+
+static inline uint64_t ms_frame_mark(enum ms_mark mark, uint32_t text)
+{
+    return (uint64_t)MS_FRAME_MARK << 56 | (uint64_t)mark << 32 | text;
+}
+
+static inline enum ms_mark ms_frame_mark_of(uint64_t frame)
+{
+    return (enum ms_mark)((frame >> 32) & 0xff);
+}
+
+#endif
