@@ -18,6 +18,8 @@ enum ms_mark {
     MS_MARK_APART = 1, /* Python frames of the same moment, which could not be paired with the native ones */
     MS_MARK_INFERRED,  /* this thread had no Python frames: those that follow were the process's latest */
     MS_MARK_THREAD,    /* the name of the thread, in the table of texts of codes */
+    MS_MARK_UNSURE,    /* outermost: there were Python frames that did not look as they should */
+    MS_MARK_COUNT
 };
 
 static inline enum ms_frame_kind ms_frame_kind(uint64_t frame)
@@ -48,6 +50,12 @@ static inline uint64_t ms_frame_mark(enum ms_mark mark, uint32_t text)
 static inline enum ms_mark ms_frame_mark_of(uint64_t frame)
 {
     return (enum ms_mark)((frame >> 32) & 0xff);
+}
+
+/** Where a mark's text begins in the table of texts of codes; 0 for none. */
+static inline uint32_t ms_frame_mark_text(uint64_t frame)
+{
+    return (uint32_t)frame;
 }
 
 #endif
