@@ -1,7 +1,7 @@
 # docs: see docs/architecture.md
 EXTRA_DIST += docs/adding-a-hook.md docs/architecture.md docs/contract.md docs/glossary.md docs/testing.md
 EXTRA_DIST += docs/environment.md
-EXTRA_DIST += docs/clients.md
+EXTRA_DIST += docs/clients.md docs/see-through.md
 EXTRA_DIST += docs/report.md docs/pool.md docs/ledger-format.md docs/trace.md docs/bench.md
 EXTRA_DIST += docs/simulator.md docs/hardware.md
 EXTRA_DIST += docs/ascend.md docs/ipc.md

@@ -20,11 +20,12 @@
 #include "cli/ledgers.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
+#include "cli/see_through.h"
 #include "cli/suppress.h"
 #include "report/text.h"
 
 struct run_options {
-    bool sim, force, quiet, fail_on_leak;
+    bool sim, force, quiet, fail_on_leak, see_through;
     uint64_t leak_bytes;
     long error_code;
     const char *mode, *output, *trace;
@@ -85,6 +86,9 @@ static int take(void *arg, int id, const char *value)
         return 0;
     case 'q':
         options->quiet = true;
+        return 0;
+    case 'c':
+        options->see_through = true;
         return 0;
     case 'o':
         return take_file("--output", value, &options->output);
@@ -235,6 +239,8 @@ static int follow(const struct run_options *options, const char *path, char **ar
 
     if (!can_follow(path, options->sim))
         return run_alone(options, path, argv);
+    if (options->see_through && ms_see_through_set(options->quiet) < 0)
+        return MS_EXIT_FAILED;
     if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
         return MS_EXIT_FAILED;
     displaced = options->sim ? ms_displaced_begin() : NULL;
