@@ -12,13 +12,13 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "faults"))
 from judge import Program, judge, pairs, untrue  # noqa: E402
-from hooklib import fact, plan  # noqa: E402
+from hooklib import SEED, WATCHED, fact, plan  # noqa: E402
 
 PROGRAM = Program("streams")
 OTHER_KIND = Program("other_kind")
-SHARE = int(os.environ.get("TEST_FAULTS", "40"))
+SHARE = int(os.environ.get("TEST_FAULTS", "16" if WATCHED else "40"))
 MOST = SHARE // 4 or 40
-CHANCE = random.Random(int(os.environ.get("TEST_SEED", "1")))
+CHANCE = random.Random(int(SEED))
 CODES = (999, 2)
 FORMS = ("%s@%d=%d", "%s@%d+2=%d", "%s@%d+20=%d")
 MODES = {"the defaults": {}, "MEMSHIM_BACKING=vmm": {"MEMSHIM_BACKING": "vmm"},

@@ -6,6 +6,9 @@ TMP = os.environ["TEST_TMP"]
 BUILD = os.environ["top_builddir"]
 HERE = os.path.join(BUILD, "tests", "hooks")
 MEMSHIM = os.environ["TEST_BIN"]
+WATCHED = os.environ["TEST_SANITIZE"]  # by which sanitizers, if any: what runs many times slower makes less
+# Each build makes random choices of its own, so that none repeats another's.
+SEED = os.environ.get("TEST_SEED", "3" if "thread" in WATCHED else "2" if WATCHED else "1")
 number = 0
 
 
