@@ -49,6 +49,7 @@ include tests/hazards/local.mk
 include tests/limbo/local.mk
 include tests/nohang/local.mk
 include tests/faults/local.mk
+include tests/python/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest

@@ -71,7 +71,8 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
 
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
 {
-    static const char *const keys[] = {"function", "file", "line", "inlined", "rel_pc"};
+    static const char *const keys[] = {"kind",    "function", "file", "line",
+                                       "inlined", "rel_pc",   "mark", "name"};
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
     json_t *array = json_array();

@@ -14,7 +14,8 @@ int ms_cli_load(const char *path, struct ms_report *report_p);
  * none. */
 json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t *count_p);
 
-/** A stack as JSON: an array of {function?, file?, line?, module?, rel_pc?}, innermost first. */
+/** A stack as JSON: an array of {kind, function?, file?, line?, module?, rel_pc?, mark?, name?}, innermost
+ * first. */
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
 
 /** The function that the program called, or "?". */

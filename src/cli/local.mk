@@ -1,7 +1,7 @@
 # src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
 # never the hooks.
 CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/report/text.c src/report/utf8.h \
-	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c \
+	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
 	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
@@ -21,7 +21,7 @@ CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def s
 # The record of another process is read and reported by the code that does so at exit.
 CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/lock.c src/base/bias.h src/base/bias.c src/base/clock.h src/base/clock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
 	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
-	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/frame.h src/stack/python.h src/stack/codes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
+	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/frame.h src/stack/python.h src/stack/codes.c src/stack/merge.h src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
 	src/report/report.h $(REPORT_JSON_SOURCES)
 src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c

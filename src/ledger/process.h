@@ -41,7 +41,10 @@ struct ms_process {
     uint64_t trace_device, trace_inode, trace_start;
     _Atomic uint64_t trace_end, trace_written;
     uint64_t run_id; /* of the run of `memshim run` that it belongs to, 0 for none */
-    uint64_t unused[59];
+    /* The interpreter in the process, as of the latest new site: PY_VERSION_HEX, and whether its frames are
+       read. */
+    _Atomic uint32_t python_version, python_is_read;
+    uint64_t unused[58];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

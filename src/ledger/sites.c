@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
+#include "stack/merge.h"
 
 enum { INDEX_START = 64 };
 
@@ -92,12 +93,23 @@ static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uin
     return (uint32_t)number;
 }
 
+/* For the report of a process that is killed. */
+static void note_python(void)
+{
+    struct ms_process *process = ms_process();
+    uint32_t version = atomic_load_explicit(&ms_merge_python_version, memory_order_relaxed);
+    uint32_t is_read = atomic_load_explicit(&ms_merge_python_is_read, memory_order_relaxed);
+    atomic_store_explicit(&process->python_version, version, memory_order_relaxed);
+    atomic_store_explicit(&process->python_is_read, is_read, memory_order_relaxed);
+}
+
 /* It is whole now, and is found. */
 static uint32_t publish(struct ms_lane *lane, uint32_t number)
 {
     atomic_store_explicit(&ms_site_row(number)->state, 1, memory_order_release);
     put(lane->site_index, lane->site_mask, number);
     lane->site_count++;
+    note_python();
     return number;
 }
 

@@ -77,11 +77,13 @@ static void expect_index(struct inquiry *inquiry, const char *path, const json_t
 static void check_references(struct inquiry *inquiry)
 {
     const struct ms_report *report = inquiry->report;
-    json_t *row;
+    json_t *codes = ms_report_array(report->root, "codes"), *row;
     size_t i;
 
-    json_array_foreach (report->frames, i, row)
+    json_array_foreach (report->frames, i, row) {
         expect_index(inquiry, at("frames", i, "module"), json_object_get(row, "module"), report->modules);
+        expect_index(inquiry, at("frames", i, "code"), json_object_get(row, "code"), codes);
+    }
     json_array_foreach (report->stacks, i, row) {
         expect_index(inquiry, at("stacks", i, "parent"), json_array_get(row, 0), report->stacks);
         if (i) /* row 0 is "no stack" and has no frame */
@@ -349,6 +351,7 @@ size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_
     size_t i;
 
     check_ids(&inquiry, "modules");
+    check_ids(&inquiry, "codes");
     check_ids(&inquiry, "sites");
     check_references(&inquiry);
     if (inquiry.complaints) /* what follows goes from row to row */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/json.h"
 
@@ -58,6 +59,42 @@ static json_t *run_id_text(uint64_t id)
     return json_string(text);
 }
 
+static bool is_option(const char *name, const char *wanted)
+{
+    const char *option;
+    uint64_t cursor = 0;
+    size_t length = strlen(name);
+    while ((option = ms_process_next_text("option", &cursor)) != NULL) {
+        if (strncmp(option, name, length) == 0 && option[length] == '=' && option[length + 1])
+            return strcmp(option + length + 2, wanted) == 0;
+    }
+    return false;
+}
+
+/* A version as PY_VERSION_HEX has it, without the release level. */
+static json_t *version_text(uint32_t version)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%u.%u.%u", version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+    return json_string(text);
+}
+
+static json_t *python(const struct ms_report_python *stacks)
+{
+    const struct ms_process *process = ms_process();
+    uint32_t version = atomic_load(&process->python_version);
+    const char *state = is_option("PYTHON", "off")              ? "off"
+                        : !version                              ? "absent"
+                        : atomic_load(&process->python_is_read) ? "read"
+                                                                : "unread";
+    json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:I}", "state", state, "merged",
+                             (json_int_t)stacks->merged, "apart", (json_int_t)stacks->apart, "inferred",
+                             (json_int_t)stacks->inferred, "unsure", (json_int_t)stacks->unsure);
+    if (version)
+        json_object_set_new(json, "version", version_text(version));
+    return json;
+}
+
 void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_process *process = ms_process();
@@ -80,6 +117,7 @@ void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
         json_object_set_new(json, "signal", json_integer(input->code));
     json_object_set_new(json, "complete", json_boolean(input->snapshot->consistent));
     json_object_set_new(json, "symbolized", json_false());
+    json_object_set_new(json, "python", python(&input->stacks->python));
     ms_out_key(out, "run");
     ms_out_value(out, json);
 }

@@ -1,6 +1,7 @@
-/* json_stacks.c - modules[], frames[], stacks[].
+/* json_stacks.c - modules[], frames[], codes[], stacks[].
  *
- * Floor 4. No names are resolved here: a frame is a module and an address in it. */
+ * Floor 4. No names are resolved here: a frame is a module and an address in it, or a code object of Python
+ * and an offset in that. */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include "base/compiler.h"
 #include "base/objects.h"
 #include "report/json.h"
+#include "stack/frame.h"
+#include "stack/python.h"
 
 /* Whose code a file is, by how its name begins. */
 static const struct {
@@ -76,13 +79,81 @@ static json_t *module(uint32_t row)
     return json;
 }
 
-static json_t *frame(const struct ms_report_frame *frame)
+static const char *mark_name(enum ms_mark mark)
 {
+    static const char *const names[MS_MARK_COUNT] = {
+        [MS_MARK_APART] = "apart",
+        [MS_MARK_INFERRED] = "inferred",
+        [MS_MARK_THREAD] = "thread",
+        [MS_MARK_UNSURE] = "unsure",
+    };
+    return mark < MS_MARK_COUNT ? names[mark] : NULL;
+}
+
+/* What a damaged ledger says of no code object and of no mark is left out. */
+static json_t *frame_of_python(const struct ms_report_stacks *stacks, uint64_t frame)
+{
+    json_t *json = json_pack("{s:s}", "kind", "python");
+    uint32_t row = ms_frame_code(frame);
+    if (row < stacks->code_total && stacks->codes[row]) {
+        json_object_set_new(json, "code", json_integer((json_int_t)stacks->codes[row] - 1));
+        json_object_set_new(json, "offset", json_integer((json_int_t)ms_frame_offset(frame)));
+    }
+    return json;
+}
+
+static json_t *frame_of_mark(uint64_t frame)
+{
+    json_t *json = json_pack("{s:s}", "kind", "mark");
+    const char *mark = mark_name(ms_frame_mark_of(frame));
+    if (mark)
+        json_object_set_new(json, "mark", json_string(mark));
+    if (ms_frame_mark_of(frame) == MS_MARK_THREAD)
+        json_object_set_new(json, "name", ms_out_string(ms_code_text(ms_frame_mark_text(frame))));
+    return json;
+}
+
+static json_t *frame(const struct ms_report_stacks *stacks, const struct ms_report_frame *frame)
+{
+    if (frame->module == MS_REPORT_NOT_NATIVE && ms_frame_kind(frame->rel_pc) == MS_FRAME_PYTHON)
+        return frame_of_python(stacks, frame->rel_pc);
+    if (frame->module == MS_REPORT_NOT_NATIVE)
+        return frame_of_mark(frame->rel_pc);
     json_t *json = json_pack("{s:s}", "kind", "native");
     if (frame->module >= 0)
         json_object_set_new(json, "module", json_integer(frame->module));
     json_object_set_new(json, "rel_pc", ms_out_hex(frame->rel_pc));
     return json;
+}
+
+/* Of all line tables together no more is written than the record has of them: in a damaged one every row may
+ * claim all of it. No function's own table comes near LINES_MAX. */
+enum { LINES_MAX = 4 << 20 };
+
+static json_t *code(const struct ms_code *code, uint32_t number, uint64_t *lines_left_p)
+{
+    char version[16];
+    snprintf(version, sizeof version, "%u.%u", code->version >> 8, code->version & 0xff);
+    json_t *json = json_pack("{s:I, s:o, s:o, s:I, s:s}", "id", (json_int_t)number, "file",
+                             ms_out_string(ms_code_text(code->file)), "function",
+                             ms_out_string(ms_code_text(code->name)), "first_line",
+                             (json_int_t)code->first_line, "version", version);
+    const unsigned char *lines = ms_code_lines(code);
+    if (lines && code->lines_bytes <= LINES_MAX && code->lines_bytes <= *lines_left_p) {
+        *lines_left_p -= code->lines_bytes;
+        json_object_set_new(json, "lines", ms_out_base64(lines, code->lines_bytes));
+    }
+    return json;
+}
+
+static void write_codes(struct ms_out *out, const struct ms_report_stacks *stacks)
+{
+    uint64_t lines_left = ms_table_rows(MS_TABLE_CODE_TEXT);
+    ms_out_key(out, "codes");
+    ms_out_begin_array(out);
+    for (uint32_t i = 0; i < stacks->code_count; i++)
+        ms_out_element(out, code(ms_code_at(stacks->code_rows[i]), i, &lines_left));
+    ms_out_end_array(out);
 }
 
 void ms_json_stacks(struct ms_out *out, const struct ms_report_input *input)
@@ -97,8 +168,10 @@ void ms_json_stacks(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "frames");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < stacks->frame_count; i++)
-        ms_out_element(out, frame(&stacks->frames[i]));
+        ms_out_element(out, frame(stacks, &stacks->frames[i]));
     ms_out_end_array(out);
+
+    write_codes(out, stacks);
 
     ms_out_key(out, "stacks");
     ms_out_begin_array(out);

@@ -46,6 +46,8 @@ void ms_out_raw(struct ms_out *out, const char *text);
 
 /** A JSON string of whatever bytes a path or an argument holds: what is not UTF-8 becomes U+FFFD. */
 json_t *ms_out_string(const char *text);
+/** Bytes as a JSON string, in base64 (RFC 4648). */
+json_t *ms_out_base64(const unsigned char *bytes, size_t count);
 /** Addresses and handles are strings: "0x7f..". */
 json_t *ms_out_hex(uint64_t value);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/pyframes.h"
 
 #define INLINE_MAX 64 /* functions one address may lie in */
 
@@ -254,9 +255,10 @@ void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places 
         .report = report, .places = places, .complain = complain, .arg = arg, .result = result_p};
     size_t frames = json_array_size(report->frames);
     struct order *orders = calloc(frames + 1, sizeof(*orders));
-    size_t i, count = 0;
+    size_t i, python, count = 0;
 
     memset(result_p, 0, sizeof(*result_p));
+    python = ms_pyframes_resolve(report, &result_p->resolved, &result_p->lines);
     pass.extra_first = calloc(frames + 1, sizeof(size_t));
     pass.extra_count = calloc(frames + 1, sizeof(size_t));
     if (orders && pass.extra_first && pass.extra_count) {
@@ -267,7 +269,7 @@ void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places 
                 orders[count++] = (struct order){ms_report_int(frame, "module"), i};
         }
         qsort(orders, count, sizeof(*orders), compare_order);
-        result_p->frames = count;
+        result_p->frames = python + count;
         resolve_frames(&pass, orders, count);
         insert_callers(&pass, frames);
         if (json_is_object(json_object_get(report->root, "run")))

@@ -8,7 +8,7 @@
 #include "report/resolver.h"
 
 struct ms_symbols_result {
-    size_t frames;   /* native frames that had no name */
+    size_t frames;   /* native and Python frames that had no name */
     size_t resolved; /* of these, how many got one */
     size_t lines;    /* of these, how many also got a file and line */
 };
@@ -16,7 +16,8 @@ struct ms_symbols_result {
 /** Called with one complete line (no newline) for each module that could not be used, and why. */
 typedef void (*ms_symbols_complaint_func_t)(void *arg, const char *line);
 
-/** Put function, file and line into the native frames that have none, and set run.symbolized.
+/** Put function, file and line into the frames that have none, and set run.symbolized. Python frames are
+ * read from what the report has of their code (pyframes.h).
  *
  * An address inside inlined functions becomes several frames: the frame that was there names the innermost
  * function, those it was inlined into are appended to frames[], and stacks[] is rewritten with a node for

@@ -159,11 +159,62 @@ static void put_place(FILE *out, const struct ms_report *report, const json_t *f
     }
 }
 
+/* "function (file:line)", as Python's programmers know it. */
+static void put_python(FILE *out, const json_t *frame)
+{
+    const char *file = ms_report_text(frame, "file"), *function = ms_report_text(frame, "function");
+    json_int_t line = ms_report_int(frame, "line");
+
+    ms_text_put(out, *function ? function : "?");
+    fputs(" (", out);
+    if (*file)
+        ms_text_put_path(out, file);
+    else
+        fputs("Python", out);
+    if (*file && line > 0)
+        fprintf(out, ":%" JSON_INTEGER_FORMAT, line);
+    fputc(')', out);
+}
+
+/* What holds of the frames below it. */
+static void put_mark(FILE *out, const json_t *frame)
+{
+    static const struct {
+        const char *mark, *text;
+    } marks[] = {{"apart", "[Python frames of the same moment, not paired with those above]"},
+                 {"inferred", "[no Python in this thread: the process's latest]"},
+                 {"unsure", "[Python frames that could not be read]"},
+                 {"thread", "[thread "}};
+    const char *mark = ms_report_text(frame, "mark");
+    size_t i = 0;
+
+    while (i < sizeof(marks) / sizeof(marks[0]) && strcmp(marks[i].mark, mark))
+        i++;
+    if (i == sizeof(marks) / sizeof(marks[0])) {
+        fputs("[?]", out);
+        return;
+    }
+    fputs(marks[i].text, out);
+    if (!strcmp(mark, "thread")) {
+        ms_text_put(out, ms_report_text(frame, "name"));
+        fputc(']', out);
+    }
+}
+
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame)
 {
     const char *function = ms_report_text(frame, "function");
     const char *file = ms_report_text(frame, "file");
+    const char *kind = ms_report_text(frame, "kind");
 
+    if (!strcmp(kind, "python")) {
+        put_python(out, frame);
+        return;
+    }
+    if (!strcmp(kind, "mark")) {
+        put_mark(out, frame);
+        return;
+    }
     if (*function)
         ms_text_put(out, function);
     if (*file) {

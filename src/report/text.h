@@ -33,7 +33,8 @@ int ms_text_json(FILE *out, const json_t *value, size_t flags);
 /** A path as ms_text_put, without the current directory where it lies in that. */
 void ms_text_put_path(FILE *out, const char *path);
 
-/** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f". */
+/** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f"; of
+ * Python "function (file:line)"; of a mark what it says, in brackets. */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
 /** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how
  * many more. What the C library runs below main and below a thread's function is left out. */

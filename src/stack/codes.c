@@ -1,13 +1,16 @@
 /* codes.c - reading the table of Python code objects, and the texts that belong to it.
  *
- * Floor 1. No lock: both tables are only appended, and a row is whole before it is published. The file that is
- * read may be another process's and damaged: what does not lie within its table is not there. */
+ * Floor 1. No lock: both tables are only appended, and a row is whole before it is published. The file that
+ * is read may be another process's and damaged: what does not lie within its table is not there. */
 #include "config.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "stack/merge.h"
 #include "stack/python.h"
+
+_Atomic uint32_t ms_merge_python_version, ms_merge_python_is_read;
 
 /* Longer names are none: a damaged file may have texts without end, and many that refer to them. */
 enum { TEXT_BYTES_MAX = 16 << 10 };

@@ -53,7 +53,7 @@ static inline uint64_t ms_stack_sample_bytes(uint64_t bytes)
 unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller, uintptr_t *frames,
                        unsigned max);
 
-/** Intern `count` return addresses, innermost first. */
+/** Intern `count` frames (frame.h), innermost first: return addresses as a rule. */
 ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
 /** The same, called from the stack `outer`; ids[i] is the stack from frames[i] outwards. */
 ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, unsigned count,

@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/objects.h"
 #include "base/store.h"
+#include "stack/frame.h"
 #include "stack/rules.h"
 #include "stack/tree.h"
 
@@ -29,6 +30,12 @@ struct index {
 
 static struct ms_lock add_lock = MS_LOCK_INIT(MS_RANK_STACK);
 static struct index *_Atomic current_index;
+
+/* A frame that is no address lies in no object. */
+static uint32_t generation_of(uintptr_t frame)
+{
+    return ms_frame_kind(frame) == MS_FRAME_NATIVE ? ms_object_generation(frame) : 0;
+}
 
 static uint32_t hash(const struct ms_node *node)
 {
@@ -103,8 +110,7 @@ static unsigned follow(ms_stack_id *id_p, const uintptr_t *frames, unsigned coun
     const struct index *index = atomic_load_explicit(&current_index, memory_order_acquire);
     bool reused = ms_objects_any_gone();
     while (count) {
-        struct ms_node wanted = {frames[count - 1], *id_p,
-                                 reused ? ms_object_generation(frames[count - 1]) : 0};
+        struct ms_node wanted = {frames[count - 1], *id_p, reused ? generation_of(frames[count - 1]) : 0};
         ms_stack_id next = find(index, &wanted);
         if (!next)
             break;
@@ -127,7 +133,7 @@ ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, un
     id = outer;
     left = follow(&id, frames, count, ids);
     while (left) {
-        struct ms_node wanted = {frames[left - 1], id, ms_object_generation(frames[left - 1])};
+        struct ms_node wanted = {frames[left - 1], id, generation_of(frames[left - 1])};
         id = add(&wanted);
         if (!id) {
             ms_table_drop(MS_TABLE_NODES);

@@ -75,6 +75,32 @@ static void path_shown(void)
     path_is("/\n", "/?");
 }
 
+static void frame_is(const char *frame, const char *shown)
+{
+    struct ms_report none = {NULL};
+    json_t *row = json_loads(frame, 0, NULL);
+    char text[256] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+
+    ms_text_frame(out, &none, row);
+    fclose(out);
+    is_str(text, shown, "how %s is shown", frame);
+    json_decref(row);
+}
+
+static void frames_shown(void)
+{
+    frame_is("{\"kind\": \"native\", \"function\": \"f\", \"file\": \"/a.c\", \"line\": 7}", "f at /a.c:7");
+    frame_is("{\"kind\": \"python\", \"function\": \"C.f\", \"file\": \"/a.py\", \"line\": 7}",
+             "C.f (/a.py:7)");
+    frame_is("{\"kind\": \"python\", \"function\": \"f\", \"file\": \"/a.py\"}", "f (/a.py)");
+    frame_is("{\"kind\": \"python\", \"code\": 3}", "? (Python)");
+    frame_is("{\"kind\": \"mark\", \"mark\": \"thread\", \"name\": \"pt\\u001b_0\"}", "[thread pt?_0]");
+    frame_is("{\"kind\": \"mark\", \"mark\": \"inferred\"}",
+             "[no Python in this thread: the process's latest]");
+    frame_is("{\"kind\": \"mark\"}", "[?]");
+}
+
 int main(void)
 {
     struct ms_report report =
@@ -86,6 +112,7 @@ int main(void)
 
     plan(0);
     path_shown();
+    frames_shown();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
         ok(!strcmp(ms_text_size(sizes[i].bytes).text, sizes[i].text), "%lld is %s, said %s",
            (long long)sizes[i].bytes, sizes[i].text, ms_text_size(sizes[i].bytes).text);

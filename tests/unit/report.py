@@ -1,5 +1,6 @@
 """The report of a known history: valid by its schema, and every figure as it must be. Speaks TAP."""
 
+import base64
 import json
 import os
 import re
@@ -232,6 +233,35 @@ def check_file(folder):
     same(oct(os.stat(path).st_mode & 0o777), "0o600", "the file is its owner's alone")
 
 
+def check_python(folder):
+    """Stacks with frames of Python: where they are, what they are made of, and that they have the same hash."""
+    report = load(run(folder, "python")[2])
+    check_schema(report, "a report of Python frames is valid")
+    check_references(report)
+    kinds = {"python": lambda f: (f["code"], f["offset"]), "mark": lambda f: (f["mark"], f.get("name")), "native": lambda f: None}
+    stacks = []
+    for site in report["sites"]:
+        stack, number = [], site["stack"]
+        while number:
+            number, frame = report["stacks"][number]
+            stack.append(kinds[report["frames"][frame]["kind"]](report["frames"][frame]))
+        stacks.append(stack)
+    same(stacks, [[None, (1, 0), None, (0, 4)], [None, (1, 18)], [None, ("apart", None), (1, 16)],
+                  [None, ("thread", "pt_autograd_0"), ("inferred", None), (1, 0)], [None, ("unsure", None)]],
+         "frames of Python and marks are where they were")
+    same([(c["id"], c["file"], c["function"], c["first_line"], c["version"], base64.b64decode(c["lines"])) for c in report["codes"]],
+         [(0, "/app/train.py", "main", 40, "3.12", b""),
+          (1, "/app/caf\ufffd.py", "Model.step", 40, "3.12", bytes((0xef, 4, 0xf8, 0xe0, 1, 2)))],
+         "with the code objects that they are of, and no others")
+    python = report["run"]["python"]
+    same([python[k] for k in ("state", "merged", "apart", "inferred", "unsure")], ["absent", 2, 1, 1, 1], "and are counted")
+    again = load(run(folder, "python", SEED="1")[2])
+    same([s["hash"] for s in report["sites"]], [s["hash"] for s in again["sites"]],
+         "hashes are of files and functions, neither of lines nor of what was inferred")
+    same(len({s["hash"] for s in report["sites"]}), 5, "and tell the sites apart")
+    same(load(run(folder, "full", MEMSHIM_PYTHON="off")[2])["run"]["python"]["state"], "off", "a variable says off")
+
+
 def check_hash(folder):
     """The same site has the same hash in every run."""
     hashes = [sorted(s["hash"] for s in load(run(folder, "full", f"hash{i}.json")[2])["sites"]) for i in range(2)]
@@ -275,6 +305,7 @@ def main():
         check_schema(report, "a report of nothing is valid")
         check_file(folder)
         check_hash(folder)
+        check_python(folder)
     print(f"1..{results}")
     sys.exit(failures > 0)
 

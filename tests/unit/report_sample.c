@@ -15,6 +15,8 @@
 #include "base/options.h"
 #include "ledger/ledger.h"
 #include "report/report.h"
+#include "stack/frame.h"
+#include "stack/python.h"
 
 enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
 static const struct ms_api_info apis[] = {
@@ -112,6 +114,63 @@ static void history_many(void)
         record(ALLOC, MS_KIND_DEVICE, 0x100000 + i * 512, 1 + i % 500, 0);
 }
 
+static uint32_t put_text(const void *text, size_t bytes)
+{
+    uint64_t at = ms_table_rows(MS_TABLE_CODE_TEXT);
+    at = at ? at : 1;
+    ms_table_reserve(MS_TABLE_CODE_TEXT, at + bytes);
+    memcpy(&MS_ROWS(CODE_TEXT, char)[at], text, bytes);
+    ms_table_publish(MS_TABLE_CODE_TEXT, at + bytes);
+    return (uint32_t)at;
+}
+
+static uint32_t put_code(const char *file, const char *name, const unsigned char *lines, size_t bytes)
+{
+    uint64_t row = ms_table_rows(MS_TABLE_CODES);
+    ms_table_reserve(MS_TABLE_CODES, row + 1);
+    MS_ROWS(CODES, struct ms_code)
+    [row] = (struct ms_code){.file = put_text(file, strlen(file) + 1),
+                             .name = put_text(name, strlen(name) + 1),
+                             .lines = put_text(lines, bytes),
+                             .lines_bytes = (uint32_t)bytes,
+                             .first_line = 40,
+                             .version = 0x30c};
+    ms_table_publish(MS_TABLE_CODES, row + 1);
+    return (uint32_t)row;
+}
+
+static void record_frames(uint64_t key, const uintptr_t *frames, unsigned count)
+{
+    struct ms_block block = {.key = key, .bytes = 100, .requested = 100, .context = 3, .api = ALLOC};
+    block.stack = ms_stack_intern(frames, count);
+    ms_ledger_alloc(&block);
+    ms_ledger_call(ALLOC, true, false, 100);
+}
+
+/* Stacks as the merge makes them: in their places, apart, inferred, and not believed. SEED moves the lines of
+ * the functions, as another run would the addresses. */
+static void history_python(void)
+{
+    static const unsigned char table[] = {0x80 | 13 << 3 | 7, 4, 0x80 | 15 << 3, 0x80 | 12 << 3, 1, 2};
+    const unsigned extra = getenv("SEED") ? 2 : 0;
+    uint32_t unused = put_code("unused.py", "unused", table, 0);
+    uint32_t inner = put_code("/app/caf\xff.py", "Model.step", table, sizeof table);
+    uint32_t outer = put_code("/app/train.py", "main", table, 0);
+    uintptr_t native = (uintptr_t)__builtin_return_address(0);
+    uintptr_t thread = ms_frame_mark(MS_MARK_THREAD, put_text("pt_autograd_0", 14));
+    (void)unused;
+    record_frames(0x1000,
+                  (uintptr_t[]){native, ms_frame_python(inner, extra), native, ms_frame_python(outer, 4)}, 4);
+    record_frames(0x2000, (uintptr_t[]){native, ms_frame_python(inner, 18)}, 2);
+    record_frames(0x3000, (uintptr_t[]){native, ms_frame_mark(MS_MARK_APART, 0), ms_frame_python(inner, 16)},
+                  3);
+    record_frames(0x4000,
+                  (uintptr_t[]){native, thread, ms_frame_mark(MS_MARK_INFERRED, 0),
+                                ms_frame_python(extra ? outer : inner, 0)},
+                  4);
+    record_frames(0x5000, (uintptr_t[]){native, ms_frame_mark(MS_MARK_UNSURE, 0)}, 2);
+}
+
 int main(int argc, char **argv)
 {
     const char *history = argc > 1 ? argv[1] : "full";
@@ -128,6 +187,8 @@ int main(int argc, char **argv)
         history_vendors();
     else if (strcmp(history, "many") == 0)
         history_many();
+    else if (strcmp(history, "python") == 0)
+        history_python();
     if (strcmp(history, "limit") == 0) {
         struct rlimit limit = {100, 100};
         setrlimit(RLIMIT_FSIZE, &limit);

@@ -1,0 +1,134 @@
+/* pyframes.c - functions and lines for the Python frames of a report; see pyframes.h.
+ *
+ * Floor 4, command line only. Frames are resolved code object by code object, so that each table is read
+ * once. */
+#include "report/pyframes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/pylines.h"
+
+static int value_of_digit(unsigned char digit)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = digit ? strchr(digits, digit) : NULL;
+
+    return found ? (int)(found - digits) : -1;
+}
+
+/* The bytes that a string in base64 stands for, up to what is none; free() them. */
+static unsigned char *decode_base64(const char *text, size_t *count_p)
+{
+    unsigned char *bytes = malloc(strlen(text) / 4 * 3 + 3);
+    uint32_t bits = 0;
+    unsigned have = 0;
+
+    *count_p = 0;
+    for (; bytes && *text; text++) {
+        int value = value_of_digit((unsigned char)*text);
+
+        if (value < 0)
+            break;
+        bits = (bits << 6 | (uint32_t)value) & 0xffff;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            bytes[(*count_p)++] = (unsigned char)(bits >> have);
+        }
+    }
+    return bytes;
+}
+
+/* "3.12" as 0x30c; 0 for anything else. */
+static unsigned version_of(const char *text)
+{
+    char *end;
+    unsigned long minor;
+
+    if (strncmp(text, "3.", 2) || text[2] < '0' || text[2] > '9')
+        return 0;
+    minor = strtoul(text + 2, &end, 10);
+    return *end || minor > 255 ? 0 : 0x300 | (unsigned)minor;
+}
+
+struct order {
+    json_int_t code, offset;
+    size_t frame;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+
+    if (x->code != y->code)
+        return x->code < y->code ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static bool lacks_name(const json_t *frame)
+{
+    return !strcmp(ms_report_text(frame, "kind"), "python") && !*ms_report_text(frame, "function") &&
+           json_is_integer(json_object_get(frame, "code"));
+}
+
+/* What a frame and its code say under one name. */
+static bool copy_text(json_t *frame, const json_t *code, const char *key)
+{
+    json_t *text = json_object_get(code, key);
+
+    return json_is_string(text) && *json_string_value(text) && json_object_set(frame, key, text) == 0;
+}
+
+/* All frames of one code object, in the order of their offsets. Returns how many got a line. */
+static size_t resolve_code(const struct ms_report *report, const json_t *code, const struct order *orders,
+                           size_t count, size_t *resolved_p)
+{
+    struct ms_pylines lines;
+    size_t bytes, i, found = 0;
+    unsigned char *table = decode_base64(ms_report_text(code, "lines"), &bytes);
+
+    if (!table)
+        return 0;
+    ms_pylines_begin(&lines, version_of(ms_report_text(code, "version")), table, bytes,
+                     ms_report_int(code, "first_line"));
+    for (i = 0; i < count; i++) {
+        json_t *frame = json_array_get(report->frames, orders[i].frame);
+        json_int_t line = orders[i].offset < 0 ? 0 : ms_pylines_at(&lines, (uint64_t)orders[i].offset);
+
+        *resolved_p += copy_text(frame, code, "function");
+        if (copy_text(frame, code, "file") && line > 0 &&
+            json_object_set_new(frame, "line", json_integer(line)) == 0)
+            found++;
+    }
+    free(table);
+    return found;
+}
+
+size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p)
+{
+    json_t *codes = ms_report_array(report->root, "codes"), *frame;
+    struct order *orders = calloc(json_array_size(report->frames) + 1, sizeof(*orders));
+    size_t i, next, count = 0;
+
+    *resolved_p = *lines_p = 0;
+    json_array_foreach (report->frames, i, frame) {
+        if (orders && lacks_name(frame))
+            orders[count++] = (struct order){ms_report_int(frame, "code"), ms_report_int(frame, "offset"), i};
+    }
+    if (count)
+        qsort(orders, count, sizeof(*orders), compare_order);
+    for (i = 0; i < count; i = next) {
+        json_int_t code = orders[i].code;
+
+        for (next = i + 1; next < count && orders[next].code == code;)
+            next++;
+        if (code >= 0)
+            *lines_p +=
+                resolve_code(report, json_array_get(codes, (size_t)code), orders + i, next - i, resolved_p);
+    }
+    free(orders);
+    return count;
+}
