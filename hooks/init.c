@@ -34,6 +34,7 @@
 #include "hooks/section.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
+#include "stack/python.h"
 
 _Atomic int ms_init_state;
 static _Atomic int exit_code = -1;
@@ -148,6 +149,7 @@ static void start_locked(void)
     owner = map_owner();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
+    ms_python_configure(ms_option_int(MS_OPT_PYTHON) == MS_PYTHON_ON);
     ms_bias_start();
     start_ledger();
     on_exit(note_exit, NULL);
@@ -166,6 +168,7 @@ static void start_over(void)
     ms_spares_reset();
     ms_objects_reset();
     ms_stack_reset();
+    ms_python_reset();
     ms_handles_reset();
     ms_imports_reset();
     ms_ipc_reset();

@@ -10,7 +10,7 @@ HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
 EXTRA_DIST += hooks/libmemshim.map hooks/entry_x86_64.S hooks/entry_aarch64.S hooks/ways_x86_64.S hooks/ways_aarch64.S
 
-# What runs before a sanitizer in the host is ready is built without one.
+# What runs before a sanitizer in the host is ready is built without one; it comes first, so that its elf.c is the one that is linked.
 noinst_LIBRARIES += hooks/libearly.a
 hooks_libearly_a_SOURCES = hooks/early.c hooks/loader.c src/base/elf.h src/base/elf.c
 hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
@@ -28,7 +28,7 @@ libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
 	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
-libmemshim_so_LDADD = $(ms_floors) hooks/libearly.a $(LIBUNWIND_LIBS)
+libmemshim_so_LDADD = hooks/libearly.a $(ms_floors) $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif

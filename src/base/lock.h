@@ -33,6 +33,7 @@ enum ms_lock_rank {
     MS_RANK_PEAK,
     MS_RANK_SITE,
     MS_RANK_STACK,
+    MS_RANK_CODE,
     MS_RANK_MODULE,
     MS_RANK_TIMELINE,
     MS_RANK_TRACE,

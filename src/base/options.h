@@ -63,6 +63,7 @@ bool ms_option_is_percent(enum ms_option_id id);
 /* Values of the enumerated options that code branches on, in the order of options.def. */
 enum { MS_MODE_POOL, MS_MODE_TRACK, MS_MODE_OFF };
 enum { MS_STACKS_ALL, MS_STACKS_SAMPLE, MS_STACKS_FP, MS_STACKS_OFF };
+enum { MS_PYTHON_ON, MS_PYTHON_OFF };
 enum { MS_DEEPBIND_KEEP, MS_DEEPBIND_CLEAR };
 enum { MS_PACK_SMALL, MS_PACK_ALL, MS_PACK_NONE };
 enum { MS_BACKING_MALLOC, MS_BACKING_VMM };

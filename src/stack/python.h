@@ -16,11 +16,15 @@
 /* Recursion to 500 is told whole (tests/python). */
 enum { MS_PYTHON_DEPTH_MAX = 512 };
 
+/** The offset of a frame that has not begun with its byte code: its line is the first. */
+#define MS_PYTHON_NOT_BEGUN UINT32_MAX
+
 enum ms_python {
     MS_PYTHON_ABSENT, /* no interpreter here, switched off, finalising, or none that we can read */
     MS_PYTHON_NONE,   /* there is one, and this thread runs no Python */
     MS_PYTHON_READ,
-    MS_PYTHON_UNSURE, /* the thread has frames that do not look as they should: none is believed */
+    MS_PYTHON_UNSURE, /* the thread has frames that do not look as they should, or a signal handler interrupts
+                         this very reading: none is believed */
 };
 
 struct ms_python_frame {
@@ -35,8 +39,12 @@ struct ms_python_frame {
 /** Before the first capture: MEMSHIM_PYTHON. */
 void ms_python_configure(bool on);
 
-/** One load: whether there is an interpreter in this process whose frames are read. */
+/** One load: whether there may be an interpreter in this process whose frames are read. Where none was found
+ * it is looked for again once ms_python_look_again() says so. */
 extern _Atomic bool ms_python_is_here;
+/** Called when a native stack is added that was never seen: where objects came since the interpreter was
+ * looked for, one of them may be it. Some loads. */
+void ms_python_look_again(void);
 
 /** The calling thread's Python frames as a stack of such frames alone (frame.h), interned, and known again as
  * native ones are. 0 where there are none, with the reason. */
@@ -45,7 +53,8 @@ ms_stack_id ms_python_capture(enum ms_python *state_p);
 /** The frames of the calling thread's latest capture, innermost first; ours, until its next. */
 const struct ms_python_frame *ms_python_frames(unsigned *count_p);
 
-/** The interpreter's version as PY_VERSION_HEX has it, 0 if there is none (yet). */
+/** The interpreter's version as PY_VERSION_HEX has it, 0 if there is none (yet). 3.9 and 3.10 do not tell
+ * their patch level. */
 uint32_t ms_python_version(void);
 
 /** In a fork child: nothing is known, as the tables are new. */

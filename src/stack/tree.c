@@ -18,6 +18,7 @@
 #include "base/objects.h"
 #include "base/store.h"
 #include "stack/frame.h"
+#include "stack/python.h"
 #include "stack/rules.h"
 #include "stack/tree.h"
 
@@ -130,6 +131,7 @@ ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, un
         return id;
     /* A stack never seen: perhaps of an object never seen, or one that took another's place. */
     ms_objects_refresh();
+    ms_python_look_again();
     id = outer;
     left = follow(&id, frames, count, ids);
     while (left) {

@@ -1,0 +1,210 @@
+/* python.c - taking the calling thread's Python stack.
+ *
+ * Floor 1. No lock and no allocation for a stack that is remembered, or whose parts are all known. A thread
+ * has its own memory of its latest stack (python_thread.h); a signal handler that interrupts a capture in the
+ * same thread gets none. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "stack/frame.h"
+#include "stack/python_thread.h"
+
+/* The process's first thread; 0 until asked for. */
+static _Atomic uint32_t process_id;
+
+static bool is_first_thread(void)
+{
+    uint32_t pid = atomic_load_explicit(&process_id, memory_order_relaxed);
+    if (MS_UNLIKELY(pid == 0)) {
+        pid = (uint32_t)getpid();
+        atomic_store_explicit(&process_id, pid, memory_order_relaxed);
+    }
+    return ms_thread_id() == pid;
+}
+
+static bool is_running(const struct ms_python_symbols *symbols)
+{
+    return symbols->is_initialized() && !symbols->is_finalizing();
+}
+
+/* Up to 3.11 `current` is whoever holds the interpreter's lock, which in a sub-interpreter may be another
+ * state of this thread's than the first. */
+static bool is_ours(const struct ms_python_layout *layout, uintptr_t state)
+{
+    uint64_t thread_id;
+    if (!layout->state_thread_id)
+        return true;
+    return ms_memory_copy(state + layout->state_thread_id, &thread_id, sizeof thread_id) &&
+           thread_id == (uint64_t)pthread_self();
+}
+
+/* The calling thread's state, 0 if it has none; whether it holds the interpreter's lock. */
+static uintptr_t thread_state(const struct ms_python_interpreter *interpreter, bool *is_attached_p)
+{
+    const struct ms_python_symbols *symbols = &interpreter->symbols;
+    uintptr_t first = (uintptr_t)symbols->this_thread();
+    uintptr_t holder = symbols->current ? (uintptr_t)symbols->current() : 0;
+    *is_attached_p = holder != 0 && (holder == first || is_ours(&interpreter->layout, holder));
+    return *is_attached_p ? holder : first;
+}
+
+static MS_RAW bool find_head(const struct ms_python_interpreter *interpreter, struct ms_python_reader *reader,
+                             uintptr_t state, struct ms_python_head *head)
+{
+    const struct ms_python_layout *layout = &interpreter->layout;
+    uint64_t word;
+    *head = (struct ms_python_head){0, 0};
+    if (state % sizeof word != 0 ||
+        !ms_python_read_slowly(reader, state + layout->state_frame, &word, sizeof word))
+        return false;
+    head->frame = (uintptr_t)word;
+    if (!layout->has_cframe || !word)
+        return true;
+    head->cframe = layout->chain == MS_PYTHON_CHAIN_CFRAMES ? (uintptr_t)word : 0;
+    if (word % sizeof word != 0 ||
+        !ms_python_read_slowly(reader, (uintptr_t)word + layout->cframe_frame, &word, sizeof word))
+        return false;
+    head->frame = (uintptr_t)word;
+    return true;
+}
+
+/* Puts what was walked upon what is remembered of the outer frames; returns how many frames are new. */
+static unsigned put_fresh(struct ms_python_thread *thread, unsigned fresh, unsigned joined)
+{
+    unsigned frames = joined ? thread->records[joined - 1].frames : 0, new = 0;
+    for (unsigned i = fresh; i-- > 0; joined++) {
+        struct ms_python_record *record = &thread->records[joined];
+        *record = thread->fresh[i];
+        if (record->is_told) {
+            unsigned place = MS_PYTHON_DEPTH_MAX - ++frames;
+            thread->told[place] = (struct ms_python_frame){record->print.row, record->offset, record->entry};
+            thread->values[place] = (uintptr_t)ms_frame_python(record->print.row, record->offset);
+            new ++;
+        }
+        record->frames = (uint16_t)frames;
+    }
+    thread->count = (uint16_t)joined;
+    thread->frames = (uint16_t)frames;
+    return new;
+}
+
+static unsigned count_told(const struct ms_python_thread *thread, unsigned fresh, unsigned joined)
+{
+    unsigned count = joined ? thread->records[joined - 1].frames : 0;
+    for (unsigned i = 0; i < fresh; i++)
+        count += thread->fresh[i].is_told;
+    return count;
+}
+
+static ms_stack_id intern(struct ms_python_thread *thread, unsigned new)
+{
+    unsigned place = MS_PYTHON_DEPTH_MAX - thread->frames;
+    ms_stack_id outer = thread->frames > new ? thread->ids[place + new] : 0;
+    if (!new)
+        return outer;
+    return ms_stack_intern_below(outer, thread->values + place, new, thread->ids + place);
+}
+
+static ms_stack_id capture_anew(const struct ms_python_interpreter *interpreter,
+                                struct ms_python_thread *thread, struct ms_python_head head,
+                                enum ms_python *state_p)
+{
+    unsigned fresh = 0, joined = 0;
+    enum ms_python_walk walked = ms_python_walk(interpreter, thread, head, &fresh, &joined);
+    /* So many more frames than before that not all can be told. */
+    if (joined &&
+        (joined + fresh > MS_PYTHON_RECORDS_MAX || count_told(thread, fresh, joined) > MS_PYTHON_DEPTH_MAX)) {
+        thread->count = 0;
+        walked = ms_python_walk(interpreter, thread, head, &fresh, &joined);
+    }
+    thread->frames = 0;
+    if (walked == MS_PYTHON_ODD || !is_running(&interpreter->symbols)) {
+        thread->count = 0;
+        *state_p = walked == MS_PYTHON_ODD && is_running(&interpreter->symbols) ? MS_PYTHON_UNSURE
+                                                                                : MS_PYTHON_ABSENT;
+        return 0;
+    }
+    ms_stack_id id = intern(thread, put_fresh(thread, fresh, joined));
+    if (!id || walked == MS_PYTHON_CUT)
+        thread->count = 0;
+    *state_p = thread->frames ? MS_PYTHON_READ : MS_PYTHON_NONE;
+    return id;
+}
+
+static MS_RAW bool is_remembered(const struct ms_python_interpreter *interpreter,
+                                 struct ms_python_thread *thread, struct ms_python_head head)
+{
+    if (!thread->count)
+        return false;
+    const struct ms_python_record *last = &thread->records[thread->count - 1];
+    return last->at == head.frame && last->cframe == head.cframe && thread->frames &&
+           ms_python_is_same(interpreter, thread, thread->count - 1);
+}
+
+static ms_stack_id capture(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
+                           uintptr_t state, bool is_attached, enum ms_python *state_p)
+{
+    struct ms_python_head head;
+    thread->reader.is_copying = !is_attached && !is_first_thread();
+    if (MS_UNLIKELY(thread->generation != interpreter->generation)) {
+        thread->generation = interpreter->generation;
+        thread->count = 0;
+    }
+    if (!find_head(interpreter, &thread->reader, state, &head)) {
+        *state_p = MS_PYTHON_UNSURE;
+        thread->frames = 0;
+        return 0;
+    }
+    if (MS_LIKELY(is_remembered(interpreter, thread, head))) {
+        *state_p = MS_PYTHON_READ;
+        return thread->ids[MS_PYTHON_DEPTH_MAX - thread->frames];
+    }
+    return capture_anew(interpreter, thread, head, state_p);
+}
+
+ms_stack_id ms_python_capture(enum ms_python *state_p)
+{
+    const struct ms_python_interpreter *interpreter;
+    int saved_errno = errno;
+    bool is_attached;
+    uintptr_t state = 0;
+    ms_stack_id id = 0;
+    *state_p = MS_PYTHON_ABSENT;
+    interpreter = ms_python_interpreter();
+    if (interpreter && is_running(&interpreter->symbols)) {
+        *state_p = MS_PYTHON_NONE;
+        state = thread_state(interpreter, &is_attached);
+    }
+    if (state) {
+        struct ms_python_thread *thread = ms_python_thread();
+        *state_p = MS_PYTHON_UNSURE;
+        if (thread && !thread->is_busy) {
+            thread->is_busy = true;
+            atomic_signal_fence(memory_order_seq_cst);
+            id = capture(interpreter, thread, state, is_attached, state_p);
+            atomic_signal_fence(memory_order_seq_cst);
+            thread->is_busy = false;
+        }
+    }
+    errno = saved_errno;
+    return id;
+}
+
+const struct ms_python_frame *ms_python_frames(unsigned *count_p)
+{
+    const struct ms_python_thread *thread = ms_python_thread_if_any();
+    *count_p = thread ? thread->frames : 0;
+    return thread ? thread->told + MS_PYTHON_DEPTH_MAX - thread->frames : NULL;
+}
+
+void ms_python_reset(void)
+{
+    atomic_store_explicit(&process_id, 0, memory_order_relaxed);
+    ms_python_threads_reset();
+    ms_python_codes_reset();
+}

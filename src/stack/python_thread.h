@@ -1,0 +1,102 @@
+/* python_thread.h - what is remembered of a thread's latest Python stack, and the room to take the next.
+ *
+ * Floor 1, for src/stack/python*.c alone. Only threads that run Python have one: from the arena, for good;
+ * one whose thread has ended is taken by the next that needs one. Touched by its own thread alone. */
+#ifndef MS_STACK_PYTHON_THREAD_H
+#define MS_STACK_PYTHON_THREAD_H
+
+#include <sys/uio.h>
+
+#include "stack/python.h"
+#include "stack/python_codes.h"
+
+enum {
+    /* Frames that are told, those that are not (incomplete ones, entries of runs), and some to spare. */
+    MS_PYTHON_RECORDS_MAX = 2 * MS_PYTHON_DEPTH_MAX + 64,
+    MS_PYTHON_KNOWN_CODES = 256,
+};
+
+/** One frame of the interpreter's chain. */
+struct ms_python_record {
+    uintptr_t at, previous, code, instr; /* where it lies, and its words as they are */
+    uintptr_t cframe;                    /* 3.11: of its run */
+    uint16_t frames;                     /* told from the outermost up to and with this one */
+    bool is_told, is_entry, ends_run;
+    struct ms_python_print print; /* of the code, if it is told */
+    uint32_t lines_bytes;         /* of it */
+    uint32_t offset;              /* in the byte code */
+    uintptr_t entry;              /* as in struct ms_python_frame */
+};
+
+/** Copies of the parts of so many records at a time (python_print.c). */
+enum { MS_PYTHON_BATCH = 32, MS_PYTHON_PARTS = 6, MS_PYTHON_PART_WORDS = 16 + 32 + 5 + 5 + 6 + 1 };
+
+/** Where the parts of one record are to be read: where they lie, or where they were copied to. */
+struct ms_python_parts {
+    uintptr_t frame, code, file, name, lines, tail;
+};
+
+struct ms_python_batch {
+    struct ms_python_parts parts[MS_PYTHON_BATCH];
+    struct iovec from[MS_PYTHON_BATCH * MS_PYTHON_PARTS], to[MS_PYTHON_BATCH * MS_PYTHON_PARTS];
+    unsigned count;
+    size_t bytes;
+    uint64_t words[MS_PYTHON_BATCH][MS_PYTHON_PART_WORDS];
+};
+
+/** Arrays of frames are filled from their ends, where the outermost is: innermost first, as they are given.
+ */
+struct ms_python_thread {
+    _Atomic uint32_t owner; /* the kernel's id; never 0 */
+    bool is_busy;
+    uint64_t generation; /* of the interpreter */
+    uint16_t count;      /* records that are remembered, from the outermost, 0, on; 0: nothing is */
+    uint16_t frames;     /* told by the latest capture */
+    struct ms_python_thread *next;
+    struct ms_python_reader reader;
+    struct ms_python_print known[MS_PYTHON_KNOWN_CODES];
+    uintptr_t known_at[MS_PYTHON_KNOWN_CODES];
+    struct ms_python_texts texts;
+    struct ms_python_batch batch;
+    struct ms_python_frame told[MS_PYTHON_DEPTH_MAX];
+    uintptr_t values[MS_PYTHON_DEPTH_MAX]; /* the same as the tree has them */
+    ms_stack_id ids[MS_PYTHON_DEPTH_MAX];  /* the stack from this frame outwards */
+    struct ms_python_record records[MS_PYTHON_RECORDS_MAX];
+    struct ms_python_record fresh[MS_PYTHON_RECORDS_MAX]; /* innermost first */
+};
+
+/** The calling thread's; NULL without memory. */
+struct ms_python_thread *ms_python_thread(void);
+/** The same, if it has one. */
+struct ms_python_thread *ms_python_thread_if_any(void);
+void ms_python_threads_reset(void);
+
+/** Where a frame chain begins. */
+struct ms_python_head {
+    uintptr_t frame, cframe; /* cframe: 3.11 */
+};
+
+/** Whether all that is remembered is still so, from record `last` outwards. */
+bool ms_python_is_same(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
+                       unsigned last);
+
+enum ms_python_walk {
+    MS_PYTHON_WALKED,
+    MS_PYTHON_CUT, /* there are more than are told: not to be remembered */
+    MS_PYTHON_ODD, /* they do not look as they should */
+};
+
+/** Takes the chain from `head` on into `thread`: fresh records up to the first that is remembered, *joined_p
+ * of which (from the outermost on) go on from there. */
+enum ms_python_walk ms_python_walk(const struct ms_python_interpreter *interpreter,
+                                   struct ms_python_thread *thread, struct ms_python_head head,
+                                   unsigned *fresh_p, unsigned *joined_p);
+
+/** The address of the code object of a record. */
+static inline uintptr_t ms_python_code_of(const struct ms_python_layout *layout,
+                                          const struct ms_python_record *record)
+{
+    return record->code & layout->code_mask;
+}
+
+#endif
