@@ -11,6 +11,7 @@
 #include "cli/leaks.h"
 #include "cli/suppress.h"
 #include "report/text.h"
+#include "report/view.h"
 
 static json_int_t count_leaked_blocks(const struct ms_report *report)
 {
@@ -19,7 +20,7 @@ static json_int_t count_leaked_blocks(const struct ms_report *report)
     size_t i;
 
     json_array_foreach (leaks, i, leak)
-        if (strcmp(ms_report_text(leak, "class"), "suppressed"))
+        if (ms_report_is_leak(leak))
             blocks = ms_report_sum(blocks, ms_report_int(leak, "count"));
     return blocks;
 }
@@ -88,7 +89,7 @@ static void print_found(const struct ms_outcome *outcome)
     const struct ms_report *report = &outcome->found[0].report;
     json_t *devices = ms_report_array(report->root, "devices"), *device;
     json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
-    char held[64] = "";
+    char held[64] = "", cached[96] = "";
     const char *path = shown_path(outcome->found[0].path);
     bool leaked = false;
     size_t i;
@@ -99,11 +100,15 @@ static void print_found(const struct ms_outcome *outcome)
     }
     if (reserved) /* nothing is, where all memory is the vendor's */
         snprintf(held, sizeof(held), " live and %s reserved", ms_text_size(reserved).text);
+    if (ms_report_cached(report))
+        snprintf(cached, sizeof(cached), "; caches of frameworks kept %s",
+                 ms_text_size(ms_report_cached(report)).text);
     ms_cli_note("process %" JSON_INTEGER_FORMAT
-                ": peak %s%s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s",
+                ": peak %s%s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text, held,
                 json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
-                ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s");
+                ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s", cached);
+    ms_view_print(stderr, report, "memshim: ");
     if (outcome->count == 1) {
         ms_cli_note("report: %s", path);
     } else {

@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/many.h"
 #include "report/text.h"
+#include "report/view.h"
 
 struct frag_options {
     struct ms_cli_printing printing;
@@ -96,6 +97,7 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     for (size_t i = 0; i < frag->device_count; i++)
         json_array_append_new(devices, device_json(report, &frag->devices[i], top_of(options)));
     json_t *object = json_pack("{s:s, s:o}", "file", path, "devices", devices);
+    ms_cli_set_view(object, report);
     if (ms_report_array(report->root, "pools"))
         json_object_set(object, "pools", ms_report_array(report->root, "pools"));
     return object;
@@ -128,6 +130,7 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 
 static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
+    ms_view_print(out, report, "");
     ms_frag_print(out, report, view, top_of(options));
 }
 

@@ -6,6 +6,7 @@
 #include "cli/load.h"
 #include "cli/many.h"
 #include "report/text.h"
+#include "report/view.h"
 
 struct leaks_options {
     struct ms_cli_printing printing;
@@ -23,7 +24,7 @@ static int take(void *arg, int id, const char *value)
 
 static json_t *leak_json(const struct ms_report *report, json_t *leak)
 {
-    static const char *const keys[] = {"site", "class", "bytes", "count", "first_ns", "last_ns"};
+    static const char *const keys[] = {"site", "class", "framework", "bytes", "count", "first_ns", "last_ns"};
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     json_int_t stack = ms_report_int(site, "stack");
     json_t *object = json_object();
@@ -52,11 +53,12 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     (void)options;
     for (size_t i = 0; i < leaks->count; i++)
         json_array_append_new(rows, leak_json(report, leaks->rows[i]));
-    object = json_pack("{s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes",
-                       leaks->counted.bytes, "late_frees",
+    object = json_pack("{s:s, s:I, s:I, s:I, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes",
+                       leaks->counted.bytes, "cached_bytes", leaks->cached.bytes, "late_frees",
                        ms_report_int(json_object_get(report->root, "coverage"), "late_frees"), "left_out",
                        "bytes", left_out->bytes, "count", left_out->blocks, "sites",
                        (json_int_t)left_out->sites, "leaks", rows);
+    ms_cli_set_view(object, report);
     if (json_object_get(run, "pid"))
         json_object_set(object, "pid", json_object_get(run, "pid"));
     if (json_object_get(run, "rank"))
@@ -85,6 +87,7 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 
 static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
+    ms_view_print(out, report, "");
     ms_leaks_print_sums(out, report, view, ((const struct leaks_options *)options)->min_bytes);
     ms_leaks_print(out, report, view, SIZE_MAX, MS_REPORT_DEPTH_MAX);
 }

@@ -82,6 +82,7 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
 
     json_object_set_new(object, "file", json_string(path));
     json_object_set_new(object, "leaked_bytes", json_integer(ms_report_leaked(report, NULL)));
+    json_object_set_new(object, "cached_bytes", json_integer(ms_report_cached(report)));
     json_object_set_new(object, "devices", devices_json(report));
     json_object_set_new(object, "top_sites", top_sites_json(report, top));
     for (i = 0; i < MS_ARRAY_LEN(copied); i++)

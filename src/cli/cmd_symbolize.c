@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/outcome.h"
 #include "report/symbols.h"
+#include "report/view.h"
 
 struct symbolize_options {
     struct ms_cli_printing printing;
@@ -108,6 +109,7 @@ int ms_cmd_symbolize(int argc, char **argv)
         return MS_EXIT_USAGE;
     }
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
+    ms_view_tell(&report);
     status = write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)
         ms_cli_note("%zu frames had no name; %zu have one now, %zu with file and line", result.frames,

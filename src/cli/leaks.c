@@ -9,11 +9,19 @@
 #include "cli/load.h"
 #include "report/text.h"
 
+static bool is_cache(const json_t *leak)
+{
+    return !strcmp(ms_report_text(leak, "class"), "cache");
+}
+
 static int compare_leaks(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    json_int_t left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
+    json_int_t left = is_cache(x), right = is_cache(y);
 
+    if (left != right)
+        return left < right ? -1 : 1;
+    left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
     if (left != right)
         return left > right ? -1 : 1;
     left = ms_report_int(x, "site"), right = ms_report_int(y, "site");
@@ -36,15 +44,17 @@ int ms_leaks_open(const struct ms_report *report, uint64_t min_bytes, struct ms_
     if (!leaks_p->rows)
         return -1;
     json_array_foreach (all, i, leak) {
-        bool suppressed = !strcmp(ms_report_text(leak, "class"), "suppressed");
         json_int_t bytes = ms_report_int(leak, "bytes");
+        bool shown = bytes >= 0 && (uint64_t)bytes >= min_bytes;
 
-        if (bytes >= 0 && (uint64_t)bytes >= min_bytes) {
+        if (shown)
             leaks_p->rows[leaks_p->count++] = leak;
-            add(suppressed ? &leaks_p->suppressed : &leaks_p->counted, leak);
-        } else if (bytes >= 0 && !suppressed) {
+        if (is_cache(leak))
+            add(&leaks_p->cached, leak);
+        else if (shown)
+            add(ms_report_is_leak(leak) ? &leaks_p->counted : &leaks_p->suppressed, leak);
+        else if (bytes >= 0 && ms_report_is_leak(leak))
             add(&leaks_p->left_out, leak);
-        }
     }
     if (leaks_p->count)
         qsort(leaks_p->rows, leaks_p->count, sizeof(json_t *), compare_leaks);
@@ -68,7 +78,7 @@ void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct
 {
     json_int_t late = ms_report_int(json_object_get(report->root, "coverage"), "late_frees");
 
-    if (leaks->count) {
+    if (leaks->counted.sites || leaks->suppressed.sites) {
         print_sum(out, &leaks->counted, "leaked");
         if (leaks->suppressed.bytes)
             fprintf(out, "; %s more suppressed", ms_text_size(leaks->suppressed.bytes).text);
@@ -78,6 +88,10 @@ void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct
         fputs("no leaks", out);
     }
     fputc('\n', out);
+    if (leaks->cached.sites) {
+        print_sum(out, &leaks->cached, "kept");
+        fputs(" by caches of frameworks, which is no leak\n", out);
+    }
     if (leaks->left_out.sites) {
         print_sum(out, &leaks->left_out, "left out");
         fprintf(out, " of less than %s each\n", ms_text_size((json_int_t)min_bytes).text);
@@ -99,6 +113,10 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
     fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ",
             ms_text_size(ms_report_int(leak, "bytes")).text, count, count == 1 ? "" : "s");
     ms_text_put(out, *class ? class : "at_exit");
+    if (*ms_report_text(leak, "framework")) {
+        fputs(" of ", out);
+        ms_text_put(out, ms_report_text(leak, "framework"));
+    }
     fputs(", ", out);
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)

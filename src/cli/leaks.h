@@ -15,11 +15,12 @@ struct ms_leak_sum {
 };
 
 /** Leaks of one report: most bytes first, equal ones by site id, so that two runs of one program can be
- * compared. */
+ * compared; what frameworks keep comes last. */
 struct ms_leaks {
     json_t **rows; /* borrowed from the report */
     size_t count;
     struct ms_leak_sum counted, suppressed; /* of rows */
+    struct ms_leak_sum cached;              /* kept by frameworks, of whatever size */
     struct ms_leak_sum left_out;            /* too small, and not suppressed */
 };
 

@@ -10,6 +10,7 @@
 #include "cli/suppress.h"
 #include "report/symbols.h"
 #include "report/text.h"
+#include "report/view.h"
 
 static void count_module(void *arg, const char *line)
 {
@@ -32,6 +33,7 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
     }
     if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
         ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
+    ms_view_tell(report_p);
     ms_suppress_apply(report_p);
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
@@ -92,6 +94,16 @@ json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
         json_array_append_new(array, frame);
     }
     return array;
+}
+
+void ms_cli_set_view(json_t *object, const struct ms_report *report)
+{
+    static const char *const keys[] = {"view", "frameworks"};
+    const json_t *run = json_object_get(report->root, "run");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)
+        if (json_object_get(run, keys[i]))
+            json_object_set(object, keys[i], json_object_get(run, keys[i]));
 }
 
 const char *ms_cli_site_api(const json_t *site)

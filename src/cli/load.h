@@ -18,6 +18,9 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
  * first. */
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
 
+/** What run says of the view (report/view.h), into what a verb prints as JSON. */
+void ms_cli_set_view(json_t *object, const struct ms_report *report);
+
 /** The function that the program called, or "?". */
 const char *ms_cli_site_api(const json_t *site);
 

@@ -24,6 +24,7 @@
 #include "report/report.h"
 #include "report/symbols.h"
 #include "report/text.h"
+#include "report/view.h"
 
 char *ms_outcome_pattern(enum ms_option_id id)
 {
@@ -356,9 +357,12 @@ void ms_outcome_symbolize(struct ms_outcome *outcome)
     for (i = 0; i < outcome->count; i++) {
         struct ms_report *report = &outcome->found[i].report;
 
-        if (ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
+        if (ms_report_bool(json_object_get(report->root, "run"), "symbolized")) {
+            ms_view_tell(report);
             continue;
+        }
         ms_symbols_resolve(report, &places, note_module, NULL, &result);
+        ms_view_tell(report);
         ms_suppress_apply(report);
         ms_outcome_store(outcome->found[i].path, outcome->found[i].mode, report);
     }

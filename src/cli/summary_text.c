@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "cli/load.h"
 #include "report/text.h"
+#include "report/view.h"
 
 #define STACK_SHOWN 12 /* frames of a top site; `leaks` prints whole stacks */
 
@@ -68,6 +69,7 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
     fputs("\n  ", out);
     ms_text_put_path(out, path);
     fputc('\n', out);
+    ms_view_print(out, report, "  ");
 }
 
 static void print_devices(FILE *out, const struct ms_report *report)

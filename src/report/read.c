@@ -125,22 +125,24 @@ json_t *ms_report_module(const struct ms_report *report, json_int_t id)
     return row_by_id(report->modules, &((struct ms_report *)report)->module_index, id);
 }
 
+json_t *ms_report_stack_next(const struct ms_report *report, json_int_t *stack_p, size_t *row_p)
+{
+    json_t *node = *stack_p > 0 ? json_array_get(report->stacks, (size_t)*stack_p) : NULL;
+    json_t *frame = json_array_get(node, 1);
+
+    if (!json_is_integer(frame) || json_integer_value(frame) < 0)
+        return NULL;
+    *row_p = (size_t)json_integer_value(frame);
+    *stack_p = json_integer_value(json_array_get(node, 0));
+    return json_array_get(report->frames, *row_p);
+}
+
 size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t **frames, size_t max)
 {
-    size_t count = 0;
+    size_t count = 0, row;
 
-    while (stack > 0 && count < max) {
-        json_t *node = json_array_get(report->stacks, (size_t)stack);
-        json_t *frame = json_array_get(node, 1);
-        json_t *row = json_is_integer(frame) && json_integer_value(frame) >= 0
-                          ? json_array_get(report->frames, (size_t)json_integer_value(frame))
-                          : NULL;
-
-        if (!row)
-            break;
-        frames[count++] = row;
-        stack = json_integer_value(json_array_get(node, 0));
-    }
+    while (count < max && (frames[count] = ms_report_stack_next(report, &stack, &row)) != NULL)
+        count++;
     return count;
 }
 
@@ -243,6 +245,13 @@ size_t ms_report_device_first(const struct ms_report *report, const json_t *devi
     return device_row(report, *api ? api : "cuda", ms_report_int(device, "index"));
 }
 
+bool ms_report_is_leak(const json_t *leak)
+{
+    const char *class = ms_report_text(leak, "class");
+
+    return strcmp(class, "suppressed") != 0 && strcmp(class, "cache") != 0;
+}
+
 json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device)
 {
     json_t *leaks = ms_report_array(report->root, "leaks");
@@ -255,12 +264,24 @@ json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_devic
                             ? ms_report_device_of(report, ms_report_site(report, ms_report_int(leak, "site")))
                             : SIZE_MAX;
 
-        if (!strcmp(ms_report_text(leak, "class"), "suppressed"))
+        if (!ms_report_is_leak(leak))
             continue;
         bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
         if (device != SIZE_MAX)
             by_device[device] = ms_report_sum(by_device[device], ms_report_int(leak, "bytes"));
     }
+    return bytes;
+}
+
+json_int_t ms_report_cached(const struct ms_report *report)
+{
+    json_t *leak;
+    json_int_t bytes = 0;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak)
+        if (!strcmp(ms_report_text(leak, "class"), "cache"))
+            bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
     return bytes;
 }
 

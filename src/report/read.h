@@ -48,6 +48,9 @@ json_int_t ms_report_sum(json_int_t a, json_int_t b);
 json_t *ms_report_site(const struct ms_report *report, json_int_t id);
 json_t *ms_report_module(const struct ms_report *report, json_int_t id);
 
+/** The frame of the node *stack_p and its row in frames[], and *stack_p becomes the node's parent; NULL at
+ * the end. A stack of a damaged report may refer to itself: callers bound their steps. */
+json_t *ms_report_stack_next(const struct ms_report *report, json_int_t *stack_p, size_t *row_p);
 /** The frames of a stack, innermost first, at most `max`; returns how many. A stack that refers to itself is
  * cut. */
 size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t **frames, size_t max);
@@ -62,8 +65,12 @@ size_t ms_report_device_of(const struct ms_report *report, const json_t *row);
 /** The first row of devices[] that is the same device as this one, which stands for it in such sums. */
 size_t ms_report_device_first(const struct ms_report *report, const json_t *device);
 
-/** Bytes leaked: leaks[] without those that are suppressed. What lies on each row of devices[] is added to
+/** Whether a row of leaks[] is one: neither suppressed nor a framework's cache. */
+bool ms_report_is_leak(const json_t *leak);
+/** Bytes leaked: those rows of leaks[]. What lies on each row of devices[] is added to
  * `by_device` (NULL, or as long as devices[]). */
 json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device);
+/** Bytes that caches of frameworks still held. */
+json_int_t ms_report_cached(const struct ms_report *report);
 
 #endif

@@ -158,9 +158,9 @@ def measure(notes):
     return dict(word.split("=", 1) for note in notes if note.startswith("measure ") for word in note.split()[1:])
 
 
-def check_reports(memshim, place, found, client, figures):
-    """What is wrong with the reports; a line each."""
-    wrong = []
+def check_reports(memshim, place, found, client, one, figures):
+    """What is wrong with the reports of a run; a line each."""
+    wrong = [] if one.view is None else ["run.view is %s, not %s" % (report["run"].get("view"), one.view) for report in found.values() if report["run"].get("view") != one.view]
     if len(found) < client.processes:
         wrong.append("%d of %d processes have a report" % (len(found), client.processes))
     wrong += invalid(memshim, place)

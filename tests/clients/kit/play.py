@@ -49,7 +49,7 @@ def follow(bench, client, one, mode, native, played):
     played.fact(tail(outcome) if outcome.status else compare(native_plain, plain), "%s: prints what it prints natively" % name, notes)
     found = judge.reports(outcome.place)
     played.measure(one, mode, notes)
-    wrong = judge.check_reports(bench.memshim, outcome.place, found, client, figures)
+    wrong = judge.check_reports(bench.memshim, outcome.place, found, client, one, figures)
     played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
     if native_figures or figures:
         wrong = judge.check_figures(outcome.place, found, figures)

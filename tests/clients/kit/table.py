@@ -6,7 +6,7 @@ A section is a client. Its keys:
   requirements  the file requirements/NAME.txt that is installed; clients with the same one share a virtual environment
   package       whose version the page tells
   reaches       how it reaches the driver
-  runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...]
+  runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...] [view=VIEW]; VIEW is what run.view has to be
   build         what the compiler is told beside a program in C or C++ ({site}: the site-packages, {build}: the simulator)
   suite         a suite of the vendor's, a line: modules with tests of the unittest kind; `deselect`, a word a line, leaves out tests whose name holds it
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
@@ -51,8 +51,9 @@ class Run:
     """A program with what it is given."""
 
     def __init__(self, line):
-        words = shlex.split(line)
-        self.name = line
+        words = [word for word in shlex.split(line) if not word.startswith("view=")]
+        self.view = dict([word.split("=", 1) for word in shlex.split(line) if word.startswith("view=")]).get("view")
+        self.name = " ".join(words)
         self.program = os.path.join(HERE, words[0])
         given = 1
         while given < len(words) and "=" in words[given] and words[given].split("=")[0].isupper():
