@@ -63,7 +63,7 @@ int ms_cli_parse_status(int parsed);
 /** The verb's usage and options, on `out`. */
 void ms_cli_print_help(FILE *out, const struct ms_verb *verb);
 
-/** What most verbs that print take: --json, --force and --output. */
+/** What most verbs that print take: --json, --force and --output; --all-frames is handed on to the text. */
 struct ms_cli_printing {
     bool json, force;
     const char *output; /* NULL: standard output */

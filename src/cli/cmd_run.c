@@ -90,6 +90,9 @@ static int take(void *arg, int id, const char *value)
     case 'c':
         options->see_through = true;
         return 0;
+    case 'a':
+        ms_text_show_all_frames();
+        return 0;
     case 'o':
         return take_file("--output", value, &options->output);
     case 't':

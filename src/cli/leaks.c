@@ -125,6 +125,7 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
         fputs(", by ", out);
         ms_text_put_path(out, owner);
     }
+    ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(site, "stack"), "    ", depth);
 }

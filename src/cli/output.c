@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
+#include "report/text.h"
 
 static struct {
     char path[PATH_MAX];            /* "": standard output, or a device */
@@ -27,6 +28,9 @@ bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *
         return true;
     case 'f':
         printing->force = true;
+        return true;
+    case 'a':
+        ms_text_show_all_frames();
         return true;
     case 'o':
         printing->output = value;

@@ -207,6 +207,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)
         fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
+    ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
 }

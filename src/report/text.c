@@ -10,7 +10,16 @@
 #include <unistd.h>
 
 #include "base/size.h"
+#include "report/fold.h"
 #include "report/utf8.h"
+
+/* --all-frames. */
+static bool all_frames;
+
+void ms_text_show_all_frames(void)
+{
+    all_frames = true;
+}
 
 struct ms_text_number ms_text_size(json_int_t bytes)
 {
@@ -215,8 +224,10 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         put_mark(out, frame);
         return;
     }
-    if (*function)
+    if (all_frames)
         ms_text_put(out, function);
+    else
+        ms_fold_put_name(out, function);
     if (*file) {
         fputs(*function ? " at " : "at ", out);
         ms_text_put_path(out, file);
@@ -233,44 +244,83 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         fputs(" [inlined]", out);
 }
 
-/* What the C library puts below every main and every thread. */
-static bool is_startup(const json_t *frame)
-{
-    static const char *const names[] = {"_start",
-                                        "__libc_start_main",
-                                        "__libc_start_main_impl",
-                                        "__libc_start_call_main",
-                                        "start_thread",
-                                        "clone",
-                                        "__clone",
-                                        "__clone3"};
-    const char *function = ms_report_text(frame, "function");
+/* What a line of a stack shows: one frame, or a run of frames that are somebody's. */
+struct line {
+    const json_t *frame; /* of a run the outermost, by which it was entered */
+    const char *whose;   /* NULL for a frame by itself */
+    size_t count;
+};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(function, names[i]) == 0)
-            return true;
+/* The lines of a stack, as many as frames at most. A run goes on over frames that are folded without a word;
+ * if nothing were left, nothing is folded. */
+static size_t fold(const struct ms_report *report, json_t *const *frames, size_t count, struct line *lines)
+{
+    bool merged = ms_fold_is_merged(frames, count);
+    size_t line_count = 0, i;
+
+    for (i = 0; i < count; i++) {
+        const char *whose = all_frames ? NULL : ms_fold_whose(report, frames[i], merged);
+        struct line *last = line_count ? &lines[line_count - 1] : NULL;
+
+        if (whose && !*whose)
+            continue;
+        if (whose && last && last->whose && !strcmp(last->whose, whose))
+            *last = (struct line){frames[i], whose, last->count + 1};
+        else
+            lines[line_count++] = (struct line){frames[i], whose, 1};
     }
-    return false;
+    for (i = 0; !line_count && i < count; i++)
+        lines[i] = (struct line){frames[i], NULL, 1};
+    return line_count ? line_count : count;
+}
+
+static void put_line(FILE *out, const struct ms_report *report, const struct line *line, const char *indent)
+{
+    const char *function = ms_report_text(line->frame, "function");
+
+    fputs(indent, out);
+    if (!line->whose || line->count == 1) {
+        ms_text_frame(out, report, line->frame);
+    } else {
+        fprintf(out, "[%zu frames of %s", line->count, line->whose);
+        if (*function) {
+            fputs(", entered by ", out);
+            ms_fold_put_name(out, function);
+        }
+        fputc(']', out);
+    }
+    fputc('\n', out);
 }
 
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
-    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
-    size_t i;
+    struct line lines[MS_REPORT_DEPTH_MAX];
+    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX), line_count, i;
 
-    while (count > 1 && is_startup(frames[count - 1]))
+    while (!all_frames && count > 1 && ms_fold_is_startup(frames[count - 1]))
         count--;
     if (!count)
         fprintf(out, "%s(no stack)\n", indent);
-    for (i = 0; i < count && i < max; i++) {
-        fputs(indent, out);
-        ms_text_frame(out, report, frames[i]);
-        fputc('\n', out);
-    }
-    if (count > max)
-        fprintf(out, "%s... %zu more\n", indent, count - max);
+    line_count = fold(report, frames, count, lines);
+    for (i = 0; i < line_count && i < max; i++)
+        put_line(out, report, &lines[i], indent);
+    if (line_count > max)
+        fprintf(out, "%s... %zu more\n", indent, line_count - max);
+}
+
+void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack)
+{
+    bool inferred;
+    const json_t *frame = ms_fold_own(report, stack, &inferred);
+
+    if (!frame)
+        return;
+    fputs(", in ", out);
+    ms_text_frame(out, report, frame);
+    if (inferred)
+        fputs(" (inferred)", out);
 }
 
 const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack)

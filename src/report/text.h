@@ -36,10 +36,16 @@ void ms_text_put_path(FILE *out, const char *path);
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f"; of
  * Python "function (file:line)"; of a mark what it says, in brackets. */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
-/** A stack, one frame a line behind `indent`, innermost first, at most `max` frames and a line that says how
- * many more. What the C library runs below main and below a thread's function is left out. */
+/** From now on every frame is shown, and names of C++ with their template arguments. */
+void ms_text_show_all_frames(void);
+/** A stack, one frame a line behind `indent`, innermost first, at most `max` lines and one that says how many
+ * more. Frames are folded as fold.h says, and what the C library runs below main and below a thread's
+ * function is left out. */
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max);
+
+/** ", in " and the program's own line in a stack (fold.h); nothing without a stack. */
+void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack);
 
 /** The path of the innermost frame's module, or "" if the stack is not known. */
 const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack);

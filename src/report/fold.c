@@ -1,0 +1,214 @@
+/* fold.c - which frames of a stack people want to see; see fold.h.
+ *
+ * Floor 4, command line only. */
+#include "report/fold.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "report/text.h"
+
+enum by { MODULE, PATH, PYTHON, NAME };
+
+static const struct rule {
+    const char *whose;
+    enum by by;
+    const char *text, *function;
+} rules[] = {
+#define MS_FOLD(whose, by, text, function) {whose, by, text, function},
+#include "report/fold.def"
+#undef MS_FOLD
+};
+
+/* A frame as the rules see it. */
+struct seen {
+    const char *function, *path, *file; /* of the module, or the source file of Python */
+    bool python;
+};
+
+static bool begins(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+static bool ends(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+
+    return length >= wanted && !strcmp(text + length - wanted, end);
+}
+
+static bool is_kind(const json_t *frame, const char *kind)
+{
+    return !strcmp(ms_report_text(frame, "kind"), kind);
+}
+
+static struct seen see(const struct ms_report *report, const json_t *frame)
+{
+    json_t *module = json_object_get(frame, "module");
+    struct seen seen = {.function = ms_report_text(frame, "function"), .python = is_kind(frame, "python")};
+    const char *slash;
+
+    if (seen.python)
+        seen.path = ms_report_text(frame, "file");
+    else
+        seen.path = ms_report_text(
+            json_is_integer(module) ? ms_report_module(report, json_integer_value(module)) : NULL, "path");
+    slash = strrchr(seen.path, '/');
+    seen.file = slash ? slash + 1 : seen.path;
+    return seen;
+}
+
+static bool fits(const struct rule *rule, const struct seen *seen)
+{
+    if (*rule->function && !ends(seen->function, rule->function))
+        return false;
+    switch (rule->by) {
+    case MODULE:
+        return !seen->python && begins(seen->file, rule->text);
+    case PATH:
+        return strstr(seen->path, rule->text) != NULL;
+    case PYTHON:
+        return seen->python && strstr(seen->path, rule->text) != NULL;
+    case NAME:
+    default:
+        return !seen->python && begins(seen->function, rule->text);
+    }
+}
+
+const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged)
+{
+    struct seen seen = see(report, frame);
+
+    if (is_kind(frame, "mark"))
+        return NULL;
+    for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
+        if (fits(&rules[i], &seen))
+            return merged && !strcmp(rules[i].whose, "the interpreter") ? "" : rules[i].whose;
+    }
+    return NULL;
+}
+
+bool ms_fold_is_startup(const json_t *frame)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "start_thread",
+                                        "clone",
+                                        "__clone",
+                                        "__clone3"};
+    const char *function = ms_report_text(frame, "function");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++) {
+        if (strcmp(function, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool ms_fold_is_merged(json_t *const *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_kind(frames[i], "python"))
+            return true;
+    }
+    return false;
+}
+
+/* Python's own library: .../lib/python3.12/..., a zip of it, or what is frozen into the interpreter. */
+static bool is_standard_library(const char *path)
+{
+    const char *part = strstr(path, "/lib/python");
+
+    return begins(path, "<frozen ") || (part && isdigit((unsigned char)part[strlen("/lib/python")]));
+}
+
+static bool is_own(const struct seen *seen)
+{
+    static const char *const libraries[] = {"/lib/", "/lib64/", "/usr/", "/opt/", "/nix/", "/gnu/"};
+
+    if (!*seen->path || strstr(seen->path, "/site-packages/") || strstr(seen->path, "/dist-packages/"))
+        return false;
+    if (seen->python)
+        return !is_standard_library(seen->path);
+    for (size_t i = 0; i < MS_ARRAY_LEN(libraries); i++) {
+        if (begins(seen->path, libraries[i]))
+            return false;
+    }
+    return *seen->path == '/';
+}
+
+const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p)
+{
+    json_t *frames[MS_REPORT_DEPTH_MAX];
+    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX), i;
+    bool merged = ms_fold_is_merged(frames, count), inferred = false;
+    const json_t *shown = NULL;
+
+    *inferred_p = false;
+    while (count > 1 && ms_fold_is_startup(frames[count - 1]))
+        count--;
+    for (i = 0; i < count; i++) {
+        struct seen seen = see(report, frames[i]);
+
+        if (is_kind(frames[i], "mark")) {
+            inferred = inferred || !strcmp(ms_report_text(frames[i], "mark"), "inferred");
+            continue;
+        }
+        if (ms_fold_whose(report, frames[i], merged))
+            continue;
+        if (is_own(&seen)) {
+            *inferred_p = inferred;
+            return frames[i];
+        }
+        if (!shown)
+            shown = frames[i];
+    }
+    return shown;
+}
+
+/* How many bytes at `name` are an operator with brackets in its name: "operator<<", "->" in "operator->". */
+static size_t operator_bytes(const char *start, const char *name)
+{
+    size_t word = strlen("operator");
+
+    if (strncmp(name, "operator", word) || (name > start && (isalnum((unsigned char)name[-1]) ||
+                                                             name[-1] == '_')))
+        return 0;
+    return word + strspn(name + word, "<>=-");
+}
+
+/* `name` without template arguments into `to`, which has as many bytes; false if brackets do not match. */
+static bool strip(const char *name, char *to)
+{
+    const char *start = name;
+    size_t depth = 0;
+
+    while (*name) {
+        size_t word = operator_bytes(start, name);
+
+        if (!word && *name == '<')
+            depth++;
+        if (!depth) {
+            memcpy(to, name, word ? word : 1);
+            to += word ? word : 1;
+        }
+        if (*name == '>' && !(name > start && name[-1] == '-') && depth-- == 0)
+            return false;
+        name += word ? word : 1;
+    }
+    *to = '\0';
+    return depth == 0;
+}
+
+void ms_fold_put_name(FILE *out, const char *name)
+{
+    char *plain = *name != '<' && strchr(name, '<') ? malloc(strlen(name) + 1) : NULL;
+
+    ms_text_put(out, plain && strip(name, plain) ? plain : name);
+    free(plain);
+}

@@ -1,0 +1,32 @@
+/* fold.h - which frames of a stack people want to see, and which is the program's own.
+ *
+ * Floor 4, command line only. By the rows of fold.def, and by where files lie. */
+#ifndef MS_REPORT_FOLD_H
+#define MS_REPORT_FOLD_H
+
+#include <stdio.h>
+
+#include "report/read.h"
+
+/** Whose frame it is, a constant: NULL if it is to be shown, "" if it is folded away without a word, else the
+ * name of which a run of such frames is told. `merged` says that the stack has frames of Python: the
+ * interpreter's are then folded into the lines that it runs. */
+const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged);
+
+/** What the C library puts below every main and every thread. */
+bool ms_fold_is_startup(const json_t *frame);
+
+/** Whether any of these is a frame of Python. */
+bool ms_fold_is_merged(json_t *const *frames, size_t count);
+
+/** The innermost frame of a stack that is a line of the program's own: of Python neither in the standard
+ * library nor in an installed package, native in no library of the system or of a package. Where there is
+ * none the innermost that is not folded away, or NULL. *inferred_p: it is of the Python frames that were
+ * inferred. */
+const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);
+
+/** A name of C++ without template arguments, as ms_text_put writes it; one whose brackets do not match, and
+ * one that begins with a bracket, as it is. */
+void ms_fold_put_name(FILE *out, const char *name);
+
+#endif
