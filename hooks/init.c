@@ -34,6 +34,7 @@
 #include "hooks/section.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
+#include "stack/merge.h"
 #include "stack/python.h"
 
 _Atomic int ms_init_state;
@@ -169,6 +170,7 @@ static void start_over(void)
     ms_objects_reset();
     ms_stack_reset();
     ms_python_reset();
+    ms_merge_reset();
     ms_handles_reset();
     ms_imports_reset();
     ms_ipc_reset();

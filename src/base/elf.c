@@ -85,23 +85,21 @@ bool ms_elf_same_name(const char *a, const char *b)
 
 /* The definition a plain lookup would choose: defined, a function or data, visible, and of the default
  * version. */
-static uintptr_t accept(const struct ms_elf *elf, uint32_t index, const char *name)
+static const ElfW(Sym) *accept(const struct ms_elf *elf, uint32_t index, const char *name)
 {
     const ElfW(Sym) *symbol = &elf->symbols[index];
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
-        return 0;
+        return NULL;
     if (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE)
-        return 0;
+        return NULL;
     if (elf->versions && (elf->versions[index] & VERSION_HIDDEN))
-        return 0;
-    if (!ms_elf_same_name(elf->strings + symbol->st_name, name))
-        return 0;
-    return elf->bias + symbol->st_value;
+        return NULL;
+    return ms_elf_same_name(elf->strings + symbol->st_name, name) ? symbol : NULL;
 }
 
-static uintptr_t find_gnu(const struct ms_elf *elf, const char *name)
+static const ElfW(Sym) *find_gnu(const struct ms_elf *elf, const char *name)
 {
     const uint32_t *table = elf->gnu_hash;
     uint32_t buckets = table[0], first = table[1], bloom_words = table[2], shift = table[3];
@@ -114,22 +112,22 @@ static uintptr_t find_gnu(const struct ms_elf *elf, const char *name)
     for (const unsigned char *c = (const unsigned char *)name; *c; c++)
         hash = hash * 33 + *c;
     if (buckets == 0 || bloom_words == 0)
-        return 0;
+        return NULL;
     ElfW(Addr) word = bloom[hash / bits % bloom_words];
     if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1))
-        return 0;
+        return NULL;
     index = bucket[hash % buckets];
     if (index < first)
-        return 0;
+        return NULL;
     for (;; index++) {
         uint32_t link = chain[index - first];
-        uintptr_t address = (link | 1) == (hash | 1) ? accept(elf, index, name) : 0;
-        if (address || (link & 1))
-            return address;
+        const ElfW(Sym) *symbol = (link | 1) == (hash | 1) ? accept(elf, index, name) : NULL;
+        if (symbol || (link & 1))
+            return symbol;
     }
 }
 
-static uintptr_t find_sysv(const struct ms_elf *elf, const char *name)
+static const ElfW(Sym) *find_sysv(const struct ms_elf *elf, const char *name)
 {
     const uint32_t *table = elf->sysv_hash;
     uint32_t buckets = table[0], hash = 0;
@@ -140,18 +138,29 @@ static uintptr_t find_sysv(const struct ms_elf *elf, const char *name)
         hash &= 0x0fffffff;
     }
     if (buckets == 0)
-        return 0;
+        return NULL;
     for (uint32_t i = table[2 + hash % buckets]; i != STN_UNDEF; i = table[2 + buckets + i]) {
-        uintptr_t address = accept(elf, i, name);
-        if (address)
-            return address;
+        const ElfW(Sym) *symbol = accept(elf, i, name);
+        if (symbol)
+            return symbol;
     }
-    return 0;
+    return NULL;
+}
+
+uintptr_t ms_elf_range(const struct ms_elf *elf, const char *name, uintptr_t *end_p)
+{
+    const ElfW(Sym) *symbol = elf->gnu_hash ? find_gnu(elf, name) : find_sysv(elf, name);
+    uintptr_t address = symbol ? elf->bias + symbol->st_value : 0;
+
+    *end_p = symbol ? address + symbol->st_size : 0;
+    return address;
 }
 
 uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name)
 {
-    return elf->gnu_hash ? find_gnu(elf, name) : find_sysv(elf, name);
+    uintptr_t end;
+
+    return ms_elf_range(elf, name, &end);
 }
 
 /* Some loaders write addresses into the dynamic section, others leave what lies in the file. */

@@ -32,6 +32,9 @@ bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct ms_elf *elf_p)
  * resolver is the loader's. */
 uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name);
 
+/** The same, with the end of what it names. */
+uintptr_t ms_elf_range(const struct ms_elf *elf, const char *name, uintptr_t *end_p);
+
 /** strcmp(a, b) == 0, without calling a function that somebody may have replaced and not yet bound. */
 bool ms_elf_same_name(const char *a, const char *b);
 

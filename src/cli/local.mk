@@ -22,7 +22,7 @@ CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def s
 # The record of another process is read and reported by the code that does so at exit.
 CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/lock.c src/base/bias.h src/base/bias.c src/base/clock.h src/base/clock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
 	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
-	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/frame.h src/stack/python.h src/stack/codes.c src/stack/merge.h src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
+	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/frame.h src/stack/python.h src/stack/codes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
 	src/report/report.h $(REPORT_JSON_SOURCES)
 src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
-#include "stack/merge.h"
+#include "stack/python.h"
 
 enum { INDEX_START = 64 };
 
@@ -97,8 +97,8 @@ static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uin
 static void note_python(void)
 {
     struct ms_process *process = ms_process();
-    uint32_t version = atomic_load_explicit(&ms_merge_python_version, memory_order_relaxed);
-    uint32_t is_read = atomic_load_explicit(&ms_merge_python_is_read, memory_order_relaxed);
+    uint32_t version = atomic_load_explicit(&ms_python_seen, memory_order_relaxed);
+    uint32_t is_read = atomic_load_explicit(&ms_python_is_read, memory_order_relaxed);
     atomic_store_explicit(&process->python_version, version, memory_order_relaxed);
     atomic_store_explicit(&process->python_is_read, is_read, memory_order_relaxed);
 }

@@ -75,7 +75,10 @@ static bool is_option(const char *name, const char *wanted)
 static json_t *version_text(uint32_t version)
 {
     char text[24];
-    snprintf(text, sizeof text, "%u.%u.%u", version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+    if (version & 0xffff)
+        snprintf(text, sizeof text, "%u.%u.%u", version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+    else /* 3.9 and 3.10 do not say more */
+        snprintf(text, sizeof text, "%u.%u", version >> 24, version >> 16 & 0xff);
     return json_string(text);
 }
 

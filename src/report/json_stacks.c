@@ -97,7 +97,8 @@ static json_t *frame_of_python(const struct ms_report_stacks *stacks, uint64_t f
     uint32_t row = ms_frame_code(frame);
     if (row < stacks->code_total && stacks->codes[row]) {
         json_object_set_new(json, "code", json_integer((json_int_t)stacks->codes[row] - 1));
-        json_object_set_new(json, "offset", json_integer((json_int_t)ms_frame_offset(frame)));
+        if (ms_frame_offset(frame) != MS_PYTHON_NOT_BEGUN)
+            json_object_set_new(json, "offset", json_integer((json_int_t)ms_frame_offset(frame)));
     }
     return json;
 }

@@ -74,6 +74,14 @@ static bool lacks_name(const json_t *frame)
            json_is_integer(json_object_get(frame, "code"));
 }
 
+/* -1 if it has not begun with its byte code: then it is at its first line. */
+static json_int_t offset_of(const json_t *frame)
+{
+    json_t *offset = json_object_get(frame, "offset");
+
+    return json_is_integer(offset) && json_integer_value(offset) >= 0 ? json_integer_value(offset) : -1;
+}
+
 /* What a frame and its code say under one name. */
 static bool copy_text(json_t *frame, const json_t *code, const char *key)
 {
@@ -96,7 +104,8 @@ static size_t resolve_code(const struct ms_report *report, const json_t *code, c
                      ms_report_int(code, "first_line"));
     for (i = 0; i < count; i++) {
         json_t *frame = json_array_get(report->frames, orders[i].frame);
-        json_int_t line = orders[i].offset < 0 ? 0 : ms_pylines_at(&lines, (uint64_t)orders[i].offset);
+        json_int_t line = orders[i].offset < 0 ? ms_report_int(code, "first_line")
+                                               : ms_pylines_at(&lines, (uint64_t)orders[i].offset);
 
         *resolved_p += copy_text(frame, code, "function");
         if (copy_text(frame, code, "file") && line > 0 &&
@@ -116,7 +125,7 @@ size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t 
     *resolved_p = *lines_p = 0;
     json_array_foreach (report->frames, i, frame) {
         if (orders && lacks_name(frame))
-            orders[count++] = (struct order){ms_report_int(frame, "code"), ms_report_int(frame, "offset"), i};
+            orders[count++] = (struct order){ms_report_int(frame, "code"), offset_of(frame), i};
     }
     if (count)
         qsort(orders, count, sizeof(*orders), compare_order);

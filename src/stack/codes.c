@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "stack/merge.h"
 #include "stack/python.h"
 
-_Atomic uint32_t ms_merge_python_version, ms_merge_python_is_read;
+_Atomic uint32_t ms_python_seen, ms_python_is_read;
 
 /* Longer names are none: a damaged file may have texts without end, and many that refer to them. */
 enum { TEXT_BYTES_MAX = 16 << 10 };

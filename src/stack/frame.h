@@ -9,7 +9,7 @@
 
 enum ms_frame_kind {
     MS_FRAME_NATIVE = 0,
-    MS_FRAME_PYTHON = 0xf0, /* a row of the table of codes (24 bits), an offset in its byte code (32) */
+    MS_FRAME_PYTHON = 0xf0, /* a row of the table of codes (23 bits), an offset in its byte code (32) */
     MS_FRAME_MARK = 0xf1,   /* what holds of the frames further out */
 };
 
@@ -29,12 +29,21 @@ static inline enum ms_frame_kind ms_frame_kind(uint64_t frame)
 
 static inline uint64_t ms_frame_python(uint32_t code, uint32_t offset)
 {
-    return (uint64_t)MS_FRAME_PYTHON << 56 | (uint64_t)(code & 0xffffff) << 32 | offset;
+    return (uint64_t)MS_FRAME_PYTHON << 56 | (uint64_t)(code & 0x7fffff) << 32 | offset;
+}
+
+/* Only in stacks of Python frames alone: it is the outermost of its run of the evaluation loop. */
+#define MS_FRAME_ENDS_RUN ((uint64_t)1 << 55)
+
+/** The frame as stacks of a report have it. */
+static inline uint64_t ms_frame_plain(uint64_t frame)
+{
+    return ms_frame_kind(frame) == MS_FRAME_PYTHON ? frame & ~MS_FRAME_ENDS_RUN : frame;
 }
 
 static inline uint32_t ms_frame_code(uint64_t frame)
 {
-    return (uint32_t)(frame >> 32) & 0xffffff;
+    return (uint32_t)(frame >> 32) & 0x7fffff;
 }
 
 static inline uint32_t ms_frame_offset(uint64_t frame)

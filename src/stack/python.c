@@ -83,7 +83,8 @@ static unsigned put_fresh(struct ms_python_thread *thread, unsigned fresh, unsig
         if (record->is_told) {
             unsigned place = MS_PYTHON_DEPTH_MAX - ++frames;
             thread->told[place] = (struct ms_python_frame){record->print.row, record->offset, record->entry};
-            thread->values[place] = (uintptr_t)ms_frame_python(record->print.row, record->offset);
+            thread->values[place] = (uintptr_t)(ms_frame_python(record->print.row, record->offset) |
+                                                (record->entry ? MS_FRAME_ENDS_RUN : 0));
             new ++;
         }
         record->frames = (uint16_t)frames;

@@ -46,8 +46,9 @@ extern _Atomic bool ms_python_is_here;
  * looked for, one of them may be it. Some loads. */
 void ms_python_look_again(void);
 
-/** The calling thread's Python frames as a stack of such frames alone (frame.h), interned, and known again as
- * native ones are. 0 where there are none, with the reason. */
+/** The calling thread's Python frames as a stack of such frames alone (frame.h), interned, and known again
+ * as native ones are. The outermost frame of each run of the evaluation loop has MS_FRAME_ENDS_RUN in it, so
+ * that stacks of the same frames in other runs are others. 0 where there are none, with the reason. */
 ms_stack_id ms_python_capture(enum ms_python *state_p);
 
 /** The frames of the calling thread's latest capture, innermost first; ours, until its next. */
@@ -56,6 +57,13 @@ const struct ms_python_frame *ms_python_frames(unsigned *count_p);
 /** The interpreter's version as PY_VERSION_HEX has it, 0 if there is none (yet). 3.9 and 3.10 do not tell
  * their patch level. */
 uint32_t ms_python_version(void);
+
+/** The interpreter that was found latest, for the record: its version as PY_VERSION_HEX has it, 0 for none,
+ * and whether its frames are read. */
+extern _Atomic uint32_t ms_python_seen, ms_python_is_read;
+
+/** Where the evaluation loop runs one frame each (to 3.10), the addresses of its code; else 0. */
+void ms_python_loop(uintptr_t *start_p, uintptr_t *end_p);
 
 /** In a fork child: nothing is known, as the tables are new. */
 void ms_python_reset(void);

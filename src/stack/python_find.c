@@ -88,6 +88,8 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg)
     symbols->code_type = data_symbol(&elf, search->first_code_type, "PyCode_Type");
     symbols->str_type = data_symbol(&elf, search->first_str_type, "PyUnicode_Type");
     symbols->version = version_of(&elf);
+    if (symbols->version >> 16 <= HEX_3_10 >> 16)
+        symbols->loop = ms_elf_range(&elf, "_PyEval_EvalFrameDefault", &symbols->loop_end);
     search->bias = info->dlpi_addr;
     return 1;
 }
@@ -140,6 +142,8 @@ static MS_NOINLINE void look(void)
         say_no(&search, "it is PyPy");
     atomic_store_explicit(&current, interpreter, memory_order_release);
     atomic_store_explicit(&ms_python_is_here, interpreter != NULL, memory_order_relaxed);
+    atomic_store_explicit(&ms_python_seen, search.symbols.version, memory_order_relaxed);
+    atomic_store_explicit(&ms_python_is_read, interpreter != NULL, memory_order_relaxed);
     atomic_store_explicit(&changes_looked, changes, memory_order_relaxed);
     atomic_store_explicit(&adds_looked, adds, memory_order_relaxed);
     atomic_store_explicit(&subs_looked, subs, memory_order_relaxed);
@@ -172,6 +176,13 @@ void ms_python_configure(bool on)
 {
     atomic_store_explicit(&is_on, on, memory_order_relaxed);
     atomic_store_explicit(&ms_python_is_here, on, memory_order_relaxed);
+}
+
+void ms_python_loop(uintptr_t *start_p, uintptr_t *end_p)
+{
+    const struct ms_python_interpreter *interpreter = atomic_load_explicit(&current, memory_order_acquire);
+    *start_p = interpreter ? interpreter->symbols.loop : 0;
+    *end_p = interpreter ? interpreter->symbols.loop_end : 0;
 }
 
 uint32_t ms_python_version(void)

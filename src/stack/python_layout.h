@@ -25,6 +25,7 @@ struct ms_python_symbols {
     int (*is_initialized)(void);   /* Py_IsInitialized */
     uintptr_t runtime;             /* _PyRuntime */
     uintptr_t code_type, str_type; /* PyCode_Type, PyUnicode_Type */
+    uintptr_t loop, loop_end;      /* to 3.10: code of _PyEval_EvalFrameDefault; else 0 */
     uint32_t version; /* PY_VERSION_HEX; to 3.10, which does not export it, without patch level */
 };
 

@@ -20,8 +20,12 @@ enum {
 /** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is
  * not kept. */
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max);
-/** The same, but ends at the first frame that is remembered: then `recalling->known` frames go on from there,
- * that frame being the first of them, and the last of those that are returned. */
+/** The same, and sps[i] is the stack pointer in frame i: what it keeps on the stack lies from there up to
+ * sps[i + 1]. */
+unsigned ms_unwind_walk_extents(const void *frame, uintptr_t caller, uintptr_t *frames, uintptr_t *sps,
+                                unsigned max);
+/** As ms_unwind_walk, but ends at the first frame that is remembered: then `recalling->known` frames go on
+ * from there, that frame being the first of them, and the last of those that are returned. */
 unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max,
                                   struct ms_recalling *recalling);
 

@@ -1,5 +1,5 @@
-/* walk.c - taking the return addresses of the calling thread: which walk, how deep, and the one by frame
- * pointers.
+/* walk.c - taking the stack of the calling thread: which walk, how deep, the one by frame pointers, and
+ * whether Python frames come with it.
  *
  * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so
  * a word is read only where it is known that it can be (memory.h). What a walk notes lies on no program's
@@ -11,6 +11,8 @@
 #include <stddef.h>
 
 #include "base/spare.h"
+#include "stack/merge.h"
+#include "stack/python.h"
 #include "stack/stack.h"
 #include "stack/unwind.h"
 
@@ -169,13 +171,10 @@ static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void 
     return id;
 }
 
-ms_stack_id ms_stack_capture(const void *frame, const void *caller)
+static ms_stack_id capture_native(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
 {
-    enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
-    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed), same;
+    unsigned same;
     ms_stack_id id;
-    if (walk == MS_WALK_OFF)
-        return 0;
     /* A signal may come anywhere; what it captures is walked in full. */
     if (MS_UNLIKELY(walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || recall.is_busy))
         return capture_by_walking(walk, frame, caller, depth, false);
@@ -186,4 +185,14 @@ ms_stack_id ms_stack_capture(const void *frame, const void *caller)
     atomic_signal_fence(memory_order_seq_cst);
     recall.is_busy = false;
     return id;
+}
+
+ms_stack_id ms_stack_capture(const void *frame, const void *caller)
+{
+    enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
+    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
+    ms_stack_id id = walk == MS_WALK_OFF ? 0 : capture_native(walk, frame, caller, depth);
+    if (MS_LIKELY(!atomic_load_explicit(&ms_python_is_here, memory_order_relaxed)) || !id)
+        return id;
+    return ms_merge_capture(id, &(struct ms_merge_call){walk, depth, frame, ms_strip((uintptr_t)caller)});
 }

@@ -13,7 +13,7 @@
 /* Frames until `caller` are memshim's own. */
 struct unwinding {
     uintptr_t caller;
-    uintptr_t *frames;
+    uintptr_t *frames, *sps; /* sps: NULL if they are not wanted */
     unsigned count, max, inner;
     bool found;
 };
@@ -33,6 +33,9 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
         if (!state->found)
             return _URC_NO_REASON;
     }
+    /* What libgcc calls the CFA here is that of the frame further in: where this one's begins. */
+    if (state->sps)
+        state->sps[state->count] = _Unwind_GetCFA(context);
     state->frames[state->count++] = pc;
     return state->count < state->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -54,7 +57,13 @@ unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uin
 
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max)
 {
-    struct unwinding state = {.caller = caller, .frames = frames, .max = max};
+    return ms_unwind_walk_extents(frame, caller, frames, NULL, max);
+}
+
+unsigned ms_unwind_walk_extents(const void *frame, uintptr_t caller, uintptr_t *frames, uintptr_t *sps,
+                                unsigned max)
+{
+    struct unwinding state = {.caller = caller, .frames = frames, .sps = sps, .max = max};
     (void)frame;
     _Unwind_Backtrace(take_frame, &state);
     return state.count;

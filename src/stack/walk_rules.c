@@ -232,7 +232,7 @@ static MS_NOINLINE ms_rule learn(const struct walk *walk, struct loaded *loaded)
 /* From `start` on; *lost_p is set, and nothing else said, if rules became outdated on the way. */
 static inline MS_RAW unsigned walk_from(const struct walk *start, uintptr_t caller, uintptr_t *frames,
                                         unsigned max, struct loaded *loaded, bool *lost_p,
-                                        struct ms_recalling *recalling)
+                                        struct ms_recalling *recalling, uintptr_t *sps)
 {
     struct walk walk = *start;
     struct ms_rule_line *lines = ms_rules_start();
@@ -240,6 +240,8 @@ static inline MS_RAW unsigned walk_from(const struct walk *start, uintptr_t call
     if (!lines)
         return 0;
     for (;;) {
+        if (sps && (count || walk.pc == caller))
+            sps[count] = walk.sp;
         if (count || walk.pc == caller)
             frames[count++] = walk.pc + walk.interrupted; /* as stack.h has it */
         else if (++inner > MS_WALK_INNER_MAX)
@@ -318,8 +320,8 @@ static inline __attribute__((always_inline)) MS_RAW void find_start(struct walk 
 #endif
 }
 
-MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames,
-                                           unsigned max)
+static inline __attribute__((always_inline)) MS_RAW unsigned
+walk_whole(const void *frame, uintptr_t caller, uintptr_t *frames, uintptr_t *sps, unsigned max)
 {
     struct walk start;
     if (MS_UNLIKELY(ms_objects_stale()))
@@ -327,9 +329,21 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, 
     struct loaded loaded = {ms_objects_unloads(), false};
     find_start(&start, frame, caller);
     bool lost = false;
-    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, NULL);
+    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, NULL, sps);
     /* Not lost again: the loader was asked. */
-    return lost ? walk_from(&start, caller, frames, max, &loaded, &lost, NULL) : count;
+    return lost ? walk_from(&start, caller, frames, max, &loaded, &lost, NULL, sps) : count;
+}
+
+MS_NOINLINE MS_RAW unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames,
+                                           unsigned max)
+{
+    return walk_whole(frame, caller, frames, NULL, max);
+}
+
+MS_NOINLINE MS_RAW unsigned ms_unwind_walk_extents(const void *frame, uintptr_t caller, uintptr_t *frames,
+                                                   uintptr_t *sps, unsigned max)
+{
+    return walk_whole(frame, caller, frames, sps, max);
 }
 
 /* What is remembered was so while the same objects were loaded, on the same stack. */
@@ -383,9 +397,9 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk_recalling(const void *frame, uintptr_
     find_start(&start, frame, caller);
     begin_recalling(recalling, &start, max);
     bool lost = false;
-    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, recalling);
+    unsigned count = walk_from(&start, caller, frames, max, &loaded, &lost, recalling, NULL);
     if (MS_LIKELY(!lost))
         return count;
     begin_recalling(recalling, &start, max);
-    return walk_from(&start, caller, frames, max, &loaded, &lost, recalling);
+    return walk_from(&start, caller, frames, max, &loaded, &lost, recalling, NULL);
 }

@@ -10,7 +10,7 @@ import interpreters  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DECODER = os.path.join(os.environ.get("top_builddir", "."), "tests/python/line_tables")
-MODULES = os.environ.get("LINES_MODULES", "120")
+MODULES = os.environ.get("LINES_MODULES", "40")
 
 
 def main():
