@@ -39,7 +39,7 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     if (json_object_get(site, "device_api"))
         json_object_set(object, "device_api", json_object_get(site, "device_api"));
     json_object_set_new(object, "owner", json_string(ms_text_stack_module(report, stack)));
-    json_object_set_new(object, "stack", ms_cli_stack_json(report, stack));
+    ms_cli_set_stack(object, report, stack);
     return object;
 }
 

@@ -38,7 +38,7 @@ static json_t *top_sites_json(const struct ms_report *report, size_t top)
         for (k = 0; k < MS_ARRAY_LEN(keys); k++)
             if (json_object_get(sites[i], keys[k]))
                 json_object_set(object, keys[k], json_object_get(sites[i], keys[k]));
-        json_object_set_new(object, "stack", ms_cli_stack_json(report, ms_report_int(sites[i], "stack")));
+        ms_cli_set_stack(object, report, ms_report_int(sites[i], "stack"));
         json_array_append_new(array, object);
     }
     free(sites);

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/suppress.h"
+#include "report/fold.h"
 #include "report/symbols.h"
 #include "report/text.h"
 #include "report/view.h"
@@ -71,29 +72,45 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
     return sites;
 }
 
-json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
+static json_t *frame_json(const struct ms_report *report, const json_t *row)
 {
     static const char *const keys[] = {"kind",    "function", "file", "line",
                                        "inlined", "rel_pc",   "mark", "name"};
+    json_t *frame = json_object();
+    json_t *module = json_object_get(row, "module");
+
+    for (size_t k = 0; k < MS_ARRAY_LEN(keys); k++)
+        if (json_object_get(row, keys[k]))
+            json_object_set(frame, keys[k], json_object_get(row, keys[k]));
+    if (json_is_integer(module))
+        json_object_set_new(
+            frame, "module",
+            json_string(ms_report_text(ms_report_module(report, json_integer_value(module)), "path")));
+    return frame;
+}
+
+json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
+{
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX);
     json_t *array = json_array();
-    size_t i, k;
 
-    for (i = 0; i < count; i++) {
-        json_t *frame = json_object();
-        json_t *module = json_object_get(frames[i], "module");
-
-        for (k = 0; k < MS_ARRAY_LEN(keys); k++)
-            if (json_object_get(frames[i], keys[k]))
-                json_object_set(frame, keys[k], json_object_get(frames[i], keys[k]));
-        if (json_is_integer(module))
-            json_object_set_new(
-                frame, "module",
-                json_string(ms_report_text(ms_report_module(report, json_integer_value(module)), "path")));
-        json_array_append_new(array, frame);
-    }
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, frame_json(report, frames[i]));
     return array;
+}
+
+void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t stack)
+{
+    bool inferred;
+    const json_t *own = ms_fold_own(report, stack, &inferred);
+    json_t *frame = own ? frame_json(report, own) : NULL;
+
+    json_object_set_new(object, "stack", ms_cli_stack_json(report, stack));
+    if (frame && inferred)
+        json_object_set_new(frame, "inferred", json_true());
+    if (frame)
+        json_object_set_new(object, "own", frame);
 }
 
 void ms_cli_set_view(json_t *object, const struct ms_report *report)

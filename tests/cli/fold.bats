@@ -75,6 +75,13 @@ shown() {
     [[ $out == *"2.0 MiB in 1 block, at_exit, cudaMalloc, device 0, by $packages/torch/lib/libc10_cuda.so, in hold (train.py:7)"* ]]
     try summary r.json
     [[ $out == *"of cudaMalloc, device 0, in hold (train.py:7)"* ]]
+    for verb in leaks summary; do
+        try "$verb" --json r.json
+        python3 -c 'import json, sys
+told = json.load(open(sys.argv[1]))
+own = (told.get("leaks") or told["top_sites"])[0]["own"]
+assert (own["function"], own["line"], own["kind"]) == ("hold", 7, "python"), own' out.txt
+    done
     leaking r.json "${torch[@]}" "py $packages/torch/functional.py:3 stack"
     try leaks r.json
     [[ $out == *", in stack ($packages/torch/functional.py:3)"* ]]
