@@ -20,6 +20,8 @@
 #include "ledger/recover.h"
 #include "report/consistent.h"
 #include "report/report.h"
+#include "stack/frame.h"
+#include "stack/python.h"
 #include "stack/tree.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -149,17 +151,45 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-enum { NODES = 12 };
+enum { NODES = 12, CODES = 3 };
 
 static const struct ms_api_info apis[] = {{"cudaMalloc", "cuda_runtime"}, {"cudaFree", "cuda_runtime"}};
+
+/* Two functions of Python with names and line tables. */
+static void record_codes(void)
+{
+    static const char text[] = "\0/a.py\0f\0worker_0\0\xe8\x04\xf8\xe0\x01\x02";
+
+    if (!ms_table_reserve(MS_TABLE_CODES, CODES) || !ms_table_reserve(MS_TABLE_CODE_TEXT, sizeof text))
+        abort();
+    memcpy(MS_ROWS(CODE_TEXT, char), text, sizeof text);
+    ms_table_publish(MS_TABLE_CODE_TEXT, sizeof text);
+    for (unsigned row = 0; row < CODES; row++)
+        MS_ROWS(CODES, struct ms_code)[row] = (struct ms_code){.file = 1,
+                                                               .name = 7,
+                                                               .lines = 18,
+                                                               .lines_bytes = 6,
+                                                               .first_line = 1 + row,
+                                                               .version = (uint16_t)(0x309 + row)};
+    ms_table_publish(MS_TABLE_CODES, CODES);
+}
+
+/* Every kind of frame there is. */
+static uintptr_t frame_of(ms_stack_id id)
+{
+    if (id % 3 == 0)
+        return (uintptr_t)ms_frame_mark((enum ms_mark)(id / 3), 9);
+    return id % 3 == 1 ? (uintptr_t)record_codes + id : (uintptr_t)ms_frame_python(id % CODES, 2 * id);
+}
 
 /* Stacks of one to NODES frames, each called from the one before. */
 static void record_stacks(void)
 {
+    record_codes();
     if (!ms_table_reserve(MS_TABLE_NODES, NODES + 1))
         abort();
     for (ms_stack_id id = 1; id <= NODES; id++)
-        *ms_node_at(id) = (struct ms_node){(uintptr_t)record_stacks + id, id - 1, 0};
+        *ms_node_at(id) = (struct ms_node){frame_of(id), id - 1, 0};
     ms_table_publish(MS_TABLE_NODES, NODES + 1);
 }
 

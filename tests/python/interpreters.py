@@ -26,6 +26,7 @@ def unpacked(version):
     if not loaders or not os.path.exists(program):
         return None
     folders = [os.path.join(root, f) for f in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")]
+    folders += [os.environ["TEST_SIM"]] if "TEST_SIM" in os.environ else []
     return ["env", "PYTHONHOME=" + os.path.join(root, "usr"), loaders[0], "--library-path", ":".join(folders), program]
 
 
