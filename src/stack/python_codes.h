@@ -11,7 +11,7 @@
  * strings or with others in their place; so what they say counts, not only where they lie. */
 struct ms_python_print {
     uintptr_t file, name, lines;
-    uint64_t sum; /* of what is there */
+    uint64_t file_sum, sum; /* of the file's name; of the name and the line table */
     uint32_t first_line;
     uint32_t row; /* of the table of codes */
 };

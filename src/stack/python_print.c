@@ -22,14 +22,28 @@ static inline uint64_t mix(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-/* A string that has a hash is told by it. Another is added up; file names mostly are such. */
-static MS_NOINLINE bool sum_characters(struct ms_python_reader *reader, const struct ms_python_layout *layout,
-                                       uintptr_t at, uint64_t length, uint32_t state, uint64_t *sum_p)
+/* The words of characters; of the last those bytes that belong to them, which lie in the same page. */
+static inline uint64_t turn(uint64_t sum, uint64_t word)
 {
-    uint64_t chunk[CHUNK_WORDS];
-    uint64_t bytes = length * (state >> 2 & 7);
-    uintptr_t from = at + (state >> 6 & 1 ? layout->text_ascii : layout->text_compact);
-    bytes = bytes < MS_PYTHON_FILE_BYTES_MAX ? bytes : MS_PYTHON_FILE_BYTES_MAX;
+    return (sum << 7 | sum >> 57) ^ word;
+}
+
+static inline uint64_t last_bytes(uint64_t word, uint64_t bytes)
+{
+    return word & (((uint64_t)1 << bytes % 8 * 8) - 1);
+}
+
+static inline MS_RAW uint64_t sum_live(uintptr_t from, uint64_t bytes)
+{
+    uint64_t sum = 0, done = 0;
+    for (; done + 8 <= bytes; done += 8)
+        sum = turn(sum, ms_python_word(from + done));
+    return done < bytes ? turn(sum, last_bytes(ms_python_word(from + done), bytes)) : sum;
+}
+
+static bool sum_guarded(struct ms_python_reader *reader, uintptr_t from, uint64_t bytes, uint64_t *sum_p)
+{
+    uint64_t chunk[CHUNK_WORDS], sum = 0;
     for (uint64_t done = 0; done < bytes; done += sizeof chunk) {
         size_t more = bytes - done < sizeof chunk ? (size_t)(bytes - done) : sizeof chunk;
         if (more % 8)
@@ -37,21 +51,32 @@ static MS_NOINLINE bool sum_characters(struct ms_python_reader *reader, const st
         if (!ms_python_read_slowly(reader, from + done, chunk, more))
             return false;
         for (size_t i = 0; i * 8 < more; i++)
-            *sum_p = mix(*sum_p, chunk[i]);
+            sum = turn(sum, chunk[i]);
     }
+    *sum_p = sum;
     return true;
 }
 
-/* `live` is where the string is, `at` where its head is read. */
+/* A string that has a hash is told by it; another is added up, as file names mostly are. `live` is where the
+ * string is, `at` where its head is read; where they are the same, loads do. */
 static inline MS_RAW bool sum_text(struct ms_python_reader *reader, const struct ms_python_layout *layout,
                                    uintptr_t live, uintptr_t at, uint64_t *sum_p)
 {
-    uint64_t length = ms_python_word(at + MS_PYTHON_LENGTH);
+    uint64_t bytes = ms_python_word(at + MS_PYTHON_LENGTH);
     int64_t hash = (int64_t)ms_python_word(at + MS_PYTHON_HASH);
-    *sum_p = mix(*sum_p, length ^ (uint64_t)hash);
+    uint64_t sum = mix(bytes, (uint64_t)hash), more = 0;
+    uint32_t state = ms_python_half(at + MS_PYTHON_TEXT_STATE);
+    *sum_p = sum;
     if (MS_LIKELY(hash != NO_HASH))
         return true;
-    return sum_characters(reader, layout, live, length, ms_python_half(at + MS_PYTHON_TEXT_STATE), sum_p);
+    bytes = bytes < MS_PYTHON_FILE_BYTES_MAX ? bytes * (state >> 2 & 7) : 0;
+    live += state >> 6 & 1 ? layout->text_ascii : layout->text_compact;
+    if (at + layout->text_ascii == live || at + layout->text_compact == live)
+        more = sum_live(live, bytes);
+    else if (!sum_guarded(reader, live, bytes, &more))
+        return false;
+    *sum_p = mix(sum, more);
+    return true;
 }
 
 static inline MS_RAW uint64_t sum_lines(uintptr_t lines, uintptr_t tail, uint64_t bytes, uint64_t sum)
@@ -76,7 +101,7 @@ static inline MS_RAW bool is_same_code(const struct ms_python_interpreter *inter
 {
     const struct ms_python_layout *layout = &interpreter->layout;
     const struct ms_python_print *print = &record->print;
-    uint64_t sum = 0;
+    uint64_t sum = 0, file_sum = print->file_sum;
     if (ms_python_word(parts->code + MS_PYTHON_TYPE) != interpreter->symbols.code_type ||
         ms_python_word(parts->code + layout->code_file) != print->file ||
         ms_python_word(parts->code + layout->code_name) != print->name ||
@@ -84,8 +109,8 @@ static inline MS_RAW bool is_same_code(const struct ms_python_interpreter *inter
         ms_python_half(parts->code + layout->code_first_line) != print->first_line ||
         ms_python_word(parts->lines + MS_PYTHON_LENGTH) != record->lines_bytes)
         return false;
-    return sum_text(reader, layout, print->file, parts->file, &sum) &&
-           sum_text(reader, layout, print->name, parts->name, &sum) &&
+    return (!parts->file || sum_text(reader, layout, print->file, parts->file, &file_sum)) &&
+           file_sum == print->file_sum && sum_text(reader, layout, print->name, parts->name, &sum) &&
            sum_lines(parts->lines, parts->tail, record->lines_bytes, sum) == print->sum;
 }
 
@@ -122,7 +147,8 @@ static MS_RAW bool is_same_live(const struct ms_python_interpreter *interpreter,
                                 struct ms_python_thread *thread, unsigned last)
 {
     const struct ms_python_layout *layout = &interpreter->layout;
-    uintptr_t code_seen = 0;
+    uintptr_t code_seen = 0, file_seen = 0;
+    uint64_t file_sum = 0;
     for (unsigned i = last + 1; i-- > 0;) {
         const struct ms_python_record *record = &thread->records[i];
         const struct ms_python_print *print = &record->print;
@@ -133,9 +159,14 @@ static MS_RAW bool is_same_live(const struct ms_python_interpreter *interpreter,
         struct ms_python_parts parts = {record->at,   ms_python_code_of(layout, record),
                                         print->file,  print->name,
                                         print->lines, tail_of(print->lines, record->lines_bytes)};
+        /* Most neighbours are of one file. */
+        if (print->file == file_seen && print->file_sum == file_sum)
+            parts.file = 0;
         if (!is_same_code(interpreter, &thread->reader, record, &parts))
             return false;
         code_seen = record->code;
+        file_seen = print->file;
+        file_sum = print->file_sum;
     }
     return true;
 }
@@ -217,7 +248,7 @@ bool ms_python_print(const struct ms_python_interpreter *interpreter, struct ms_
 {
     const struct ms_python_layout *layout = &interpreter->layout;
     uintptr_t at = (uintptr_t)code;
-    uint64_t file[5], name[5], lines[LINES_WORDS], tail = 0, sum = 0;
+    uint64_t file[5], name[5], lines[LINES_WORDS], tail = 0, sum;
     *print = (struct ms_python_print){.file = ms_python_word(at + layout->code_file),
                                       .name = ms_python_word(at + layout->code_name),
                                       .lines = ms_python_word(at + layout->code_lines),
@@ -232,7 +263,7 @@ bool ms_python_print(const struct ms_python_interpreter *interpreter, struct ms_
         return false;
     if (lines[2] >= 24 && !ms_python_read_slowly(reader, tail_of(print->lines, lines[2]), &tail, sizeof tail))
         return false;
-    if (!sum_text(reader, layout, print->file, (uintptr_t)file, &sum) ||
+    if (!sum_text(reader, layout, print->file, (uintptr_t)file, &print->file_sum) ||
         !sum_text(reader, layout, print->name, (uintptr_t)name, &sum))
         return false;
     print->sum = sum_lines((uintptr_t)lines, (uintptr_t)&tail, lines[2], sum);

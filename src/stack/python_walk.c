@@ -45,7 +45,8 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
     if (!ms_python_print(walk->interpreter, &thread->reader, code, print, &record->lines_bytes))
         return false;
     if (thread->known_at[slot] == at && known->file == print->file && known->name == print->name &&
-        known->lines == print->lines && known->sum == print->sum && known->first_line == print->first_line) {
+        known->lines == print->lines && known->sum == print->sum && known->file_sum == print->file_sum &&
+        known->first_line == print->first_line) {
         print->row = known->row;
         return true;
     }
