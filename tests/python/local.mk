@@ -15,3 +15,18 @@ tests_python_plain_thread_so_SOURCES = tests/python/plain_thread.c
 tests_python_plain_thread_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
 tests_python_plain_thread_so_LDFLAGS = -shared -pthread
 tests_python_plain_thread_so_LDADD = libcudart.so.12
+
+# What is read of the interpreter's memory, against what the program says of itself, and against garbage.
+check_PROGRAMS += tests/python/test_garbage
+if !SANITIZED
+check_PROGRAMS += tests/python/probe.so
+endif
+tests_python_test_garbage_SOURCES = tests/python/test_garbage.c tests/tap.h
+tests_python_test_garbage_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_python_probe_so_SOURCES = tests/python/probe.c
+tests_python_probe_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
+tests_python_probe_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_python_probe_so_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+TESTS += tests/python/test_garbage tests/python/frames.sh
+dist_check_SCRIPTS += tests/python/frames.sh
+EXTRA_DIST += tests/python/frames.py
