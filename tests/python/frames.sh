@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every CPython that is found here tells of each frame of its own stack what is read of its memory: function, file and line
-# (frames.py). MEMSHIM_PYTHON_STACKS is how many stacks each compares, 1,000,000 for the whole; MEMSHIM_PYTHONS names more
+# (own_frames.py). MEMSHIM_PYTHON_STACKS is how many stacks each compares, 1,000,000 for the whole; MEMSHIM_PYTHONS names more
 # interpreters, in words: a program, or a directory into which Debian's packages were unpacked, run by their own loader.
 . "$TEST_HELPERS/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ stacks=${MEMSHIM_PYTHON_STACKS:-400}
 run() { # VERSION PYTHON...
     version=$1
     shift
-    out=$("$@" "$here/frames.py" "$probe" "$stacks" 1 2>&1)
+    out=$("$@" "$here/own_frames.py" "$probe" "$stacks" 1 2>&1)
     status=$?
     check "$version: $(printf '%s\n' "$out" | sed -n 's/^version [^,]*, //p')" "$status"
     [ "$status" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'

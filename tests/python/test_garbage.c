@@ -11,7 +11,7 @@
 #include "stack/python_thread.h"
 #include "tests/tap.h"
 
-enum { BYTES = 64 << 10, FRAMES = 20, ROUNDS = 3000, FRAME_WORDS = 16, CODE_WORDS = 32, TEXT_WORDS = 16 };
+enum { BYTES = 64 << 10, FRAMES = 20, ROUNDS = 1000, FRAME_WORDS = 16, CODE_WORDS = 32, TEXT_WORDS = 16 };
 
 static uint64_t seed = 88172645463325252u;
 static uint64_t *words;

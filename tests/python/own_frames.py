@@ -1,6 +1,6 @@
-"""frames.py - a program that knows its own stack, and compares it with what is read of its memory.
+"""own_frames.py - a program that knows its own stack, and compares it with what is read of its memory.
 
-Run by an interpreter under test with probe.so preloaded: frames.py LIBRARY STACKS SEED. Calls nest at random
+Run by an interpreter under test with probe.so preloaded: own_frames.py LIBRARY STACKS SEED. Calls nest at random
 through everything by which Python calls Python; at the bottom the stack is taken, and function, file and line
 of each frame are held against what sys._getframe says. Prints what was compared, and the first differences.
 Needs no module that is not in the standard library; for 3.9 and later.
