@@ -78,19 +78,6 @@ static bool fits(const struct rule *rule, const struct seen *seen)
     }
 }
 
-const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged)
-{
-    struct seen seen = see(report, frame);
-
-    if (is_kind(frame, "mark"))
-        return NULL;
-    for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
-        if (fits(&rules[i], &seen))
-            return merged && !strcmp(rules[i].whose, "the interpreter") ? "" : rules[i].whose;
-    }
-    return NULL;
-}
-
 bool ms_fold_is_startup(const json_t *frame)
 {
     static const char *const names[] = {"_start",
@@ -108,6 +95,19 @@ bool ms_fold_is_startup(const json_t *frame)
             return true;
     }
     return false;
+}
+
+const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged)
+{
+    struct seen seen = see(report, frame);
+
+    if (is_kind(frame, "mark"))
+        return NULL;
+    for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
+        if (fits(&rules[i], &seen))
+            return merged && !strcmp(rules[i].whose, "the interpreter") ? "" : rules[i].whose;
+    }
+    return !seen.python && ms_fold_is_startup(frame) ? "" : NULL;
 }
 
 bool ms_fold_is_merged(json_t *const *frames, size_t count)

@@ -168,6 +168,17 @@ static void put_place(FILE *out, const struct ms_report *report, const json_t *f
     }
 }
 
+/* Brackets in names of Python are no template arguments. */
+static void put_function(FILE *out, const json_t *frame)
+{
+    const char *function = ms_report_text(frame, "function");
+
+    if (all_frames || !strcmp(ms_report_text(frame, "kind"), "python"))
+        ms_text_put(out, function);
+    else
+        ms_fold_put_name(out, function);
+}
+
 /* "function (file:line)", as Python's programmers know it. */
 static void put_python(FILE *out, const json_t *frame)
 {
@@ -224,10 +235,7 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         put_mark(out, frame);
         return;
     }
-    if (all_frames)
-        ms_text_put(out, function);
-    else
-        ms_fold_put_name(out, function);
+    put_function(out, frame);
     if (*file) {
         fputs(*function ? " at " : "at ", out);
         ms_text_put_path(out, file);
@@ -285,7 +293,7 @@ static void put_line(FILE *out, const struct ms_report *report, const struct lin
         fprintf(out, "[%zu frames of %s", line->count, line->whose);
         if (*function) {
             fputs(", entered by ", out);
-            ms_fold_put_name(out, function);
+            put_function(out, line->frame);
         }
         fputc(']', out);
     }
