@@ -1,11 +1,13 @@
 #!/bin/sh
 # Every CPython that is found here tells of each frame of its own stack what is read of its memory: function, file and line
-# (own_frames.py). MEMSHIM_PYTHON_STACKS is how many stacks each compares, 1,000,000 for the whole; MEMSHIM_PYTHONS names more
-# interpreters, in words: a program, or a directory into which Debian's packages were unpacked, run by their own loader.
+# (own_frames.py); and reading goes well while it ends, forks and is interrupted (own_ends.py). MEMSHIM_PYTHON_STACKS is how many
+# stacks each compares, 1,000,000 for the whole. TEST_PYTHONS names the folder of interpreters that were unpacked beside the system
+# (scripts/get-pythons), which run by their own loader.
 . "$TEST_HELPERS/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 probe=$top_builddir/tests/python/probe.so
 stacks=${MEMSHIM_PYTHON_STACKS:-400}
+unpacked=${TEST_PYTHONS:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/memshim/pythons}
 
 [ -z "${TEST_SANITIZE-}" ] || skip_all "an interpreter does not load a library with a sanitizer"
 
@@ -16,12 +18,15 @@ run() { # VERSION PYTHON...
     status=$?
     check "$version: $(printf '%s\n' "$out" | sed -n 's/^version [^,]*, //p')" "$status"
     [ "$status" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
-}
-
-unpacked() { # VERSION DIRECTORY
-    for loader in "$2"/usr/lib/*/ld-linux-*.so.*; do
-        run "$1" env PYTHONHOME="$2/usr" "$loader" --preload "$probe" --library-path "${loader%/*}" "$2/usr/bin/python$1"
+    failed=
+    for way in daemons at_exit dying forks signals interpreters; do
+        out=$(timeout 60 "$@" "$here/own_ends.py" "$probe" "$way" 2>&1) || {
+            failed="$failed $way"
+            printf '%s\n' "$out" | sed 's/^/# /'
+        }
     done
+    [ -z "$failed" ]
+    check "$version: goes on while it ends, forks and is interrupted$failed" $?
 }
 
 for version in 3.9 3.10 3.11 3.12 3.13 3.14 3.15; do
@@ -31,10 +36,11 @@ for version in 3.9 3.10 3.11 3.12 3.13 3.14 3.15; do
         found=1
         run "$version" env LD_PRELOAD="$probe" "$python"
     done
-    for directory in ${MEMSHIM_PYTHONS-}; do
-        [ -x "$directory/usr/bin/python$version" ] || continue
+    for loader in "$unpacked/$version"/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2; do
+        [ -x "$loader" ] || continue
         found=1
-        unpacked "$version" "$directory"
+        run "$version" env PYTHONHOME="$unpacked/$version/usr" "$loader" --preload "$probe" --library-path "${loader%/*}" \
+            "$unpacked/$version/usr/bin/python$version"
     done
     [ -n "$found" ] || skip "Python $version" "Python $version is not installed"
 done

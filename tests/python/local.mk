@@ -29,4 +29,4 @@ tests_python_probe_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_python_probe_so_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 TESTS += tests/python/test_garbage tests/python/frames.sh
 dist_check_SCRIPTS += tests/python/frames.sh
-EXTRA_DIST += tests/python/own_frames.py
+EXTRA_DIST += tests/python/own_frames.py tests/python/own_ends.py

@@ -1,0 +1,118 @@
+"""own_ends.py - stacks are taken while an interpreter ends, forks, and is interrupted: own_ends.py LIBRARY WAY.
+
+Run with probe.so preloaded. That it ends as it says is the test; a crash is a signal in its exit status.
+"""
+import atexit
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+LIBRARY, WAY = sys.argv[1:3]
+READ = 2
+probe = ctypes.CDLL(LIBRARY)
+frames = ctypes.create_string_buffer(16 * 512)
+
+
+def take():
+    state, count = ctypes.c_int(), ctypes.c_uint()
+    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count))
+    return state.value, count.value
+
+
+def deep(left):
+    return deep(left - 1) if left else take()
+
+
+def forever():
+    while True:
+        deep(20)
+
+
+def daemons():
+    """Threads that go on while the interpreter is taken down around them."""
+    for _ in range(4):
+        threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.02)
+
+
+def at_exit():
+    """What still runs Python at the end: handlers, and objects that are let go of last."""
+    class Late:
+        def __del__(self):
+            self.take(20)
+    late = Late()
+    late.take = deep
+    sys.modules["late"] = late
+    atexit.register(deep, 20)
+    atexit.register(daemons)
+
+
+def dying():
+    """Threads come and go, and their memory goes to the next."""
+    for _ in range(40):
+        threads = [threading.Thread(target=deep, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def forks():
+    """A child has its own stack, read anew."""
+    threading.Thread(target=forever, daemon=True).start()
+    for i in range(8):
+        deep(i)
+        child = os.fork()
+        if child == 0:
+            state, count = deep(i)
+            os._exit(0 if state == READ and count >= i + 2 else 1)
+        if os.waitpid(child, 0)[1] != 0:
+            sys.exit("a child did not read its stack")
+
+
+def signals():
+    """Handlers that take stacks themselves, while stacks are taken."""
+    signal.signal(signal.SIGALRM, lambda *_: deep(5))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        if deep(30)[0] != READ:
+            sys.exit("a stack was not read")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def interpreters():
+    """Other interpreters within the process: each has states of its own for this thread."""
+    try:
+        import _interpreters as several
+    except ImportError:
+        try:
+            import _xxsubinterpreters as several
+        except ImportError:
+            return
+    code = (
+        "import ctypes\n"
+        "probe = ctypes.CDLL(%r)\n"
+        "def take():\n"
+        "    state, count, frames = ctypes.c_int(), ctypes.c_uint(), ctypes.create_string_buffer(16 * 512)\n"
+        "    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count))\n"
+        "take()\n" % LIBRARY
+    )
+    for _ in range(3):
+        try:
+            other = several.create()
+            several.run_string(other, code)
+            several.destroy(other)
+        except (RuntimeError, AttributeError, ImportError):
+            return
+        deep(10)
+
+
+probe.probe_start(1)
+{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interpreters)}[WAY]()
+state, count = deep(20)
+if state != READ or count < 22:
+    sys.exit("read %d frames, state %d" % (count, state))
