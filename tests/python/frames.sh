@@ -36,12 +36,12 @@ for version in 3.9 3.10 3.11 3.12 3.13 3.14 3.15; do
         found=1
         run "$version" env LD_PRELOAD="$probe" "$python"
     done
-    for loader in "$unpacked/$version"/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2; do
-        [ -x "$loader" ] || continue
+    loader=$unpacked/$version/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2
+    if [ -x "$loader" ]; then
         found=1
         run "$version" env PYTHONHOME="$unpacked/$version/usr" "$loader" --preload "$probe" --library-path "${loader%/*}" \
             "$unpacked/$version/usr/bin/python$version"
-    done
+    fi
     [ -n "$found" ] || skip "Python $version" "Python $version is not installed"
 done
 plan_said
