@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Virtual environments with what requirements/NAME.txt pins by hash, in the cache: $XDG_CACHE_HOME/memshim/clients (~/.cache/memshim/clients).
 
+Where a package's own tests are in no wheel, requirements/NAME.sources names archives that have them, a line each: URL sha256:HASH DIRECTORY. What is in that directory of
+the archive comes into `sources` of the environment.
+
   install.py NAME                installs it, once; prints where its python is. What stands in the way is one line, and status 1
   install.py --ready NAME        says by its status whether nothing is left to be fetched
   install.py --pin NAME WORD...  writes requirements/NAME.txt: what pip finds for these packages (names, versions), with the hashes
@@ -15,7 +18,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import urllib.error
+import urllib.request
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "memshim", "clients")
@@ -32,6 +38,11 @@ class Missing(Exception):
 def wanted(name):
     """The file that says what to install."""
     return os.path.join(HERE, "requirements", name + ".txt")
+
+
+def sources(name):
+    """The file that says what else."""
+    return os.path.join(HERE, "requirements", name + ".sources")
 
 
 def place(name):
@@ -60,7 +71,7 @@ def is_ready(name):
 
 def stamp(name):
     """What `installed` holds."""
-    return "# %s\n%s" % (sys.version.split()[0], text(wanted(name)))
+    return "# %s\n%s%s" % (sys.version.split()[0], text(wanted(name)), text(sources(name)) or "")
 
 
 def attempt(words, seconds, reason):
@@ -73,15 +84,38 @@ def attempt(words, seconds, reason):
         raise Missing(reason, done.stdout + done.stderr)
 
 
+def fetch(address, hashed, directory, target):
+    """The files below a directory of an archive, which has to be the one that is pinned."""
+    with tempfile.TemporaryFile(dir=target) as file:
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                shutil.copyfileobj(answer, file)
+        except (OSError, urllib.error.URLError) as error:
+            raise Missing("%s cannot be fetched: %s" % (address, error)) from None
+        file.seek(0)
+        if "sha256:" + hashlib.file_digest(file, "sha256").hexdigest() != hashed:
+            raise Missing("%s is not the file that is pinned" % address)
+        file.seek(0)
+        with tarfile.open(fileobj=file) as archive:
+            below = directory.rstrip("/") + "/"
+            for member in archive:
+                if member.isfile() and member.name.startswith(below):
+                    member.name = member.name[len(below) :]
+                    archive.extract(member, os.path.join(target, "sources"), filter="data")
+
+
 def make(name, seconds):
     """The environment, made anew beside nothing."""
     target = place(name)
     shutil.rmtree(target, ignore_errors=True)
     attempt([sys.executable, "-m", "venv", target], 120, "python3 cannot make a virtual environment")
     pip = [python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
-    fetch = ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
-    attempt(pip + fetch + ["--no-deps", "--require-hashes", "-r", wanted(name)], seconds,
+    options = ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
+    attempt(pip + options + ["--no-deps", "--require-hashes", "-r", wanted(name)], seconds,
             "the packages cannot be installed from PyPI for Python %d.%d on %s" % (*sys.version_info[:2], os.uname().machine))
+    for line in (text(sources(name)) or "").splitlines():
+        if line and not line.startswith("#"):
+            fetch(*line.split(), target)
     with open(os.path.join(target, "installed"), "w", encoding="utf-8") as file:
         file.write(stamp(name))
 

@@ -47,9 +47,13 @@ def follow(bench, client, one, mode, native, played):
     plain, figures, notes = judge.split(outcome.out)
     native_plain, native_figures, _ = judge.split(native.out)
     played.fact(tail(outcome) if outcome.status else compare(native_plain, plain), "%s: prints what it prints natively" % name, notes)
-    found = judge.reports(outcome.place)
     played.measure(one, mode, notes)
-    wrong = judge.check_reports(bench.memshim, outcome.place, found, client, one, figures)
+    wrong = judge.invalid(bench.memshim, outcome.place)
+    if wrong:
+        played.fact(wrong, "%s: the report is sound" % name)
+        return
+    found = judge.reports(outcome.place)
+    wrong = judge.check_reports(found, client, one, figures)
     played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
     if native_figures or figures:
         wrong = judge.check_figures(outcome.place, found, figures)

@@ -1,4 +1,4 @@
-"""Vendors' own tests, out of their wheels (units.py): what passes natively on the simulator has to pass under memshim, in every mode.
+"""Vendors' own tests, out of their wheels or out of a source package (units.py, pytests.py): what passes natively on the simulator has to pass under memshim, in every mode.
 
 Each suite is run in one process, natively and in each mode, two at a time; the outcome of every test is compared by its name. What fails natively is the simulator's affair, and only counted.
 """
@@ -8,7 +8,8 @@ import os
 from . import judge, run
 from .play import Fact, tail
 
-UNITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "units.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNNERS = {"unittest": os.path.join(HERE, "units.py"), "pytest": os.path.join(HERE, "pytests.py")}
 
 
 def outcomes(path):
@@ -25,8 +26,10 @@ def outcomes(path):
 def once(bench, mode, what, client):
     """One run: (outcomes, how it ended)."""
     results = os.path.join(bench.temporary, "suite.%s.%s" % (mode or "natively", what.replace(" ", ".")))
-    words = [bench.interpreter, UNITS, results, *what.split()]
-    outcome = bench.run(mode, words + (["without", *client.deselect] if client.deselect else []), {}, seconds=1800)
+    words = [bench.interpreter, RUNNERS[client.runner], results, *what.split()]
+    sources = os.path.join(os.path.dirname(os.path.dirname(bench.interpreter)), "sources")
+    variables = {"XDG_CACHE_HOME": os.path.join(bench.temporary, "cache"), **({"PYTHONPATH": sources} if os.path.isdir(sources) else {})}
+    outcome = bench.run(mode, words + (["without", *client.deselect] if client.deselect else []), variables, seconds=1800)
     return (outcomes(results) if os.path.exists(results) else {}), outcome
 
 
@@ -35,17 +38,17 @@ def count(found, outcome):
     return sum(one == outcome for one in found.values())
 
 
-def play(bench, client):
+def play(bench, client, modes=tuple(run.MODES)):
     """Every suite of a client: rows (suite, mode or natively, passed, failed, differences), and facts."""
     rows, facts = [], []
     for what in client.suite:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            runs = list(pool.map(lambda mode: once(bench, mode, what, client), (None, *run.MODES)))
+            runs = list(pool.map(lambda mode: once(bench, mode, what, client), (None, *modes)))
         native, outcome = runs[0]
         passed = [name for name in native if native[name] == "passed"]
         facts.append(Fact(bool(passed), "%s: %d tests pass natively" % (what, len(passed)), [] if passed else tail(outcome)))
         rows.append((what, "natively", len(passed), count(native, "failed"), 0))
-        for mode, (other, outcome) in zip(run.MODES, runs[1:]):
+        for mode, (other, outcome) in zip(modes, runs[1:]):
             differ = ["%s: %s" % (name, other.get(name, "did not end")) for name in passed if other.get(name) != "passed"]
             also = ["passes here alone: " + name for name in other if other[name] == "passed" and native.get(name) == "failed"]
             facts.append(Fact(not differ, "%s, %s: what passes natively passes" % (what, mode), differ + tail(outcome) if differ else also))
@@ -56,5 +59,6 @@ def play(bench, client):
 
 def reports(bench, outcome, what, mode):
     """Whether what was reported is valid; tests provoke errors on purpose, so nothing more is asked of it."""
-    found, wrong = judge.reports(outcome.place), judge.invalid(bench.memshim, outcome.place)
-    return Fact(bool(found) and not wrong, "%s, %s: %d reports are valid" % (what, mode, len(found)), wrong)
+    wrong = judge.invalid(bench.memshim, outcome.place)
+    found = [] if wrong else judge.reports(outcome.place)
+    return Fact(bool(found), "%s, %s: %d reports are valid" % (what, mode, len(found)), wrong)

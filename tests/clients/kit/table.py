@@ -8,7 +8,7 @@ A section is a client. Its keys:
   reaches       how it reaches the driver
   runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...] [view=VIEW]; VIEW is what run.view has to be
   build         what the compiler is told beside a program in C or C++ ({site}: the site-packages, {build}: the simulator)
-  suite         a suite of the vendor's, a line: modules with tests of the unittest kind; `deselect`, a word a line, leaves out tests whose name holds it
+  suite         a suite of the vendor's, a line: modules with tests of the kind that `runner` says (unittest; pytest); `deselect`, a regular expression a line, leaves out tests whose name it matches
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
   module        an extended regular expression: the report names a module of such a path as one that allocated
   processes     how many processes a run has that use the GPU (1)
@@ -21,7 +21,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "build", "suite", "deselect", "diagnostics", "module", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "build", "suite", "runner", "deselect", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -41,6 +41,7 @@ class Client:
         self.runs = [Run(line) for line in lines(values.get("runs"))]
         self.build = shlex.split(values.get("build", ""))
         self.suite = lines(values.get("suite"))
+        self.runner = values.get("runner", "unittest")
         self.deselect = lines(values.get("deselect"))
         self.module = values.get("module", "")
         self.diagnostics = values.get("diagnostics", "")

@@ -1,8 +1,9 @@
-"""Runs tests of the unittest kind by their modules' names and writes what became of each: units.py FILE MODULE... [without NAME...]. Run by suite.py in a client's interpreter, for
+"""Runs tests of the unittest kind by their modules' names and writes what became of each: units.py FILE MODULE... [without EXPRESSION...]. Run by suite.py in a client's interpreter, for
 suites that bring no pytest with them. Needs nothing of ours.
 
 Each line of FILE is an outcome (passed, failed, skipped) and a test's name; it is written when the test ends, so what came before a crash is there.
 """
+import re
 import sys
 import unittest
 
@@ -42,12 +43,18 @@ class Outcomes(unittest.TestResult):
 
 
 def chosen(tests, without):
-    """Every test, one by one, but for those whose name holds one of these words."""
+    """Every test, one by one, but for those whose name matches one of these expressions."""
     for test in tests:
         if isinstance(test, unittest.TestSuite):
             yield from chosen(test, without)
-        elif not any(word in test.id() for word in without):
+        elif not any(re.search(word, test.id()) for word in without):
             yield test
+
+
+def reason(complaint):
+    """The line that says what was raised; a suite may have put its own advice after it."""
+    lines = [line for line in complaint.splitlines() if line.strip()] or [""]
+    return next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception|Failure|Exit)\b", line)), lines[-1])
 
 
 def main():
@@ -59,7 +66,7 @@ def main():
         result = Outcomes(file)
         unittest.TestSuite(chosen(tests, words[cut + 1 :])).run(result)
     for test, complaint in result.failures:
-        print(test.id(), complaint.splitlines()[-1] if complaint.strip() else "")
+        print(test.id(), reason(complaint))
 
 
 main()

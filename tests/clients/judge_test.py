@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Whether the judge of tests/clients can fail: each thing that a program may do otherwise under memshim (judged.py, judged_suite.py) makes the facts fail that are about it, and no other.
+
+Needs nothing but the build and this python3.
+"""
+import glob
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from kit import judge, play, run, session, suite, table  # noqa: E402
+
+PRINTS, SOUND, FIGURES = "prints", "sound", "figures"
+PROGRAMS = {
+    "nothing": set(),
+    "line": {PRINTS},
+    "missing line": {PRINTS},
+    "further line": {PRINTS},
+    "order": {PRINTS},
+    "status": {PRINTS},
+    "leak": {SOUND, FIGURES},
+    "planted": {SOUND, FIGURES},
+    "double free": {SOUND},
+    "figure": {FIGURES},
+    "claim": {FIGURES},
+    "blind": {SOUND, FIGURES},
+}
+SUITES = {"Sound": set(), "Fails": {"passes"}, "Skips": {"passes"}, "Ends": {"passes"}, "Blind": {"valid"}, "Nothing": {"natively", "valid"}}
+
+
+def skip_all(reason):
+    """Says why, and ends."""
+    print("1..0 # SKIP " + reason)
+    sys.exit(0)
+
+
+def client(**values):
+    """A section of a table."""
+    return table.Client("judged", {"kind": "large", **values})
+
+
+def failed(facts, kinds):
+    """The kinds of the facts that do not hold."""
+    return {next((kind for kind in kinds if kind in fact.name), fact.name) for fact in facts if not fact.holds}
+
+
+def played(bench, wrong, **values):
+    """What failed of the program with this wrong, in one mode."""
+    facts = play.play(bench, client(runs="judged.py '%s'" % wrong, **values), modes=("pool",)).facts
+    return failed(facts, ("runs natively", PRINTS, SOUND, FIGURES)), [line for fact in facts for line in (fact.details if not fact.holds else ())]
+
+
+class Bench(run.Bench):
+    """Runs a program natively once, if it does nothing wrong there."""
+
+    natively = {}
+
+    def run(self, mode, words, variables, seconds=600):
+        if mode is not None or words[1].endswith("units.py"):
+            return super().run(mode, words, variables, seconds)
+        wrong = words[2] if words[2] in ("natively", "figure", "planted") else "nothing"
+        if wrong not in self.natively:
+            self.natively[wrong] = super().run(mode, [*words[:2], wrong], variables, seconds)
+        return self.natively[wrong]
+
+
+class Spoiling(Bench):
+    """Spoils each report, or trace, once it is written."""
+
+    def __init__(self, spoil, *words, files="*.json"):
+        super().__init__(*words)
+        self.spoil, self.files = spoil, files
+
+    def run(self, mode, words, variables, seconds=600):
+        outcome = super().run(mode, words, variables, seconds)
+        for path in glob.glob(os.path.join(outcome.place, self.files)) if outcome.place else ():
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.spoil(text))
+        return outcome
+
+
+def check_programs(tap, bench):
+    """Programs that do one thing wrong."""
+    for wrong, expected in PROGRAMS.items():
+        found, details = played(bench, wrong)
+        tap.line(found == expected, "%s: %s" % (wrong, ", ".join(sorted(expected)) or "all holds"), ["what failed: %s" % sorted(found), *details] if found != expected else ())
+    tap.line(played(bench, "natively")[0] == {"runs natively"}, "what fails natively is told, and not run further")
+    tap.line(played(bench, "nothing", module="no such module")[0] == {SOUND}, "a module that is to be named and is not fails")
+    tap.line(played(bench, "nothing", processes="2")[0] == {SOUND}, "a process without a report fails")
+
+
+def check_reports(tap, words):
+    """Reports that are not valid, or do not say what the trace says."""
+    spoils = {
+        "a report that is cut short": lambda text: text[: len(text) // 2],
+        "a report without a key": lambda text: text.replace('"sites"', '"sights"', 1),
+        "a report of another schema": lambda text: text.replace('"schema_version"', '"schema"', 1),
+        "an empty report": lambda text: "",
+    }
+    for name, spoil in spoils.items():
+        found = played(Spoiling(spoil, *words), "nothing")[0]
+        tap.line(found == {SOUND}, name + " fails", ["what failed: %s" % sorted(found)] if found != {SOUND} else ())
+    counted = {
+        "a report that counts otherwise than its histogram": Spoiling(lambda text: text.replace('"total_count":1,', '"total_count":2,'), *words),
+        "a trace with a line less than the report": Spoiling(lambda text: "".join(text.splitlines(True)[:-1]), *words, files="*.trace"),
+    }
+    for (name, spoilt), kind in zip(counted.items(), (SOUND, FIGURES)):
+        found = played(spoilt, "nothing")[0]
+        tap.line(found == {kind}, name + " fails", ["what failed: %s" % sorted(found)] if found != {kind} else ())
+
+
+def check_suites(tap, bench):
+    """Suites with one test that is otherwise."""
+    for name, expected in SUITES.items():
+        facts = suite.play(bench, client(suite="judged_suite." + name), modes=("pool",))[1]
+        found = failed(facts, ("natively passes", "pass natively", "valid"))
+        found = {"passes" if kind == "natively passes" else "natively" if kind == "pass natively" else kind for kind in found}
+        tap.line(found == expected, "suite %s: %s" % (name, ", ".join(sorted(expected)) or "all holds"), ["what failed: %s" % sorted(found)] if found != expected else ())
+
+
+def main():
+    """The test."""
+    if os.environ.get("TEST_SANITIZE"):
+        skip_all("a sanitizer's library cannot be preloaded into python3")
+    if not os.path.exists(os.environ["TEST_BIN"]) or not os.path.exists(os.environ["TEST_LIB"]):
+        skip_all("the memshim command is not built")
+    place = os.environ["TEST_TMP"]
+    environment = os.path.join(place, "environment")
+    os.makedirs(os.path.join(environment, "sources"))
+    os.makedirs(os.path.join(environment, "bin"))
+    os.symlink(sys.executable, os.path.join(environment, "bin", "python"))
+    shutil.copy(os.path.join(HERE, "judged_suite.py"), os.path.join(environment, "sources"))
+    words = (os.path.abspath(os.environ["top_builddir"]), os.path.join(environment, "bin", "python"), place, os.path.join(place, "runs"))
+    os.makedirs(words[3])
+    bench = Bench(*words)
+    tap = session.Tap()
+    check_programs(tap, bench)
+    check_reports(tap, words)
+    check_suites(tap, bench)
+    tap.plan()
+
+
+main()
