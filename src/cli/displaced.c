@@ -5,7 +5,6 @@
  * characters escaped, and read up to a bound. */
 #include "cli/displaced.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,24 +14,22 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/rundir.h"
 #include "report/text.h"
 
 enum { SHOWN = 8, BYTES_MAX = 1 << 20 };
 
 char *ms_displaced_begin(void)
 {
-    const char *place = getenv("TMPDIR"), *inherited = getenv("LD_LIBRARY_PATH");
-    char *directory, *path = NULL;
+    const char *inherited = getenv("LD_LIBRARY_PATH");
+    char *directory = ms_rundir_make(), *path = NULL;
 
-    if (asprintf(&directory, "%s/memshim-sim.XXXXXX", place && *place == '/' ? place : "/tmp") < 0)
+    if (!directory)
         return NULL;
-    if (strpbrk(directory, ":;") || !mkdtemp(directory)) {
-        free(directory);
-        return NULL;
-    }
-    if (asprintf(&path, "%s%s%s", directory, inherited ? ":" : "", inherited ? inherited : "") < 0 ||
-        setenv("LD_LIBRARY_PATH", path, 1) < 0 || setenv("MEMSIM_DISPLACE", directory, 1) < 0) {
-        ms_displaced_end(directory);
+    if (strpbrk(directory, ":;") ||
+        asprintf(&path, "%s%s%s", directory, inherited ? ":" : "", inherited ? inherited : "") < 0 ||
+        setenv("LD_LIBRARY_PATH", path, 1) < 0 || setenv(MS_RUNDIR_VARIABLE, directory, 1) < 0) {
+        ms_rundir_remove(directory);
         directory = NULL;
     }
     free(path);
@@ -41,16 +38,7 @@ char *ms_displaced_begin(void)
 
 void ms_displaced_end(char *directory)
 {
-    DIR *entries = directory ? opendir(directory) : NULL;
-    struct dirent *entry;
-
-    while (entries && (entry = readdir(entries)))
-        unlinkat(dirfd(entries), entry->d_name, 0);
-    if (entries)
-        closedir(entries);
-    if (directory)
-        rmdir(directory);
-    free(directory);
+    ms_rundir_remove(directory);
 }
 
 /* All of it, malloc's; NULL if there is nothing. */

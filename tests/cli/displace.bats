@@ -99,3 +99,56 @@ simulated() {
     [ "$status" -eq 0 ]
     [ "$(echo "$err" | grep -c "stands in for")" -eq 1 ]
 }
+
+# directories: those of runs that there are.
+directories() {
+    find tmp -mindepth 1 -maxdepth 1 -name 'memshim-sim.*' | sort
+}
+
+# until_true COMMAND...: waits for it, for a minute at most.
+until_true() {
+    for _ in $(seq 600); do
+        "$@" && return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# begin NAME: a run whose program says when it is up, and ends when it is told to.
+begin() {
+    mkfifo "$1.up" "$1.end"
+    "$TEST_BIN" run --sim -f -o none -- sh -c "echo \$\$ >$1.up; read -r line <$1.end" 3>&- &
+    run_pid=$!
+    read -r program_pid <"$1.up"
+}
+
+gone() {
+    [ ! -e "/proc/$1" ]
+}
+
+@test "what a killed run leaves is removed by the next, once its programs have ended; others' is not" {
+    mkdir tmp tmp/memshim-sim.open
+    chmod 755 tmp/memshim-sim.open
+    echo >tmp/memshim-sim.file
+    ln -s memshim-sim.open tmp/memshim-sim.link
+    before=$(directories)
+    export TMPDIR=$PWD/tmp
+    begin killed
+    left=$(directories)
+    [ "$left" != "$before" ]
+    kill -KILL "$run_pid"
+    wait "$run_pid" || true
+    "$TEST_BIN" run --sim -f -o none -- true
+    [ "$(directories)" = "$left" ]
+    echo >killed.end
+    until_true gone "$program_pid"
+    begin living
+    after=$(directories)
+    "$TEST_BIN" run --sim -f -o none -- true
+    [ "$(directories)" = "$after" ]
+    [ "$(echo "$after" | wc -l)" -eq "$(echo "$left" | wc -l)" ]
+    [ "$after" != "$left" ]
+    echo >living.end
+    wait "$run_pid"
+    [ "$(directories)" = "$before" ]
+}
