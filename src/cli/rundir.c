@@ -115,8 +115,8 @@ static bool hold(const char *path)
     held = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (held < 0)
         return false;
-    if ((flock(held, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(held, &ours) == 0 && lstat(path, &there) == 0 && ours.st_ino == there.st_ino &&
-        ours.st_dev == there.st_dev)
+    if ((flock(held, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(held, &ours) == 0 &&
+        lstat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
         return true;
     close(held);
     held = -1;

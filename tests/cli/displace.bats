@@ -100,6 +100,10 @@ simulated() {
     [ "$(echo "$err" | grep -c "stands in for")" -eq 1 ]
 }
 
+teardown() {
+    [ -z "${run_pid:-}" ] || kill "$run_pid" "$program_pid" 2>/dev/null || true
+}
+
 # directories: those of runs that there are.
 directories() {
     find tmp -mindepth 1 -maxdepth 1 -name 'memshim-sim.*' | sort
