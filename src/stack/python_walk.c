@@ -71,7 +71,7 @@ static bool find_place(const struct ms_python_layout *layout, struct ms_python_r
         return last >= -1 && last < INT32_MAX / 2;
     }
     if (offset < -CODE_UNIT || offset % CODE_UNIT != 0 ||
-        offset >= (int64_t)word_of(code, MS_PYTHON_LENGTH) * CODE_UNIT)
+        offset / CODE_UNIT >= (int64_t)word_of(code, MS_PYTHON_LENGTH))
         return false;
     record->offset = offset < 0 ? MS_PYTHON_NOT_BEGUN : (uint32_t)offset;
     record->is_told =
