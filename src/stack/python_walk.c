@@ -70,8 +70,9 @@ static bool find_place(const struct ms_python_layout *layout, struct ms_python_r
         record->is_told = true;
         return last >= -1 && last < INT32_MAX / 2;
     }
-    if (offset < -CODE_UNIT || offset % CODE_UNIT != 0 ||
-        offset / CODE_UNIT >= (int64_t)word_of(code, MS_PYTHON_LENGTH))
+    uint64_t units = word_of(code, MS_PYTHON_LENGTH);
+    if (units > INT32_MAX / CODE_UNIT || offset < -CODE_UNIT || offset % CODE_UNIT != 0 ||
+        offset >= (int64_t)units * CODE_UNIT)
         return false;
     record->offset = offset < 0 ? MS_PYTHON_NOT_BEGUN : (uint32_t)offset;
     record->is_told =
