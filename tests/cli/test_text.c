@@ -77,7 +77,7 @@ static void path_shown(void)
 
 static void frame_is(const char *frame, const char *shown)
 {
-    struct ms_report none = {NULL};
+    struct ms_report none = {0};
     json_t *row = json_loads(frame, 0, NULL);
     char text[256] = "";
     FILE *out = fmemopen(text, sizeof text, "w");

@@ -2,10 +2,17 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "base/compiler.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/objects.h"
+#include "base/spare.h"
+#include "base/store.h"
 #include "stack/python.h"
 
 /** One frame, as the program compares it. */
@@ -27,8 +34,23 @@ MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
 MS_EXPORT double probe_time(int is_python, unsigned times);
 
+/* What memshim does in a child, where locks are held by threads that are not there. */
+static void after_fork(void)
+{
+    ms_objects_after_fork_child();
+    ms_store_reset();
+    ms_log_reset();
+    ms_arena_reset();
+    ms_spares_reset();
+    ms_objects_reset();
+    ms_stack_reset();
+    ms_python_reset();
+    ms_thread = (struct ms_thread){0};
+}
+
 void probe_start(int on)
 {
+    pthread_atfork(ms_objects_before_fork, ms_objects_after_fork_parent, after_fork);
     ms_python_configure(on != 0);
 }
 
