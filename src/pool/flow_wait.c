@@ -355,6 +355,7 @@ static struct ms_slot *take_of(struct ms_heap *heap, const struct piece *piece, 
         struct ms_run *run =
             chunk ? ms_run_take_within(heap, segment, piece->begin, piece->end, bytes) : NULL;
         slot = run ? &run->only : NULL;
+        ms_run_close(heap, segment);
     }
     ms_unlock(&heap->lock);
     return slot;

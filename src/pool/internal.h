@@ -339,6 +339,8 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
+/** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
+void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
 /** The size of what ms_run_take would carve; 0 if there is nothing. */
 uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 uint64_t ms_run_largest(const struct ms_heap *heap);

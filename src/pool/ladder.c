@@ -120,10 +120,13 @@ struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *r
     }
     if (request->magazine < MS_CLASSES) {
         ms_slab_take(heap, request->magazine, &slot, 1);
-        return slot;
+    } else {
+        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
+        slot = run ? &run->only : NULL;
     }
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
-    return run ? &run->only : NULL;
+    /* What another thread has freed while the vendor was asked may fit more closely. */
+    ms_run_close(heap, segment);
+    return slot;
 }
 
 static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,

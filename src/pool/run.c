@@ -295,9 +295,10 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
             ms_vacant_put(heap, vacant);
         run = search(heap, bytes, align);
     }
-    if (!run)
-        return NULL;
-    return take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes);
+    run = run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
+    if (vacant)
+        ms_run_close(heap, vacant);
+    return run;
 }
 
 struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
@@ -374,6 +375,16 @@ bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
     bin_add(heap, run);
     atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
     return true;
+}
+
+void ms_run_close(struct ms_heap *heap, struct ms_segment *segment)
+{
+    struct ms_run *run = segment->first;
+    if (atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_CHUNK || !run->free ||
+        ms_run_bytes(run) < segment->bytes)
+        return;
+    bin_remove(heap, run);
+    ms_run_join(heap, run);
 }
 
 uint64_t ms_run_largest(const struct ms_heap *heap)
