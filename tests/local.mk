@@ -47,6 +47,7 @@ include tests/captures/local.mk
 include tests/traps/local.mk
 include tests/hazards/local.mk
 include tests/limbo/local.mk
+include tests/schedules/local.mk
 include tests/nohang/local.mk
 include tests/faults/local.mk
 include tests/python/local.mk

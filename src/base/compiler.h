@@ -11,8 +11,13 @@
 #define MS_NOINLINE __attribute__((noinline))
 /* On the way of every call, where a compiler that counts what it copies would rather not. */
 #define MS_INLINE inline __attribute__((always_inline))
-/* For what is read on purpose while it may change, and checked afterwards. */
+/* For what is read on purpose while it may change, and checked afterwards. Under tests/schedules, where the
+ * instrumentation of ThreadSanitizer says where a thread may be interrupted, it is instrumented like all. */
+#ifdef MS_SCHEDULES
+#define MS_UNSYNCHRONIZED
+#else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
+#endif
 /* A pointer is kept, where the compiler would rather compute it anew at every use. */
 #define MS_KEEP(pointer) __asm__("" : "+r"(pointer))
 #define MS_CACHELINE __attribute__((aligned(64)))

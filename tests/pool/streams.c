@@ -34,6 +34,7 @@ static CUstreamCaptureMode mode;
 
 static bool fails(void)
 {
+    model.on_call ? model.on_call() : (void)0;
     return ++model.all_calls == model.fail_at;
 }
 #define MAY_FAIL()                                                                                           \

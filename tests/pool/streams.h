@@ -25,6 +25,7 @@ struct model {
     uint64_t unit; /* what a pool takes of the device at least; 0: it does not say what it has */
     bool rounds;   /* ... and in whole ones, always */
     uint64_t offset; /* memory of the driver's begins so far behind a page */
+    void (*on_call)(void);   /* before every call */
     void (*meanwhile)(void); /* what another thread does while memory is asked for the next time */
     void (*on_leaving)(void); /* ... and when a segment is about to go back the next time */
 };

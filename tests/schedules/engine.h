@@ -1,0 +1,89 @@
+/* engine.h - several tasks of which one runs at a time, and who decides at every step which goes on.
+ *
+ * A task stands for a thread: it has a stack and thread-local variables of its own. All run in the one thread
+ * of the process, so nothing happens at the same time, and a schedule is told by the places at which one task
+ * gave way to another. A task may give way at a *point*: before an atomic operation (atomics.c), at a lock, a
+ * nap or a fence of all threads (world.c), and before a call of the vendor's. Time is the engine's.
+ *
+ * What the tasks share is put back before each schedule (freeze.c), so schedules do not know of each other,
+ * and the same choices make the same run. */
+#ifndef MS_TESTS_SCHEDULES_ENGINE_H
+#define MS_TESTS_SCHEDULES_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TASKS = 8, CHOICES = 8192 };
+
+/** One task gives way to another: at its `step`-th point, counted by itself. */
+struct choice {
+    uint32_t step;
+    uint8_t from, to;
+};
+
+enum rule {
+    RULE_RANDOM, /* at one point of eight anybody */
+    RULE_PCT,    /* by random priorities, of which some change at random points */
+    RULE_PLAN,   /* as `plan` has it; nobody else gives way who could go on */
+};
+
+struct schedule {
+    enum rule rule;
+    uint64_t seed;
+    unsigned changes;  /* PCT: at how many points */
+    uint64_t expected; /* PCT: among how many */
+    const struct choice *plan;
+    unsigned plan_count;
+    bool prints;
+};
+
+/** Of one run. `choices` are all places at which a task gave way. */
+struct outcome {
+    uint64_t steps;
+    uint64_t task_steps[TASKS];
+    unsigned
+        unmet; /* choices of the plan that could not be made: the task was not there, or the other waited */
+    bool failed;
+    char why[256];
+    unsigned choice_count;
+    struct choice choices[CHOICES];
+};
+
+/** Once, with everything set up that all schedules begin with. */
+void engine_freeze(void);
+/** start() adds the tasks, check() looks at what is left when all have ended. */
+void engine_run(const struct schedule *schedule, void (*start)(void), void (*check)(void),
+                struct outcome *outcome_p);
+
+/** In start(): one more task. */
+void engine_task(void (*function)(void *), void *argument);
+/** A task may give way here; `pc` is where, for who reads. */
+void engine_point(const void *pc);
+/** The task can go on when the word at `address` is not `value` any more, and after `ns` at the latest; NULL:
+ * then only. */
+void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *pc);
+/** Something is wrong: the schedule ends here. Does not return in a task. */
+void engine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** The task that runs, -1 for none: then nothing is a point. */
+int engine_current(void);
+/** Nanoseconds; goes on by itself with every step. */
+uint64_t engine_clock(void);
+uint64_t engine_random(void);
+
+/* freeze.c */
+void freeze_begin(void);
+void freeze_take(void);
+void freeze_put_back(void);
+/** Memory that goes with the schedule, zeroed. */
+void *freeze_alloc(size_t bytes, size_t align);
+/** The thread-local variables of this program, and as they were when frozen. */
+struct span {
+    char *at;
+    size_t bytes;
+};
+struct span freeze_tls(void);
+const char *freeze_first_tls(void);
+
+#endif

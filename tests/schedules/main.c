@@ -1,0 +1,193 @@
+/* main.c - runs programs under many schedules, shrinks what fails, and prints one.
+ *
+ * usage: schedules --list
+ *        schedules PROGRAM random|pct|every [COUNT [SEED [CHANGES]]]
+ *        schedules PROGRAM random|pct one SEED [CHANGES]    (prints each step of this one)
+ * `every` makes all schedules with one preemption, and with two as far as COUNT goes. The last line is
+ *   PROGRAM RULE: SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "programs.h"
+#include "real.h"
+
+enum { EXPECTED_AT_FIRST = 500, PREEMPTIONS = 2 };
+
+/* All that outlives a schedule. */
+static struct keep {
+    const struct program *program;
+    struct outcome outcome;
+    struct choice plan[CHOICES], tried[CHOICES];
+    unsigned plan_count;
+    uint64_t schedules, steps, count, tasks;
+    bool found;
+} * keep;
+
+static const struct program *const lists[] = {wrong_programs, locks_programs, streams_programs};
+
+static const struct program *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (const struct program *p = lists[i]; p->name; p++) {
+            if (!name)
+                printf("%s%s\t%s\n", p->name, p->wrong ? " wrong" : "", p->text);
+            else if (strcmp(p->name, name) == 0)
+                return p;
+        }
+    }
+    return NULL;
+}
+
+static bool run(const struct schedule *schedule)
+{
+    struct keep *k = keep;
+    engine_run(schedule, k->program->start, k->program->check, &k->outcome);
+    k->schedules++;
+    k->steps += k->outcome.steps;
+    return k->outcome.failed;
+}
+
+static bool fails_by(const struct choice *plan, unsigned count)
+{
+    struct schedule schedule = {.rule = RULE_PLAN, .plan = plan, .plan_count = count};
+    return run(&schedule);
+}
+
+/* Fewer and fewer of the places at which a task gave way, as long as it fails: by halves, then one by one. */
+static void shrink(void)
+{
+    struct keep *k = keep;
+    k->plan_count = k->outcome.choice_count;
+    memcpy(k->plan, k->outcome.choices, k->plan_count * sizeof *k->plan);
+    if (!fails_by(k->plan, k->plan_count))
+        return;
+    for (unsigned part = (k->plan_count + 1) / 2; part; part = part > 1 ? (part + 1) / 2 : 0) {
+        for (unsigned at = 0; at < k->plan_count;) {
+            unsigned left = k->plan_count - at, less = part < left ? part : left;
+            memcpy(k->tried, k->plan, at * sizeof *k->plan);
+            memcpy(k->tried + at, k->plan + at + less, (left - less) * sizeof *k->plan);
+            if (!fails_by(k->tried, k->plan_count - less)) {
+                at += less;
+                continue;
+            }
+            k->plan_count -= less;
+            memcpy(k->plan, k->tried, k->plan_count * sizeof *k->plan);
+        }
+    }
+}
+
+static void print(void)
+{
+    struct keep *k = keep;
+    struct schedule schedule = {
+        .rule = RULE_PLAN, .plan = k->plan, .plan_count = k->plan_count, .prints = true};
+    printf("# %u switches are enough:", k->plan_count);
+    for (unsigned i = 0; i < k->plan_count; i++)
+        printf(" %u@%u>%u", k->plan[i].from, k->plan[i].step, k->plan[i].to);
+    printf("\n");
+    run(&schedule);
+    printf("# %s\n", k->outcome.failed ? k->outcome.why : "shrunk, it does not fail any more");
+}
+
+static void report(const struct schedule *schedule, uint64_t number)
+{
+    keep->found = true;
+    printf("found after %llu schedules, by seed %llu: %s\n", (unsigned long long)number,
+           (unsigned long long)schedule->seed, keep->outcome.why);
+    shrink();
+    print();
+}
+
+static void run_seeds(enum rule rule, uint64_t count, uint64_t seed, unsigned changes)
+{
+    uint64_t expected = EXPECTED_AT_FIRST;
+    for (uint64_t i = 0; i < count; i++) {
+        struct schedule schedule = {.rule = rule, .seed = seed + i, .changes = changes, .expected = expected};
+        /* The same for a seed, whatever came before it: steps of a schedule without any preemption. */
+        if (i == 0 && rule == RULE_PCT) {
+            fails_by(NULL, 0);
+            expected = schedule.expected = keep->outcome.steps;
+        }
+        if (run(&schedule)) {
+            report(&schedule, i + 1);
+            return;
+        }
+    }
+}
+
+/* All ways to go on from the first `made` preemptions of the plan with one more, behind them. */
+static bool run_every(unsigned made)
+{
+    struct keep *k = keep;
+    uint64_t steps[TASKS];
+    if (k->schedules >= k->count)
+        return false;
+    k->plan_count = made;
+    if (fails_by(k->plan, made))
+        return true;
+    if (made == PREEMPTIONS || (made && k->outcome.unmet))
+        return false;
+    memcpy(steps, k->outcome.task_steps, sizeof steps);
+    for (unsigned from = 0; from < k->tasks; from++) {
+        for (uint32_t step = 1; step <= steps[from]; step++) {
+            for (unsigned to = 0; to < k->tasks; to++) {
+                if (to == from)
+                    continue;
+                k->plan[made] = (struct choice){step, (uint8_t)from, (uint8_t)to};
+                if (run_every(made + 1))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void find_every(uint64_t count)
+{
+    struct keep *k = keep;
+    fails_by(NULL, 0);
+    for (k->tasks = 0; k->tasks < TASKS && k->outcome.task_steps[k->tasks];)
+        k->tasks++;
+    k->count = count;
+    if (run_every(0)) {
+        k->found = true;
+        printf("found after %llu schedules: %s\n", (unsigned long long)k->schedules, k->outcome.why);
+        print();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        find(NULL);
+        return 0;
+    }
+    const struct program *program = argc > 2 ? find(argv[1]) : NULL;
+    bool one = argc > 4 && strcmp(argv[3], "one") == 0;
+    uint64_t count = one        ? 1
+                     : argc > 3 ? strtoull(argv[3], NULL, 0)
+                                : 1000,
+             seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 1;
+    unsigned changes = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 0) % 8 : 3;
+    if (!program) {
+        fprintf(stderr, "usage: schedules --list | PROGRAM random|pct|every [COUNT|one [SEED [CHANGES]]]\n");
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    program->prepare();
+    keep = real_map(NULL, sizeof *keep);
+    keep->program = program;
+    struct keep *k = keep;
+    engine_freeze();
+    uint64_t begin = real_clock_ns();
+    if (strcmp(argv[2], "every") == 0)
+        find_every(count);
+    else
+        run_seeds(strcmp(argv[2], "pct") == 0 ? RULE_PCT : RULE_RANDOM, count, seed, changes);
+    printf("%s %s: %llu schedules, %llu steps, %.2f s: %s\n", program->name, argv[2],
+           (unsigned long long)k->schedules, (unsigned long long)k->steps,
+           (double)(real_clock_ns() - begin) / 1e9, k->found ? "found" : "nothing");
+    return k->found;
+}

@@ -1,0 +1,110 @@
+/* programs_locks.c - the locks of src/base: one at a time inside, and everybody comes in. */
+#include <stddef.h>
+
+#include "base/bias.h"
+#include "base/lock.h"
+#include "engine.h"
+#include "programs.h"
+
+enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */ };
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+static struct ms_bias bias;
+static int inside, total;
+
+static void nothing(void)
+{
+}
+
+/* The point lies between, so that others may come in if they can. */
+static void work(void)
+{
+    if (inside++)
+        engine_fail("two are inside");
+    engine_point(__builtin_return_address(0));
+    total++;
+    if (--inside)
+        engine_fail("two were inside");
+}
+
+static void lock_some(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TIMES; i++) {
+        ms_lock(&lock);
+        work();
+        ms_unlock(&lock);
+    }
+}
+
+static void lock_within(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TIMES; i++) {
+        if (ms_lock_within(&lock, 1)) {
+            work();
+            ms_unlock(&lock);
+        } else {
+            total++; /* a time-out is an answer */
+        }
+    }
+}
+
+static void start_lock(void)
+{
+    engine_task(lock_some, NULL);
+    engine_task(lock_some, NULL);
+    engine_task(lock_within, NULL);
+}
+
+static void check_lock(void)
+{
+    if (total != 3 * TIMES)
+        engine_fail("%d of %d came in", total, 3 * TIMES);
+}
+
+static void prepare_bias(void)
+{
+    bias.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+    ms_bias_start();
+}
+
+/* Often enough to own it. */
+static void own(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < STREAK; i++) {
+        ms_bias_lock(&bias, MS_BIAS_LEASE);
+        work();
+        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+    }
+}
+
+static void take_away(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TIMES; i++) {
+        ms_bias_lock_plainly(&bias, MS_BIAS_LEASE);
+        work();
+        ms_bias_unlock_plainly(&bias);
+    }
+}
+
+static void start_bias(void)
+{
+    engine_task(own, NULL);
+    engine_task(take_away, NULL);
+    engine_task(own, NULL);
+}
+
+static void check_bias(void)
+{
+    if (total != 2 * STREAK + TIMES)
+        engine_fail("%d of %d came in", total, 2 * STREAK + TIMES);
+}
+
+const struct program locks_programs[] = {
+    {"lock", "two take a lock, a third for a millisecond at most", nothing, start_lock, check_lock, false},
+    {"bias", "two come to own a lock, which a third takes away", prepare_bias, start_bias, check_bias, false},
+    {NULL, NULL, NULL, NULL, NULL, false},
+};

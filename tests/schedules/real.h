@@ -1,0 +1,18 @@
+/* real.h - the C library behind what world.c puts in its place, for the engine itself. */
+#ifndef MS_TESTS_SCHEDULES_REAL_H
+#define MS_TESTS_SCHEDULES_REAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Zeroed memory for the engine; ends the program if there is none. */
+void *real_map(void *at, size_t bytes);
+/** The same at this address alone. */
+void *real_map_at(void *at, size_t bytes);
+/** A private mapping of a file, over what is there. */
+void real_map_file(void *at, size_t bytes, int file);
+/** Pages become what they were mapped as. */
+void real_drop(void *at, size_t bytes);
+uint64_t real_clock_ns(void);
+
+#endif

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Programs of the pool and its locks hold under every schedule that is tried; those with a mistake in them are found out.
+
+TEST_SCHEDULES is how many schedules each rule tries of each program (the streams' take a millisecond each), TEST_SEED the
+first seed. `scripts/schedules` repeats one, and tries for hours.
+"""
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, SEED, fact, plan  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
+COUNT = os.environ.get("TEST_SCHEDULES", "500")
+RULES = ("random", "pct", "every")
+
+
+def run(name, rule, *more):
+    done = subprocess.run([PROGRAM, name, rule, *more], text=True, capture_output=True, check=False)
+    return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
+
+
+def steps(lines):
+    return [line for line in lines if line.startswith("step ")]
+
+
+listed = [line.split("\t") for line in subprocess.run([PROGRAM, "--list"], text=True, capture_output=True, check=True).stdout.splitlines()]
+wrong = [name.split()[0] for name, _ in listed if name.endswith(" wrong")]
+right = [name for name, _ in listed if not name.endswith(" wrong")]
+plan(len(wrong) * len(RULES) + len(right) * len(RULES) + 3)
+for name in wrong:
+    for rule in RULES:
+        status, lines = run(name, rule, COUNT, SEED)
+        fact(status == 1 and lines[-1].endswith(": found"), "%s by %s: %s" % (name, rule, lines[0]), lines[-5:])
+for name in right:
+    for rule in RULES:
+        status, lines = run(name, rule, COUNT, SEED)
+        fact(status == 0 and lines[-1].endswith(": nothing"), lines[-1].split(": ", 1)[1].split(" s:")[0].join(("%s by %s: " % (name, rule), " s")), lines[:5] + lines[-5:])
+_, first = run("wrong-both", "random", COUNT, SEED)
+_, again = run("wrong-both", "random", COUNT, SEED)
+fact(first[:-1] == again[:-1] and steps(first), "a seed makes the same schedule again", first[:3] + again[:3])
+fact(any(line.startswith("# 2 switches are enough") for line in first), "what fails is shrunk to the switches that it takes", first)
+status, lines = run("no-such", "random")
+fact(status == 2 and lines[0].startswith("usage: schedules"), "a name that there is not is refused", lines)
