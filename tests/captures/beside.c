@@ -48,6 +48,7 @@ static void spin(void)
 /* --- what the captures are beside --- */
 
 static cudaStream_t own, other;
+static cudaEvent_t behind;
 static void *blocks[BLOCKS];
 
 /* Sizes of every tier, and work on each block before it is freed. */
@@ -123,15 +124,21 @@ static void contexts(void)
     cuCtxDestroy_v2(context);
 }
 
+/* A block may be freed on the other stream than its own, behind what its own has to do. */
 static void in_order(void)
 {
-    cudaStream_t streams[2] = {own, other};
+    static cudaStream_t homes[BLOCKS];
+    cudaStream_t streams[2] = {own, other}, freeing = streams[next() % 2];
     unsigned i = next() % BLOCKS;
 
+    if (blocks[i] && homes[i] != freeing) {
+        cudaEventRecord(behind, homes[i]);
+        cudaStreamWaitEvent(freeing, behind, 0);
+    }
     if (blocks[i])
-        cudaFreeAsync(blocks[i], streams[next() % 2]);
-    blocks[i] = NULL;
-    if (cudaMallocAsync(&blocks[i], 1 + next() % (4 * MIB), streams[next() % 2]) != cudaSuccess)
+        cudaFreeAsync(blocks[i], freeing);
+    homes[i] = streams[next() % 2];
+    if (cudaMallocAsync(&blocks[i], 1 + next() % (4 * MIB), homes[i]) != cudaSuccess)
         blocks[i] = NULL;
 }
 
@@ -348,6 +355,7 @@ int main(int argc, char **argv)
         cudaThreadExchangeStreamCaptureMode(&relaxed);
     cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&behind, cudaEventDisableTiming);
     cudaMalloc(&p, 4096);
     pthread_create(&threads[CAPTURERS], NULL, keep_busy, NULL);
     for (int i = 0; i < CAPTURERS; i++)
