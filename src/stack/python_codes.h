@@ -8,12 +8,14 @@
 #include "stack/python_read.h"
 
 /** By what a code object is known again. One may be freed and another made in its place, with the same
- * strings or with others in their place; so what they say counts, not only where they lie. */
+ * strings or with others in their place. From 3.12 on each has a number that its interpreter gives to no
+ * other (co_version); where there is none, what the strings say counts, not only where they lie. */
 struct ms_python_print {
     uintptr_t file, name, lines;
     uint64_t file_sum, sum; /* of the file's name; of the name and the line table */
     uint32_t first_line;
-    uint32_t row; /* of the table of codes */
+    uint32_t version; /* 0: none */
+    uint32_t row;     /* of the table of codes */
 };
 
 enum { MS_PYTHON_FILE_BYTES_MAX = 4096, MS_PYTHON_NAME_BYTES_MAX = 1024 };

@@ -19,6 +19,8 @@ enum {
     MEMBER_NAME_BYTES = 24,
     /* _co_firsttraceable, a pointer for others, and then the byte code: 3.11 to 3.15. */
     TRACEABLE_BEFORE_BYTES = 16,
+    /* co_version behind co_firstlineno: five other numbers lie between, 3.12 to 3.15. */
+    VERSION_BEHIND_BYTES = 24,
 };
 
 struct member {
@@ -202,6 +204,7 @@ bool ms_python_layout_find(const struct ms_python_symbols *symbols, struct ms_py
         !find_members(symbols, layout_p, size))
         return false;
     layout_p->code_bytes = (uint16_t)size;
+    layout_p->code_version = minor >= 12 ? layout_p->code_first_line + VERSION_BEHIND_BYTES : 0;
     layout_p->code_traceable = minor >= 11 ? (uint16_t)(size - TRACEABLE_BEFORE_BYTES) : 0;
     layout_p->code_mask = minor >= 14 ? ~(uintptr_t)3 : ~(uintptr_t)0;
     layout_p->text_ascii = minor >= 12 ? 40 : 48;

@@ -41,6 +41,7 @@ struct ms_python_layout {
     uint8_t instr_unit;                   /* to 3.10: bytes of byte code for one of f_lasti; else 0 */
     uintptr_t code_mask;                  /* bits of `code` that are the pointer */
     uint16_t code_file, code_name, code_first_line, code_lines; /* name: qualified from 3.11 on */
+    uint16_t code_version;                                      /* co_version; from 3.12 on, else 0 */
     uint16_t code_traceable;                                    /* _co_firsttraceable; from 3.11 on */
     uint16_t code_bytes;               /* where byte code begins, from 3.11 on; the size of what is read */
     uint16_t text_ascii, text_compact; /* where the characters of a string begin */

@@ -102,6 +102,12 @@ static inline MS_RAW bool is_same_code(const struct ms_python_interpreter *inter
     const struct ms_python_layout *layout = &interpreter->layout;
     const struct ms_python_print *print = &record->print;
     uint64_t sum = 0, file_sum = print->file_sum;
+    if (MS_LIKELY(print->version)) /* with what else is as near: numbers begin anew with an interpreter */
+        return ms_python_half(parts->code + layout->code_version) == print->version &&
+               ms_python_half(parts->code + layout->code_first_line) == print->first_line &&
+               ms_python_word(parts->code + layout->code_file) == print->file &&
+               ms_python_word(parts->code + layout->code_name) == print->name &&
+               ms_python_word(parts->code + layout->code_lines) == print->lines;
     if (ms_python_word(parts->code + MS_PYTHON_TYPE) != interpreter->symbols.code_type ||
         ms_python_word(parts->code + layout->code_file) != print->file ||
         ms_python_word(parts->code + layout->code_name) != print->name ||
@@ -189,6 +195,8 @@ static void add_record(const struct ms_python_layout *layout, struct ms_python_b
     if (!record->is_told)
         return;
     add_part(batch, ms_python_code_of(layout, record), code, layout->code_bytes);
+    if (print->version)
+        return;
     add_part(batch, print->file, file, 40);
     add_part(batch, print->name, name, 40);
     add_part(batch, print->lines, lines, record->lines_bytes >= 16 ? 48 : 32);
@@ -253,6 +261,8 @@ bool ms_python_print(const struct ms_python_interpreter *interpreter, struct ms_
                                       .name = ms_python_word(at + layout->code_name),
                                       .lines = ms_python_word(at + layout->code_lines),
                                       .first_line = ms_python_half(at + layout->code_first_line)};
+    if (layout->code_version)
+        print->version = ms_python_half(at + layout->code_version);
     if ((print->file | print->name | print->lines) % 8 != 0 ||
         !ms_python_read_slowly(reader, print->file, file, sizeof file) ||
         !ms_python_read_slowly(reader, print->name, name, sizeof name) ||

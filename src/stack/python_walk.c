@@ -34,6 +34,17 @@ static uint32_t half_of(const uint64_t *copy, unsigned offset)
     return ((const uint32_t *)(const void *)copy)[offset / sizeof(uint32_t)];
 }
 
+/* Whether the code object of which `code` is a copy is the one that had this print, by its number. */
+static bool is_numbered(const struct ms_python_layout *layout, const uint64_t *code,
+                        const struct ms_python_print *print)
+{
+    return print->version && half_of(code, layout->code_version) == print->version &&
+           half_of(code, layout->code_first_line) == print->first_line &&
+           word_of(code, layout->code_file) == print->file &&
+           word_of(code, layout->code_name) == print->name &&
+           word_of(code, layout->code_lines) == print->lines;
+}
+
 /* Fills the record's print, with its row. */
 static bool find_code(const struct walk *walk, const uint64_t *code)
 {
@@ -42,6 +53,10 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
     uintptr_t at = ms_python_code_of(&walk->interpreter->layout, record);
     unsigned slot = (unsigned)((at >> 4 ^ at >> 12) % MS_PYTHON_KNOWN_CODES);
     struct ms_python_print *known = &thread->known[slot], *print = &record->print;
+    if (thread->known_at[slot] == at && is_numbered(&walk->interpreter->layout, code, known)) {
+        *print = *known;
+        return true;
+    }
     if (!ms_python_print(walk->interpreter, &thread->reader, code, print, &record->lines_bytes))
         return false;
     if (thread->known_at[slot] == at && known->file == print->file && known->name == print->name &&
