@@ -21,7 +21,7 @@ COUNT = int(os.environ.get("TEST_HAZARDS", "4000" if RACES else "8000" if WATCHE
 SOME = min(COUNT, 400000)
 FEW = min(COUNT, 12000)  # where others than memshim do the work
 WANTED = os.environ.get("TEST_RUNS", "")
-THREADS = "16" if RACES else "4"
+THREADS = "8" if RACES else "4"
 TOLD = re.compile(r"operations (\d+), blocks checked (\d+), late copies checked (\d+), contexts (\d+), resets (\d+), seconds ([0-9.]+)")
 
 
@@ -97,7 +97,7 @@ clean("mapped by handle", SOME // 2, 1, shim=MAPPED)
 nothing_is_left()
 clean("mapped by handle, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
 clean("mapped by handle, little memory", SOME // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
-# Natively, too: 16 threads that are watched free in streams for longer than a device's memory lasts.
+# Natively, too: threads that are watched free in streams for longer than a device's memory lasts.
 clean("streams, pools and graphs, natively", FEW, 2, "streams scarce" if RACES else "streams")
 clean("streams, pools and graphs", COUNT, 1, "streams", shim={})
 nothing_is_left()
@@ -105,7 +105,7 @@ clean("streams, pools and graphs, of two devices, contexts and resets", SOME // 
 clean("streams, pools and graphs, sixteen threads, of two devices and contexts", SOME // 4, 2, "streams ends", shim={}, workers="16")
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
 clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
-      sim={"MEMSIM_MEMORY": "3G" if RACES else "1536M"})  # 16 threads need more natively, too
+      sim={"MEMSIM_MEMORY": "3G" if RACES else "1536M"})  # eight threads need more natively, too
 SCARCE = {"MEMSHIM_OOM_WAIT_MS": "5"}
 clean("streams, pools and graphs, where memory is scarce", SOME // 4, 1, "streams scarce", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
 nothing_is_left()
