@@ -1,12 +1,12 @@
 #!/bin/sh
 # Every CPython that is found here tells of each frame of its own stack what is read of its memory: function, file and line
-# (own_frames.py); and reading goes well while it ends, forks and is interrupted (own_ends.py). MEMSHIM_PYTHON_STACKS is how many
+# (own_frames.py); and reading goes well while it ends, forks and is interrupted (own_ends.py). TEST_PYTHON_STACKS is how many
 # stacks each compares, 1,000,000 for the whole. TEST_PYTHONS names the folder of interpreters that were unpacked beside the system
 # (scripts/get-pythons), which run by their own loader.
 . "$TEST_HELPERS/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 probe=$top_builddir/tests/python/probe.so
-stacks=${MEMSHIM_PYTHON_STACKS:-400}
+stacks=${TEST_PYTHON_STACKS:-400}
 unpacked=${TEST_PYTHONS:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/memshim/pythons}
 
 [ -z "${TEST_SANITIZE-}" ] || skip_all "an interpreter does not load a library with a sanitizer"
