@@ -56,11 +56,7 @@ def runs(trap, words, taken_back):
     """What it prints natively, under the defaults, under strict and what takes a difference back, and with mapped memory."""
     strict = dict({"MEMSHIM_MODE": "pool", "MEMSHIM_FREE": "strict"}, **taken_back)
     return (run(trap, words), run(trap, words, MEMSHIM_MODE="pool"), run(trap, words, **strict) if is_strict_too(trap) else None,
-            None if RACES else run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_BACKING="vmm"))
-
-
-# Hazards and no-hang run mapped memory among threads.
-RACES = "thread" in WATCHED
+            run(trap, words, MEMSHIM_MODE="pool", MEMSHIM_BACKING="vmm"))
 
 
 def is_strict_too(trap):
@@ -76,9 +72,6 @@ def differences(one, other):
 
 def look_mapped(trap, default, mapped):
     """With MEMSHIM_BACKING=vmm: as without, or as the second table says. What the first one has may differ in either."""
-    if mapped is None:
-        skip("%s with MEMSHIM_BACKING=vmm" % trap, "a build without ThreadSanitizer looks at this")
-        return
     if trap in permitted_mapped:
         fact(default != mapped, "%s: differs with MEMSHIM_BACKING=vmm, as docs/differences.md says" % trap, ["it does not differ"])
     else:
