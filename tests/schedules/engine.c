@@ -36,7 +36,7 @@ static struct engine {
     int count, current;
     uint64_t clock, random;
     uint64_t changes_at[8];
-    unsigned planned; /* choices of the plan that were made, or came too late */
+    unsigned planned; /* choices of the plan that were made */
     struct schedule schedule;
     struct outcome *outcome;
 } * engine;
