@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "streams.h"
+#include "streams_calls.h"
 #include "tap.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -14,13 +14,7 @@ static const struct ms_gpu *gpu;
 
 static uint64_t take_from(uint64_t pool, uint64_t bytes, uint64_t stream)
 {
-    struct ms_pool_block block;
-    struct ms_stream *s = ms_stream_of(gpu, stream);
-    if (!s || ms_stream_captures(s) || ms_stream_alloc(s, pool, bytes, &block) != MS_POOL_SERVED)
-        return 0;
-    model_given(stream, block.address, bytes);
-    model_used(stream, block.address, bytes);
-    return block.address;
+    return model_take(gpu, pool, bytes, stream);
 }
 
 static uint64_t take(uint64_t bytes, uint64_t stream)
@@ -30,15 +24,7 @@ static uint64_t take(uint64_t bytes, uint64_t stream)
 
 static int give(uint64_t address, uint64_t stream)
 {
-    struct ms_pool_block block;
-    int status = 0;
-    struct ms_stream *s = ms_stream_of(gpu, stream);
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
-    if (verdict != MS_POOL_SERVED)
-        return verdict == MS_POOL_PASSED ? -1 : status;
-    model_freed(stream, address, block.granted, block.requested);
-    ms_stream_free_end(&block, s);
-    return 0;
+    return model_give(gpu, address, stream);
 }
 
 static void sound(const char *when)

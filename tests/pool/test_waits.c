@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "streams.h"
+#include "streams_calls.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -14,14 +14,7 @@ static uint64_t a, b, c;
 
 static uint64_t take(uint64_t bytes, uint64_t stream)
 {
-    struct ms_pool_block block;
-    struct ms_stream *s = ms_stream_of(gpu, stream);
-    if (!s || ms_stream_captures(s) ||
-        ms_stream_alloc(s, MS_MEMPOOL_CURRENT, bytes, &block) != MS_POOL_SERVED)
-        return 0;
-    model_given(stream, block.address, bytes);
-    model_used(stream, block.address, bytes);
-    return block.address;
+    return model_take(gpu, MS_MEMPOOL_CURRENT, bytes, stream);
 }
 
 static void give(uint64_t address, uint64_t stream)

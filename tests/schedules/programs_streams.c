@@ -4,7 +4,7 @@
 
 #include "engine.h"
 #include "programs.h"
-#include "streams.h"
+#include "streams_calls.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -24,24 +24,13 @@ static void prepared(void)
 
 static uint64_t take(uint64_t from, uint64_t bytes, uint64_t to)
 {
-    struct ms_pool_block made;
-    struct ms_stream *s = ms_stream_of(gpu, to);
-    if (!s || ms_stream_captures(s) || ms_stream_alloc(s, from, bytes, &made) != MS_POOL_SERVED)
-        return 0;
-    model_given(to, made.address, bytes);
-    model_used(to, made.address, bytes);
-    return made.address;
+    return model_take(gpu, from, bytes, to);
 }
 
 static void give(uint64_t address, uint64_t on)
 {
-    struct ms_pool_block found;
-    int status = 0;
-    struct ms_stream *s = ms_stream_of(gpu, on);
-    if (!address || ms_pool_free_begin(address, &found, &status) != MS_POOL_SERVED)
-        return;
-    model_freed(on, address, found.granted, found.requested);
-    ms_stream_free_end(&found, s);
+    if (address)
+        model_give(gpu, address, on);
 }
 
 static void check(void)
