@@ -12,9 +12,10 @@
 /* On the way of every call, where a compiler that counts what it copies would rather not. */
 #define MS_INLINE inline __attribute__((always_inline))
 /* For what is read on purpose while it may change, and checked afterwards. Under tests/schedules, where the
- * instrumentation of ThreadSanitizer says where a thread may be interrupted, it is instrumented like all. */
+ * instrumentation of ThreadSanitizer says where a thread may be interrupted, it is instrumented like all, and
+ * known by its section. */
 #ifdef MS_SCHEDULES
-#define MS_UNSYNCHRONIZED
+#define MS_UNSYNCHRONIZED __attribute__((noinline, section("ms_unsynchronized")))
 #else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #endif

@@ -1,48 +1,31 @@
-/* accesses.c - what the compiler calls under -fsanitize=thread beside atomic operations: nothing is done of
- * it.
+/* accesses.c - what the compiler calls under -fsanitize=thread beside atomic operations.
  *
- * Plain accesses are no points. A fence is one. */
+ * Plain accesses are no points; a fence is one. weak.c hears of both. */
 #include <stddef.h>
 #include <string.h>
 
 #include "engine.h"
+#include "weak.h"
 
 /* The compiler declares none of these. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define ACCESS(bytes)                                                                                        \
-    void __tsan_read##bytes(void *at)                                                                        \
+#define PC() __builtin_return_address(0)
+
+#define ONE_ACCESS(name, bytes, writes)                                                                      \
+    void __tsan_##name##bytes(void *at)                                                                      \
     {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_write##bytes(void *at)                                                                       \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_read_write##bytes(void *at)                                                                  \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_unaligned_read##bytes(void *at)                                                              \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_unaligned_write##bytes(void *at)                                                             \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_unaligned_read_write##bytes(void *at)                                                        \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_volatile_read##bytes(void *at)                                                               \
-    {                                                                                                        \
-        (void)at;                                                                                            \
-    }                                                                                                        \
-    void __tsan_volatile_write##bytes(void *at)                                                              \
-    {                                                                                                        \
-        (void)at;                                                                                            \
+        weak_plain(at, bytes, writes, PC());                                                                 \
     }
+#define ACCESS(bytes)                                                                                        \
+    ONE_ACCESS(read, bytes, false)                                                                           \
+    ONE_ACCESS(write, bytes, true)                                                                           \
+    ONE_ACCESS(read_write, bytes, true)                                                                      \
+    ONE_ACCESS(unaligned_read, bytes, false)                                                                 \
+    ONE_ACCESS(unaligned_write, bytes, true)                                                                 \
+    ONE_ACCESS(unaligned_read_write, bytes, true)                                                            \
+    ONE_ACCESS(volatile_read, bytes, false)                                                                  \
+    ONE_ACCESS(volatile_write, bytes, true)
 ACCESS(1)
 ACCESS(2)
 ACCESS(4)
@@ -51,26 +34,31 @@ ACCESS(16)
 
 void __tsan_read_range(void *at, size_t bytes)
 {
-    (void)at, (void)bytes;
+    weak_plain(at, bytes, false, PC());
 }
 
 void __tsan_write_range(void *at, size_t bytes)
 {
-    (void)at, (void)bytes;
+    weak_plain(at, bytes, true, PC());
 }
 
 void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 {
+    weak_plain(from, bytes, false, PC());
+    weak_plain(to, bytes, true, PC());
     return memcpy(to, from, bytes);
 }
 
 void *__tsan_memmove(void *to, const void *from, size_t bytes)
 {
+    weak_plain(from, bytes, false, PC());
+    weak_plain(to, bytes, true, PC());
     return memmove(to, from, bytes);
 }
 
 void *__tsan_memset(void *at, int byte, size_t bytes)
 {
+    weak_plain(at, bytes, true, PC());
     return memset(at, byte, bytes);
 }
 
@@ -89,8 +77,8 @@ void __tsan_func_exit(void)
 
 void __tsan_atomic_thread_fence(int order)
 {
-    (void)order;
-    engine_point(__builtin_return_address(0));
+    engine_point(PC());
+    weak_fence(order);
 }
 
 void __tsan_atomic_signal_fence(int order)

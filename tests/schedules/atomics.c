@@ -1,36 +1,49 @@
 /* atomics.c - what the compiler calls for each atomic operation under -fsanitize=thread: a point, and then
  * the operation.
  *
- * Memory is sequentially consistent here: who stores is seen at once by all. */
+ * The memory itself has the latest store of each place, as read-modify-write operations see it; what a load, or
+ * a comparison that fails, sees of older ones is weak.c's to say. */
 #include <stdint.h>
 
 #include "engine.h"
+#include "weak.h"
 
 /* The compiler declares none of these. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define POINT() engine_point(__builtin_return_address(0))
+#define PC() __builtin_return_address(0)
 
 #define READ_MODIFY_WRITE(bits, name, expression)                                                            \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *at, uint##bits##_t value,           \
                                                 int order)                                                   \
     {                                                                                                        \
-        (void)order;                                                                                         \
-        POINT();                                                                                             \
+        engine_point(PC());                                                                                  \
         uint##bits##_t old = *at;                                                                            \
         *at = (uint##bits##_t)(expression);                                                                  \
+        weak_update(at, bits / 8, old, *at, order, PC());                                                    \
         return old;                                                                                          \
+    }
+
+/* What it finds; it has stored `value` where that is what was expected. */
+#define COMPARE(bits)                                                                                        \
+    static uint##bits##_t compare##bits(volatile uint##bits##_t *at, uint##bits##_t expected,                \
+                                        uint##bits##_t value, int order, int failure, const void *pc)        \
+    {                                                                                                        \
+        engine_point(pc);                                                                                    \
+        uint##bits##_t seen = (uint##bits##_t)weak_compare(at, bits / 8, *at, expected, failure, pc);        \
+        if (seen == expected) {                                                                              \
+            *at = value;                                                                                     \
+            weak_update(at, bits / 8, expected, value, order, pc);                                           \
+        }                                                                                                    \
+        return seen;                                                                                         \
     }
 
 #define COMPARE_EXCHANGE(bits, strength)                                                                     \
     int __tsan_atomic##bits##_compare_exchange_##strength(                                                   \
         volatile uint##bits##_t *at, uint##bits##_t *expected, uint##bits##_t value, int order, int failure) \
     {                                                                                                        \
-        (void)order, (void)failure;                                                                          \
-        POINT();                                                                                             \
-        uint##bits##_t old = *at;                                                                            \
+        uint##bits##_t old = compare##bits(at, *expected, value, order, failure, PC());                      \
         int same = old == *expected;                                                                         \
-        *at = same ? value : old;                                                                            \
         *expected = old;                                                                                     \
         return same;                                                                                         \
     }
@@ -38,14 +51,13 @@
 #define OPERATIONS(bits)                                                                                     \
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *at, int order)                  \
     {                                                                                                        \
-        (void)order;                                                                                         \
-        POINT();                                                                                             \
-        return *at;                                                                                          \
+        engine_point(PC());                                                                                  \
+        return (uint##bits##_t)weak_load(at, bits / 8, *at, order, PC());                                    \
     }                                                                                                        \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *at, uint##bits##_t value, int order)           \
     {                                                                                                        \
-        (void)order;                                                                                         \
-        POINT();                                                                                             \
+        engine_point(PC());                                                                                  \
+        weak_store(at, bits / 8, *at, value, order, PC());                                                   \
         *at = value;                                                                                         \
     }                                                                                                        \
     READ_MODIFY_WRITE(bits, exchange, value)                                                                 \
@@ -54,17 +66,13 @@
     READ_MODIFY_WRITE(bits, fetch_and, old &value)                                                           \
     READ_MODIFY_WRITE(bits, fetch_or, old | value)                                                           \
     READ_MODIFY_WRITE(bits, fetch_xor, old ^ value)                                                          \
+    COMPARE(bits)                                                                                            \
     COMPARE_EXCHANGE(bits, strong)                                                                           \
     COMPARE_EXCHANGE(bits, weak)                                                                             \
     uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                               \
         volatile uint##bits##_t *at, uint##bits##_t expected, uint##bits##_t value, int order, int failure)  \
     {                                                                                                        \
-        (void)order, (void)failure;                                                                          \
-        POINT();                                                                                             \
-        uint##bits##_t old = *at;                                                                            \
-        if (old == expected)                                                                                 \
-            *at = value;                                                                                     \
-        return old;                                                                                          \
+        return compare##bits(at, expected, value, order, failure, PC());                                     \
     }
 
 OPERATIONS(8)

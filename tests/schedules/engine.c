@@ -2,6 +2,7 @@
  *
  * A switch swaps the machine's context and the thread-local variables of this program. Nothing of the engine
  * lies in variables that are put back, but the address of what it keeps. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "engine.h"
 #include "real.h"
+#include "weak.h"
 
 /* STEPS_MOST: a schedule that goes on for so long is one in which nobody gets anywhere (the longest program
  * makes some ten thousand). STEP_NS: what a step takes by the engine's clock. */
@@ -70,7 +72,9 @@ static void swap(int next)
     memcpy(old ? old->tls : engine->home_tls, tls.at, tls.bytes);
     memcpy(tls.at, new ? new->tls : engine->home_tls, tls.bytes);
     engine->current = next;
+    int saved_errno = errno; /* the C library's, and so the thread's that all run in */
     swapcontext(old ? &old->context : &engine->home, new ? &new->context : &engine->home);
+    errno = saved_errno;
 }
 
 void engine_fail(const char *format, ...)
@@ -163,6 +167,53 @@ static int choose_by_plan(const int *ready, unsigned count)
     return has(ready, count, current) ? current : ready[0];
 }
 
+static void note_choice(unsigned to)
+{
+    struct outcome *outcome = engine->outcome;
+    int current = engine->current;
+    if (outcome->choice_count < CHOICES)
+        outcome->choices[outcome->choice_count++] =
+            (struct choice){current < 0 ? 0 : engine->tasks[current].steps,
+                            (uint8_t)(current < 0 ? TASKS : current), (uint8_t)to};
+}
+
+static unsigned planned_thing(unsigned count)
+{
+    uint32_t step = engine->tasks[engine->current].steps;
+    for (unsigned i = 0; i < engine->schedule.plan_count; i++) {
+        const struct choice *choice = &engine->schedule.plan[i];
+        if (choice->from == engine->current && choice->step == step && choice->to >= TASKS &&
+            choice->to < TASKS + count) {
+            engine->planned++;
+            return choice->to - TASKS;
+        }
+    }
+    return 0;
+}
+
+/* At random, one time of four it is not what mostly happens. */
+unsigned engine_choose(unsigned count)
+{
+    unsigned thing = 0;
+    if (count < 2 || engine_current() < 0)
+        return 0;
+    if (engine->schedule.rule == RULE_PLAN)
+        thing = planned_thing(count);
+    else if (engine_random() % 4 == 0)
+        thing = 1 + (unsigned)(engine_random() % (count - 1));
+    if (thing)
+        note_choice(TASKS + thing);
+    return thing;
+}
+
+bool engine_is_private(const volatile void *at)
+{
+    struct span tls = freeze_tls();
+    size_t in_stack = (size_t)((uintptr_t)at - (uintptr_t)engine->tasks[engine->current].stack);
+    return in_stack < STACK_BYTES || (size_t)((uintptr_t)at - (uintptr_t)tls.at) < tls.bytes ||
+           at == (const volatile void *)&errno;
+}
+
 static int choose(void)
 {
     int ready[TASKS], next;
@@ -184,12 +235,8 @@ static int choose(void)
     default:
         next = choose_by_plan(ready, count);
     }
-    struct outcome *outcome = engine->outcome;
-    int current = engine->current;
-    if (next != current && outcome->choice_count < CHOICES)
-        outcome->choices[outcome->choice_count++] =
-            (struct choice){current < 0 ? 0 : engine->tasks[current].steps,
-                            (uint8_t)(current < 0 ? TASKS : current), (uint8_t)next};
+    if (next != engine->current)
+        note_choice((unsigned)next);
     return next;
 }
 
@@ -260,6 +307,7 @@ static __attribute__((constructor(101))) void begin(void)
     engine = made;
     if (freeze_tls().bytes > TLS_BYTES)
         abort();
+    weak_prepare();
 }
 
 void engine_freeze(void)
@@ -277,6 +325,7 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->clock = 1;
     engine->count = 0;
     engine->planned = 0;
+    weak_begin(schedule->weak);
     start();
     for (unsigned i = 0; i < schedule->changes; i++)
         engine->changes_at[i] = 1 + engine_random() % (schedule->expected ? schedule->expected : 1);

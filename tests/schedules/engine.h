@@ -16,7 +16,8 @@
 
 enum { TASKS = 8, CHOICES = 8192 };
 
-/** One task gives way to another: at its `step`-th point, counted by itself. */
+/** One task gives way to another: at its `step`-th point, counted by itself. From TASKS on `to` says that it
+ * goes on, and which of several things happens there (engine_choose). */
 struct choice {
     uint32_t step;
     uint8_t from, to;
@@ -36,6 +37,7 @@ struct schedule {
     const struct choice *plan;
     unsigned plan_count;
     bool prints;
+    bool weak; /* loads may see older stores (weak.h) */
 };
 
 /** Of one run. `choices` are all places at which a task gave way. */
@@ -63,6 +65,10 @@ void engine_point(const void *pc);
 /** The task can go on when the word at `address` is not `value` any more, and after `ns` at the latest; NULL:
  * then only. */
 void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *pc);
+/** Which of `count` things happens at the latest point, 0 for what mostly does. */
+unsigned engine_choose(unsigned count);
+/** Whether nobody but the task that runs has this memory: its stack, its thread-local variables. */
+bool engine_is_private(const volatile void *at);
 /** Something is wrong: the schedule ends here. Does not return in a task. */
 void engine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

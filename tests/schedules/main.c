@@ -1,8 +1,9 @@
 /* main.c - runs programs under many schedules, shrinks what fails, and prints one.
  *
  * usage: schedules --list
- *        schedules PROGRAM random|pct|every [COUNT [SEED [CHANGES]]]
- *        schedules PROGRAM random|pct one SEED [CHANGES]    (prints each step of this one)
+ *        schedules PROGRAM random|pct|weak|every [COUNT [SEED [CHANGES]]]
+ *        schedules PROGRAM random|pct|weak one SEED [CHANGES]    (prints each step of this one)
+ * `weak` is random at even seeds and pct at odd ones, over memory as C11 has it (weak.h).
  * `every` makes all schedules with one preemption, and with two as far as COUNT goes. The last line is
  *   PROGRAM RULE: SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
 #include <stdio.h>
@@ -22,17 +23,22 @@ static struct keep {
     struct choice plan[CHOICES], tried[CHOICES];
     unsigned plan_count;
     uint64_t schedules, steps, count, tasks;
-    bool found;
+    bool found, weak;
 } * keep;
 
-static const struct program *const lists[] = {wrong_programs, locks_programs, streams_programs};
+static const struct program *const lists[] = {wrong_programs, litmus_programs, locks_programs,
+                                              streams_programs};
 
 static const struct program *find(const char *name)
 {
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (const struct program *p = lists[i]; p->name; p++) {
             if (!name)
-                printf("%s%s\t%s\n", p->name, p->wrong ? " wrong" : "", p->text);
+                printf("%s%s\t%s\n", p->name,
+                       p->wrong == WRONG        ? " wrong"
+                       : p->wrong == WRONG_WEAK ? " wrong-weak"
+                                                : "",
+                       p->text);
             else if (strcmp(p->name, name) == 0)
                 return p;
         }
@@ -51,7 +57,7 @@ static bool run(const struct schedule *schedule)
 
 static bool fails_by(const struct choice *plan, unsigned count)
 {
-    struct schedule schedule = {.rule = RULE_PLAN, .plan = plan, .plan_count = count};
+    struct schedule schedule = {.rule = RULE_PLAN, .plan = plan, .plan_count = count, .weak = keep->weak};
     return run(&schedule);
 }
 
@@ -82,10 +88,18 @@ static void print(void)
 {
     struct keep *k = keep;
     struct schedule schedule = {
-        .rule = RULE_PLAN, .plan = k->plan, .plan_count = k->plan_count, .prints = true};
-    printf("# %u switches are enough:", k->plan_count);
+        .rule = RULE_PLAN, .plan = k->plan, .plan_count = k->plan_count, .prints = true, .weak = k->weak};
+    unsigned switches = 0;
     for (unsigned i = 0; i < k->plan_count; i++)
-        printf(" %u@%u>%u", k->plan[i].from, k->plan[i].step, k->plan[i].to);
+        switches += k->plan[i].to < TASKS;
+    printf("# %u switches are enough:", switches);
+    for (unsigned i = 0; i < k->plan_count; i++) {
+        const struct choice *choice = &k->plan[i];
+        if (choice->to < TASKS)
+            printf(" %u@%u>%u", choice->from, choice->step, choice->to);
+        else
+            printf(" %u@%u sees %u stores ago", choice->from, choice->step, choice->to - TASKS);
+    }
     printf("\n");
     run(&schedule);
     printf("# %s\n", k->outcome.failed ? k->outcome.why : "shrunk, it does not fail any more");
@@ -104,9 +118,12 @@ static void run_seeds(enum rule rule, uint64_t count, uint64_t seed, unsigned ch
 {
     uint64_t expected = EXPECTED_AT_FIRST;
     for (uint64_t i = 0; i < count; i++) {
-        struct schedule schedule = {.rule = rule, .seed = seed + i, .changes = changes, .expected = expected};
+        struct schedule schedule = {
+            .rule = rule, .seed = seed + i, .changes = changes, .expected = expected, .weak = keep->weak};
+        if (keep->weak)
+            schedule.rule = (seed + i) % 2 ? RULE_PCT : RULE_RANDOM;
         /* The same for a seed, whatever came before it: steps of a schedule without any preemption. */
-        if (i == 0 && rule == RULE_PCT) {
+        if (i == 0 && (rule == RULE_PCT || keep->weak)) {
             fails_by(NULL, 0);
             expected = schedule.expected = keep->outcome.steps;
         }
@@ -172,13 +189,15 @@ int main(int argc, char **argv)
              seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 1;
     unsigned changes = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 0) % 8 : 3;
     if (!program) {
-        fprintf(stderr, "usage: schedules --list | PROGRAM random|pct|every [COUNT|one [SEED [CHANGES]]]\n");
+        fprintf(stderr,
+                "usage: schedules --list | PROGRAM random|pct|weak|every [COUNT|one [SEED [CHANGES]]]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     program->prepare();
     keep = real_map(NULL, sizeof *keep);
     keep->program = program;
+    keep->weak = strcmp(argv[2], "weak") == 0;
     struct keep *k = keep;
     engine_freeze();
     uint64_t begin = real_clock_ns();

@@ -6,15 +6,17 @@
 #ifndef MS_TESTS_SCHEDULES_PROGRAMS_H
 #define MS_TESTS_SCHEDULES_PROGRAMS_H
 
-#include <stdbool.h>
-
 struct program {
     const char *name, *text;
     void (*prepare)(void), (*start)(void), (*check)(void);
-    bool wrong; /* on purpose: the engine must find out */
+    enum wrong {
+        RIGHT,
+        WRONG,      /* on purpose: each rule must find out */
+        WRONG_WEAK, /* ... rule `weak` alone: what it shows needs memory that is not sequentially consistent */
+    } wrong;
 };
 
-extern const struct program locks_programs[], streams_programs[],
+extern const struct program locks_programs[], litmus_programs[], streams_programs[],
     wrong_programs[]; /* a name of NULL ends each */
 
 #endif

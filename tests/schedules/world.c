@@ -14,6 +14,7 @@
 
 #include "engine.h"
 #include "real.h"
+#include "weak.h"
 
 /* The linker alone knows these names. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -153,8 +154,9 @@ long __wrap_syscall(long number, ...)
     case SYS_clock_nanosleep:
         engine_wait(NULL, 0, in_ns((const struct timespec *)a[2]), pc);
         return 0;
-    case SYS_membarrier: /* one task runs at a time, and what it stored is there for all */
+    case SYS_membarrier:
         engine_point(pc);
+        weak_fence_all();
         return 0;
     case SYS_tgkill: /* whether a thread is there: all are */
         return 0;
