@@ -52,8 +52,11 @@ enum {
     MS_PYTHON_TYPE = 8,    /* of an object */
     MS_PYTHON_LENGTH = 16, /* of a string, or of bytes */
     MS_PYTHON_HASH = 24,
+    MS_PYTHON_NO_HASH = -1,
     MS_PYTHON_TEXT_STATE = 32,
+    MS_PYTHON_TEXT_HEAD_BYTES = 40,
     MS_PYTHON_BYTES_DATA = 32,
+    MS_PYTHON_OWNER_ENTRY = 3, /* of a frame, from 3.12 on: this, and what is more, begins a run */
     MS_PYTHON_FRAME_BYTES_MAX = 128,
     MS_PYTHON_CODE_BYTES_MAX = 256,
 };

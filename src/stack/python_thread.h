@@ -23,25 +23,30 @@ struct ms_python_record {
     uint16_t frames;                     /* told from the outermost up to and with this one */
     bool is_told, is_entry, ends_run;
     struct ms_python_print print; /* of the code, if it is told */
-    uint32_t lines_bytes;         /* of it */
     uint32_t offset;              /* in the byte code */
     uintptr_t entry;              /* as in struct ms_python_frame */
 };
 
-/** Copies of the parts of so many records at a time (python_print.c). */
-enum { MS_PYTHON_BATCH = 32, MS_PYTHON_PARTS = 6, MS_PYTHON_PART_WORDS = 16 + 32 + 5 + 5 + 6 + 1 };
+/** Copies of so many records' parts at a time (python_same.c). GAP: frames of the program that are this far
+ * apart are copied in one, with their variables; more would be more to copy than a range of its own costs. */
+enum {
+    MS_PYTHON_BATCH = 32,
+    MS_PYTHON_PARTS = 6,
+    MS_PYTHON_GAP = 256,
+    MS_PYTHON_PART_BYTES = MS_PYTHON_FRAME_BYTES_MAX + MS_PYTHON_GAP + MS_PYTHON_CODE_BYTES_MAX +
+                           2 * MS_PYTHON_TEXT_HEAD_BYTES + 48 + 8,
+};
 
-/** Where the parts of one record are to be read: where they lie, or where they were copied to. */
-struct ms_python_parts {
-    uintptr_t frame, code, file, name, lines, tail;
+/** In which range the parts of one record are. */
+struct ms_python_ranges {
+    unsigned frame, code, file, name, lines, tail;
 };
 
 struct ms_python_batch {
-    struct ms_python_parts parts[MS_PYTHON_BATCH];
+    struct ms_python_ranges ranges[MS_PYTHON_BATCH];
     struct iovec from[MS_PYTHON_BATCH * MS_PYTHON_PARTS], to[MS_PYTHON_BATCH * MS_PYTHON_PARTS];
     unsigned count;
-    size_t bytes;
-    uint64_t words[MS_PYTHON_BATCH][MS_PYTHON_PART_WORDS];
+    uint64_t words[MS_PYTHON_BATCH * MS_PYTHON_PART_BYTES / sizeof(uint64_t)];
 };
 
 /** Arrays of frames are filled from their ends, where the outermost is: innermost first, as they are given.

@@ -8,7 +8,6 @@
 
 enum {
     OWNER_GENERATOR = 1,
-    OWNER_ENTRY = 3,
     CODE_UNIT = 2, /* bytes of byte code, from 3.11 on */
     /* How far inside of what is remembered a frame is looked for that was met before: most stacks differ from
        the one before in their innermost frames. */
@@ -45,6 +44,16 @@ static bool is_numbered(const struct ms_python_layout *layout, const uint64_t *c
            word_of(code, layout->code_lines) == print->lines;
 }
 
+/* Whether two prints, of the same place at two times, are of the same code object. */
+static bool is_same_print(const struct ms_python_print *a, const struct ms_python_print *b)
+{
+    return a->version == b->version && a->file == b->file && a->name == b->name && a->lines == b->lines &&
+           a->first_line == b->first_line && a->lines_bytes == b->lines_bytes &&
+           ms_python_is_same_said(&a->file_said, &b->file_said) &&
+           ms_python_is_same_said(&a->name_said, &b->name_said) && a->line_words[0] == b->line_words[0] &&
+           a->line_words[1] == b->line_words[1] && a->line_words[2] == b->line_words[2];
+}
+
 /* Fills the record's print, with its row. */
 static bool find_code(const struct walk *walk, const uint64_t *code)
 {
@@ -57,11 +66,9 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
         *print = *known;
         return true;
     }
-    if (!ms_python_print(walk->interpreter, &thread->reader, code, print, &record->lines_bytes))
+    if (!ms_python_print(walk->interpreter, &thread->reader, code, print))
         return false;
-    if (thread->known_at[slot] == at && known->file == print->file && known->name == print->name &&
-        known->lines == print->lines && known->sum == print->sum && known->file_sum == print->file_sum &&
-        known->first_line == print->first_line) {
+    if (thread->known_at[slot] == at && is_same_print(known, print)) {
         print->row = known->row;
         return true;
     }
@@ -126,7 +133,7 @@ static bool take_frame(struct walk *walk, uintptr_t at)
         .instr =
             layout->instr_unit ? half_of(frame, layout->frame_instr) : word_of(frame, layout->frame_instr),
         .cframe = walk->cframe,
-        .is_entry = owner >= OWNER_ENTRY,
+        .is_entry = owner >= MS_PYTHON_OWNER_ENTRY,
     };
     record->ends_run = layout->chain == MS_PYTHON_CHAIN_OBJECTS || record->is_entry ||
                        (layout->chain == MS_PYTHON_CHAIN_CFRAMES && bytes[layout->frame_is_entry] != 0);

@@ -2,12 +2,14 @@
  *
  * A chain of frames is made as 3.13 has them, with code objects and strings, in memory of which the page
  * before and the page after cannot be read. It is read whole; then words of it are overwritten at random,
- * with addresses in it, near it, and of nothing. */
+ * with addresses in it, near it, and of nothing. What is remembered of it is known again, and no more once
+ * any word is another by which it is known. */
 #include "config.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/compiler.h"
 #include "stack/python_thread.h"
 #include "tests/tap.h"
 
@@ -15,6 +17,7 @@ enum { BYTES = 64 << 10, FRAMES = 20, ROUNDS = 1000, FRAME_WORDS = 16, CODE_WORD
 
 static uint64_t seed = 88172645463325252u;
 static uint64_t *words;
+static unsigned numbers; /* of the code object of frame i: i * numbers */
 static struct ms_python_thread *thread;
 static struct ms_python_interpreter interpreter = {
     .symbols = {.version = 0x030d00f0},
@@ -28,6 +31,7 @@ static struct ms_python_interpreter interpreter = {
                .code_name = 128,
                .code_first_line = 68,
                .code_lines = 136,
+               .code_version = 88,
                .code_traceable = 184,
                .code_bytes = 200,
                .text_ascii = 40,
@@ -62,9 +66,10 @@ static uintptr_t make_frame(unsigned i, uintptr_t previous)
     code[1] = interpreter.symbols.code_type;
     code[2] = 10;
     ((uint32_t *)code)[17] = i;
+    ((uint32_t *)code)[22] = i * numbers;
     code[14] = (uintptr_t)text(file, interpreter.symbols.str_type, "program.py", 40);
     code[16] = (uintptr_t)text(file + TEXT_WORDS, interpreter.symbols.str_type, name, 40);
-    code[17] = (uintptr_t)text(file + 2 * TEXT_WORDS, 0, "lines of this function", 32);
+    code[17] = (uintptr_t)text(file + 2 * TEXT_WORDS, 0, "lines of this very function", 32);
     frame[0] = (uintptr_t)code;
     frame[1] = previous;
     frame[7] = (uintptr_t)code + 200 + 4;
@@ -114,7 +119,7 @@ static void test_whole(void)
     const struct ms_code *code = ms_code_at(thread->fresh[0].print.row);
     ok(code && strcmp(ms_code_text(code->name), "function_19") == 0 &&
            strcmp(ms_code_text(code->file), "program.py") == 0 && code->first_line == 19 &&
-           code->lines_bytes == 22 && memcmp(ms_code_lines(code), "lines of this function", 22) == 0,
+           code->lines_bytes == 27 && memcmp(ms_code_lines(code), "lines of this very function", 27) == 0,
        "the innermost code object is told");
     is_int(thread->fresh[0].offset, 4, "and where it is");
 }
@@ -147,10 +152,84 @@ static void test_overwritten(bool is_copying)
     thread->reader.is_copying = false;
 }
 
+static void remember(uintptr_t head)
+{
+    unsigned fresh = 0;
+    walk(head, &fresh);
+    for (unsigned i = 0; i < fresh; i++)
+        thread->records[i] = thread->fresh[fresh - 1 - i];
+    thread->count = (uint16_t)fresh;
+}
+
+static bool is_same(void)
+{
+    return ms_python_is_same(&interpreter, thread, thread->count - 1u);
+}
+
+/* The words of what make_frame makes by which it is known: of the frame, of the code object, and, where that
+ * has no number, of the file's name, the function's and the line table: a bit of what counts in it, or 0. */
+static uint64_t counts(unsigned word, bool is_numbered)
+{
+    static const struct {
+        unsigned word;
+        uint64_t bit;
+        bool is_said;
+    } known[] = {
+        {0, 1, false},
+        {1, 1, false},
+        {7, 1, false},
+        {8, (uint64_t)3 << 48, false},
+        {FRAME_WORDS + 8, (uint64_t)1 << 32, false},
+        {FRAME_WORDS + 14, 1, false},
+        {FRAME_WORDS + 16, 1, false},
+        {FRAME_WORDS + 17, 1, false},
+        {FRAME_WORDS + CODE_WORDS + 2, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 3, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 5, 1, true},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 2, 1, true},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 3, 1, true},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 6, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 2, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 4, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 5, 1, true},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 6, 1, true},
+    };
+    if (word == FRAME_WORDS + 11)
+        return is_numbered;
+    for (size_t i = 0; i < MS_ARRAY_LEN(known); i++) {
+        if (known[i].word == word)
+            return known[i].is_said && is_numbered ? 0 : known[i].bit;
+    }
+    return 0;
+}
+
+static void test_known_again(bool is_copying)
+{
+    enum { WORDS = FRAME_WORDS + CODE_WORDS + 3 * TEXT_WORDS };
+    unsigned missed = 0, changed = 0;
+    uintptr_t head = make_chain();
+    bool is_numbered = numbers != 0;
+    remember(head);
+    thread->reader.is_copying = is_copying;
+    ok(thread->count == FRAMES && is_same(), "what is remembered is known again");
+    for (unsigned i = WORDS; i < FRAMES * WORDS; i++) {
+        uint64_t bit = counts(i % WORDS, is_numbered);
+        words[i] ^= bit;
+        if (bit && ++changed && is_same())
+            missed++;
+        words[i] ^= bit;
+    }
+    ok(changed > FRAMES && !missed && is_same(),
+       "%s, %s: of %u changes each is seen (%u are not), and what is as it was is known",
+       is_copying ? "through the kernel" : "by loads", is_numbered ? "numbered" : "by what is said", changed,
+       missed);
+    thread->reader.is_copying = false;
+}
+
 int main(void)
 {
     char *memory = mmap(NULL, BYTES + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    plan(9);
+    plan(17);
     mprotect(memory, 4096, PROT_NONE);
     mprotect(memory + 4096 + BYTES, 4096, PROT_NONE);
     words = (uint64_t *)(void *)(memory + 4096);
@@ -161,5 +240,9 @@ int main(void)
     test_circle();
     test_overwritten(false);
     test_overwritten(true);
+    for (numbers = 0; numbers < 2; numbers++) {
+        test_known_again(false);
+        test_known_again(true);
+    }
     return done();
 }
