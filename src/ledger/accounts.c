@@ -129,19 +129,25 @@ static MS_INLINE void raise_account(struct ms_account *row, const struct arrival
         raise_host(block->kind, block->bytes, arrival.again);
 }
 
-/* A free slot + 1, or 0 when there is no memory for one. */
+/* False when there is no memory for one more slot, which is counted. */
+static bool has_slot(struct ms_lane *lane)
+{
+    uint64_t first;
+    if (lane->free_list || lane->fresh != lane->fresh_end)
+        return true;
+    if (!ms_table_take(MS_TABLE_BLOCKS, SLOTS_AT_ONCE, &first)) {
+        ms_table_drop(MS_TABLE_BLOCKS);
+        return false;
+    }
+    lane->fresh = (uint32_t)first;
+    lane->fresh_end = lane->fresh + SLOTS_AT_ONCE;
+    return true;
+}
+
+/* A free slot + 1, or 0 when there is none. */
 static MS_NOINLINE uint32_t take_fresh_slot(struct ms_lane *lane)
 {
-    if (lane->fresh == lane->fresh_end) {
-        uint64_t first;
-        if (!ms_table_take(MS_TABLE_BLOCKS, SLOTS_AT_ONCE, &first)) {
-            ms_table_drop(MS_TABLE_BLOCKS);
-            return 0;
-        }
-        lane->fresh = (uint32_t)first;
-        lane->fresh_end = lane->fresh + SLOTS_AT_ONCE;
-    }
-    return ++lane->fresh;
+    return has_slot(lane) ? ++lane->fresh : 0;
 }
 
 static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
@@ -214,16 +220,20 @@ static inline bool has_room(const struct ms_lane *lane, const struct arrival arr
             arrival.now_ns < lane->until_ns);
 }
 
+/* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
+ * peak. */
 static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
 {
     const struct ms_block *block = arrival->block;
     bool is_peak = false;
+    if (!has_slot(lane))
+        return 0;
     if (number == UINT32_MAX && !arrival->again)
         number = ms_lane_make_site(lane, block, arrival->now_ns, UINT32_MAX);
     if (ms_kind_is_device(block->kind))
         is_peak = ms_lane_make_room(lane, block->bytes, arrival->now_ns);
     uint32_t ticket = enter_somehow(lane, number, arrival);
-    if (is_peak && ticket)
+    if (is_peak)
         ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
     return ticket;
 }
@@ -253,9 +263,11 @@ static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ar
     }
     if (number == UINT32_MAX) /* a slot's lane is that of its site */
         lane = &ms_lanes[0][account];
-    bool is_peak = ms_kind_is_device(block->kind) && ms_lanes_make_room(lane, block->bytes, arrival->now_ns);
-    uint32_t ticket = enter_somehow(lane, number, arrival);
-    if (is_peak && ticket)
+    bool fits = has_slot(lane), is_peak = false;
+    if (fits && ms_kind_is_device(block->kind))
+        is_peak = ms_lanes_make_room(lane, block->bytes, arrival->now_ns);
+    uint32_t ticket = fits ? enter_somehow(lane, number, arrival) : 0;
+    if (is_peak)
         ms_lanes_set_peak(account, arrival->now_ns);
     ms_lanes_unlock(account);
     return ticket;
