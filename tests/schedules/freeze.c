@@ -12,7 +12,7 @@
 #include "engine.h"
 #include "real.h"
 
-enum { PAGE = 4096, TLS_MOST = 64 << 10 };
+enum { PAGE = 4096, TLS_MOST = 64 << 10, PAGES_AT_ONCE = 4096 };
 #define ARENA       ((char *)0x2000000000) /* the same in every run, so that hashes of addresses are */
 #define ARENA_BYTES ((size_t)32 << 30)
 
@@ -66,17 +66,31 @@ void *freeze_alloc(size_t bytes, size_t align)
     return memory;
 }
 
+/* Into a file that has holes where memory was never touched. */
+static void take_pages(struct span span, int file, size_t done)
+{
+    unsigned char touched[PAGES_AT_ONCE];
+    size_t pages = (span.bytes - done) / PAGE;
+    pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
+    if (mincore(span.at + done, pages * PAGE, touched) != 0)
+        abort();
+    for (size_t i = 0; i < pages; i++) {
+        if (touched[i] & 1)
+            real_write(file, span.at + done + i * PAGE, PAGE, done + i * PAGE);
+    }
+}
+
+/* Nothing of this is ever swapped out: it was written a moment ago. */
 static void take(struct span span)
 {
     int file = memfd_create("frozen", MFD_CLOEXEC);
-    for (size_t done = 0; done < span.bytes;) {
-        ssize_t wrote = file < 0 ? -1 : pwrite(file, span.at + done, span.bytes - done, (off_t)done);
-        if (wrote <= 0)
-            abort();
-        done += (size_t)wrote;
-    }
+    if (file < 0)
+        abort();
+    real_truncate(file, span.bytes);
+    for (size_t done = 0; done < span.bytes; done += (size_t)PAGES_AT_ONCE * PAGE)
+        take_pages(span, file, done);
     real_map_file(span.at, span.bytes, file);
-    close(file);
+    real_close(file);
 }
 
 void freeze_take(void)

@@ -26,8 +26,8 @@ static struct keep {
     bool found, weak;
 } * keep;
 
-static const struct program *const lists[] = {wrong_programs, litmus_programs, locks_programs,
-                                              streams_programs};
+static const struct program *const lists[] = {wrong_programs,   litmus_programs, locks_programs,
+                                              streams_programs, ledger_programs, stacks_programs};
 
 static const struct program *find(const char *name)
 {

@@ -12,11 +12,12 @@ struct program {
     enum wrong {
         RIGHT,
         WRONG,      /* on purpose: each rule must find out */
-        WRONG_WEAK, /* ... rule `weak` alone: what it shows needs memory that is not sequentially consistent */
+        WRONG_WEAK, /* ... rule `weak` alone: what it shows needs memory that is not sequentially consistent
+                     */
     } wrong;
 };
 
-extern const struct program locks_programs[], litmus_programs[], streams_programs[],
-    wrong_programs[]; /* a name of NULL ends each */
+extern const struct program locks_programs[], litmus_programs[], streams_programs[], ledger_programs[],
+    stacks_programs[], wrong_programs[]; /* a name of NULL ends each */
 
 #endif

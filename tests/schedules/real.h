@@ -13,6 +13,10 @@ void *real_map_at(void *at, size_t bytes);
 void real_map_file(void *at, size_t bytes, int file);
 /** Pages become what they were mapped as. */
 void real_drop(void *at, size_t bytes);
+/** Into a file of the engine's own; ends the program if that fails. */
+void real_write(int file, const void *bytes, size_t count, uint64_t offset);
+void real_truncate(int file, uint64_t bytes);
+void real_close(int file);
 uint64_t real_clock_ns(void);
 
 #endif

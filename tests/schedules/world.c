@@ -1,9 +1,11 @@
-/* world.c - the C library as the tasks see it: time, futexes, fences and memory are the engine's.
+/* world.c - the C library as the tasks see it: time, futexes, fences and memory are the engine's; files are
+ * in files.c.
  *
  * The linker puts these in the place of the library's functions (--wrap, tests/schedules/local.mk) in all of
  * the program. Memory goes with the schedule; nothing is ever given back within one. */
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +15,21 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "files.h"
 #include "real.h"
 #include "weak.h"
 
 /* The linker alone knows these names. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-enum { PAGE = 4096, FIRST_TID = 1000 };
+enum { PAGE = 4096, FIRST_TID = 1000, PROCESS = 1234 };
 
 void *__real_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset);
 int __real_madvise(void *at, size_t bytes, int advice);
 int __real_clock_gettime(clockid_t clock, struct timespec *time_p);
+ssize_t __real_pwrite(int file, const void *bytes, size_t count, off_t offset);
+int __real_ftruncate(int file, off_t bytes);
+int __real_close(int file);
 long __real_syscall(long number, ...);
 
 void *real_map(void *at, size_t bytes)
@@ -53,6 +59,23 @@ void real_drop(void *at, size_t bytes)
         abort();
 }
 
+void real_write(int file, const void *bytes, size_t count, uint64_t offset)
+{
+    if (__real_pwrite(file, bytes, count, (off_t)offset) != (ssize_t)count)
+        abort();
+}
+
+void real_truncate(int file, uint64_t bytes)
+{
+    if (__real_ftruncate(file, (off_t)bytes) != 0)
+        abort();
+}
+
+void real_close(int file)
+{
+    __real_close(file);
+}
+
 uint64_t real_clock_ns(void)
 {
     struct timespec t;
@@ -65,12 +88,21 @@ uint64_t real_clock_ns(void)
 
 void *__wrap_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset)
 {
-    (void)at, (void)rights, (void)offset;
-    if (file >= 0 || flags & MAP_FIXED) {
+    (void)rights;
+    if (file >= 0 && !files_map(at, bytes, file, (uint64_t)offset)) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
+    if (flags & MAP_FIXED) /* over what was reserved, and never written to */
+        return at;
     return freeze_alloc((bytes + PAGE - 1) & ~(size_t)(PAGE - 1), PAGE);
+}
+
+/* Naming memory, which would cut the engine's in pieces. */
+int __wrap_prctl(int option, ...)
+{
+    (void)option;
+    return 0;
 }
 
 int __wrap_munmap(void *at, size_t bytes)
@@ -158,11 +190,47 @@ long __wrap_syscall(long number, ...)
         engine_point(pc);
         weak_fence_all();
         return 0;
+    case SYS_getpid:
+        return PROCESS;
     case SYS_tgkill: /* whether a thread is there: all are */
         return 0;
     default:
         return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
+}
+
+/* No signals come. */
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    (void)how, (void)set;
+    if (before)
+        sigemptyset(before);
+    return 0;
+}
+
+int __wrap_sigpending(sigset_t *set)
+{
+    return sigemptyset(set);
+}
+
+int __wrap_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
+{
+    (void)set, (void)info, (void)time;
+    errno = EAGAIN;
+    return -1;
+}
+
+ssize_t __wrap_getrandom(void *into, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    for (size_t i = 0; i < bytes; i++)
+        ((unsigned char *)into)[i] = (unsigned char)engine_random();
+    return (ssize_t)bytes;
+}
+
+int __wrap_getpid(void)
+{
+    return PROCESS;
 }
 
 int __wrap_gettid(void)

@@ -1,0 +1,56 @@
+/* book.h - what a program told the ledger, and what the ledger may therefore say.
+ *
+ * Each call of the ledger's is noted here before it is made and after it has returned. In between a figure
+ * may be what it was or what it will be; with no call under way it is one number. So the same questions serve
+ * at the end of a schedule, beside other tasks, and of a record whose process was killed at any moment.
+ *
+ * Lies in the program's variables: put back with them. Under no lock, for one task runs at a time; and not
+ * instrumented, for what the tasks know by it they do not know by memory. */
+#ifndef MS_TESTS_SCHEDULES_BOOK_H
+#define MS_TESTS_SCHEDULES_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ledger/ledger.h"
+
+enum { BOOK_BLOCKS = 64, BOOK_STACKS = 64, BOOK_FRAMES = 8, BOOK_APIS = 4, BOOK_DEVICES = 2 };
+
+/** A new ledger; with its file in FILES_DIRECTORY if `touched`. Options are NAME=value. */
+void book_start(bool touched, const char *option);
+/** Interns stack `i`, which differs for each, and shares its outermost frames with some. */
+ms_stack_id book_stack(unsigned i);
+/** Block `i` of the book comes: its bytes, kind, device and context follow from `i`, with that stack. */
+void book_take(unsigned i, unsigned stack, bool served);
+/** ... on another device or of another kind. */
+struct ms_block *book_block(unsigned i);
+void book_take_block(unsigned i, bool served);
+/** It goes, and is there no more when this returns; or its free is refused. False if it was not there. */
+bool book_give(unsigned i);
+bool book_refuse(unsigned i);
+/** The context with its blocks. */
+void book_die(uint64_t context);
+/** A call of `api`, an out-of-memory, a refused free of a block that is not there any more. */
+void book_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
+void book_oom(uint16_t api, unsigned stack);
+void book_misfree(unsigned i, unsigned stack);
+/** A segment of the pool's comes or goes; the device's figures are told. */
+void book_segment(unsigned i, bool comes);
+void book_pool(uint64_t reserved_bytes);
+void book_flow(unsigned i, uint64_t live_bytes);
+/** Block `i` may be opened by others; or not any more. */
+void book_export(unsigned i);
+void book_revoke(unsigned i);
+void book_blind_spot(unsigned i);
+void book_device(unsigned i);
+
+/** What is wrong with what the ledger says, in `why`; false if something is. In the process, or where it was
+ * loaded from its file. */
+bool book_holds(char *why, size_t why_bytes);
+/** Likewise with the exports in its file, read as another process reads them. */
+bool book_exports_hold(char *why, size_t why_bytes);
+/** Whether anything was recorded when no call was under way: then the file says so. */
+bool book_is_open(void);
+
+#endif

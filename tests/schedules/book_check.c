@@ -1,0 +1,355 @@
+/* book_check.c - whether what the ledger says is what the book has; see book.h. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "book_rows.h"
+#include "ledger/snapshot.h"
+
+static struct ms_snapshot snapshot;
+static struct book view; /* the book, as it was while the snapshot was taken: what changed may be either */
+static char *why_p;
+static size_t why_size;
+
+static MS_PRINTF(1, 2) bool wrong(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why_p, why_size, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool is_in(struct range range, uint64_t value, const char *what, unsigned i)
+{
+    if (value >= range.least && value <= range.most)
+        return true;
+    return wrong("%s %u: %llu, where %llu to %llu is true", what, i, (unsigned long long)value,
+                 (unsigned long long)range.least, (unsigned long long)range.most);
+}
+
+static bool may_be(enum presence is, bool found, const char *what, unsigned i)
+{
+    if (found ? is != BOOK_GONE : is != BOOK_THERE)
+        return true;
+    return wrong(found ? "%s %u is there, and is not" : "%s %u is lost", what, i);
+}
+
+/* Whether a stack reads back as it was put in. */
+static bool is_stack(ms_stack_id id, unsigned stack)
+{
+    uintptr_t frames[BOOK_FRAMES + 1], frame;
+    unsigned count = book_frames(stack, frames);
+    uint32_t generation;
+    for (unsigned i = 0; i < count; i++) {
+        if (ms_stack_node(id, &id, &frame, &generation) != 0 || frame != frames[i])
+            return false;
+    }
+    return id == 0;
+}
+
+static bool is_site(const struct ms_site *site, const struct ms_block *like)
+{
+    return site->api == like->api && site->kind == like->kind && site->device == like->device &&
+           is_stack(site->stack, like->stack);
+}
+
+static bool is_same(const struct ms_block *a, const struct ms_block *b)
+{
+    return a->bytes == b->bytes && a->requested == b->requested && a->context == b->context &&
+           a->stream == b->stream && a->thread == b->thread && a->device == b->device && a->api == b->api &&
+           a->space == b->space && a->kind == b->kind && a->is_served == b->is_served;
+}
+
+static bool check_blocks(void)
+{
+    bool seen[BOOK_BLOCKS] = {false};
+    if (snapshot.block_count != snapshot.block_total)
+        return wrong("there are more blocks than were made");
+    for (uint64_t k = 0; k < snapshot.block_count; k++) {
+        const struct ms_block *block = &snapshot.blocks[k];
+        unsigned i = 0;
+        while (i < BOOK_BLOCKS && view.blocks[i].block.key != block->key)
+            i++;
+        if (i == BOOK_BLOCKS)
+            return wrong("there is a block at %#llx, where none was made", (unsigned long long)block->key);
+        if (seen[i])
+            return wrong("block %u is there twice", i);
+        seen[i] = true;
+        if (!is_same(block, &book.blocks[i].block))
+            return wrong("block %u is another than was made", i);
+        if (block->site >= snapshot.site_count ||
+            (!view.blocks[i].is_unsure && !is_site(&snapshot.sites[block->site].site, &view.blocks[i].block)))
+            return wrong("block %u has the site of another", i);
+    }
+    for (unsigned i = 0; i < BOOK_BLOCKS; i++) {
+        if (!may_be(view.blocks[i].is, seen[i], "block", i))
+            return false;
+    }
+    return true;
+}
+
+static bool check_site(const struct ms_site *site, bool *seen)
+{
+    unsigned i = 0;
+    uint64_t live = 0, count = 0;
+    while (i < view.site_count && !is_site(site, &view.sites[i].like))
+        i++;
+    if (i == view.site_count)
+        return wrong("there is a site that was not made");
+    if (seen[i])
+        return wrong("site %u is there twice", i);
+    seen[i] = true;
+    for (uint64_t k = 0; k < snapshot.block_count; k++) {
+        const struct ms_site *home = &snapshot.sites[snapshot.blocks[k].site].site;
+        live += home == site ? snapshot.blocks[k].bytes : 0;
+        count += home == site;
+    }
+    if (live != site->live_bytes || count != site->live_count)
+        return wrong("site %u holds %llu bytes, its blocks %llu", i, (unsigned long long)site->live_bytes,
+                     (unsigned long long)live);
+    if (site->live_bytes > site->max_bytes || site->max_bytes > site->total_bytes ||
+        site->live_count + site->free_count + site->died_count > site->total_count)
+        return wrong("site %u: its figures do not add up", i);
+    return is_in(view.sites[i].count, site->total_count, "allocations of site", i) &&
+           is_in(view.sites[i].bytes, site->total_bytes, "bytes of site", i) &&
+           is_in(view.sites[i].freed, site->free_count, "frees of site", i) &&
+           is_in(view.sites[i].died, site->died_count, "deaths of site", i);
+}
+
+/* One that never allocated was being made. */
+static bool check_sites(void)
+{
+    bool seen[BOOK_SITES] = {false};
+    for (uint32_t k = 0; k < snapshot.site_count; k++) {
+        const struct ms_site *site = &snapshot.sites[k].site;
+        if ((site->total_count || site->live_count) && !check_site(site, seen))
+            return false;
+    }
+    for (unsigned i = 0; i < view.site_count; i++) {
+        if (!seen[i] && view.sites[i].count.least)
+            return wrong("site %u is lost", i);
+    }
+    return true;
+}
+
+static uint64_t most_in_timeline(unsigned device)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; snapshot.devices[device].timeline && i < snapshot.timeline_count; i++)
+        most = snapshot.devices[device].timeline[i] > most ? snapshot.devices[device].timeline[i] : most;
+    return most;
+}
+
+static bool check_device(unsigned i)
+{
+    const struct ms_amount *amount = &snapshot.devices[i].account.device;
+    struct ms_device_info info;
+    uint64_t live = 0, at_peak = 0;
+    for (uint32_t k = 0; k < snapshot.site_count; k++) {
+        const struct ms_site *site = &snapshot.sites[k].site;
+        if (site->device != (int)i || !ms_kind_is_device(site->kind))
+            continue;
+        live += site->live_bytes;
+        at_peak += site->at_peak_bytes;
+    }
+    if (live != amount->live_bytes || at_peak != amount->peak_live_bytes)
+        return wrong("device %u: %llu live and %llu at its peak, its sites %llu and %llu", i,
+                     (unsigned long long)amount->live_bytes, (unsigned long long)amount->peak_live_bytes,
+                     (unsigned long long)live, (unsigned long long)at_peak);
+    if (most_in_timeline(i) > view.peak[i].most)
+        return wrong("device %u: its timeline rises above all that ever was", i);
+    bool known = ms_events_device((int)i, &info);
+    if (known && info.total_bytes != (uint64_t)(i + 1) << 30)
+        return wrong("device %u is another", i);
+    return may_be(view.devices[i], known, "device", i) &&
+           is_in(view.live[i], amount->live_bytes, "live bytes of device", i) &&
+           is_in(view.peak[i], amount->peak_live_bytes, "peak of device", i);
+}
+
+static bool check_counts(void)
+{
+    for (unsigned i = 0; i < BOOK_APIS && i < snapshot.counts_count; i++) {
+        const struct ms_counts *counts = &snapshot.counts[i];
+        if (!is_in(view.calls[i], counts->calls, "calls of function", i) ||
+            !is_in(view.failures[i], counts->failures, "failures of function", i) ||
+            !is_in(view.served[i], counts->served, "calls served of function", i) ||
+            !is_in(view.call_bytes[i], counts->bytes, "bytes of function", i))
+            return false;
+    }
+    return true;
+}
+
+static bool check_events(void)
+{
+    const struct ms_events_copy *events = &snapshot.events;
+    uint64_t misfrees = 0;
+    for (unsigned i = 0; i < events->oom_count; i++) {
+        const struct ms_oom *oom = &events->ooms[i];
+        if (oom->requested < 1000 || !is_stack(oom->stack, (unsigned)oom->requested - 1000) ||
+            oom->cause != MS_OOM_CAPACITY || oom->reserved_bytes != 1 << 20)
+            return wrong("out-of-memory %u is another than there was", i);
+    }
+    for (unsigned i = 0; i < snapshot.misfree_count; i++) {
+        misfrees += snapshot.misfrees[i].count;
+        if (!snapshot.misfrees[i].stack || !snapshot.misfrees[i].block_bytes)
+            return wrong("refused free %u is of nothing", i);
+    }
+    for (unsigned i = 0; i < events->death_count; i++) {
+        if (events->deaths[i].context - 1 > 1 || !events->deaths[i].count)
+            return wrong("death %u is of nothing", i);
+    }
+    return is_in(view.ooms, events->oom_count + events->lost_ooms, "out-of-memory", 0) &&
+           is_in(view.misfrees, misfrees, "refused frees", 0) &&
+           (events->death_count <= view.deaths.most || wrong("there are more deaths than there were"));
+}
+
+static bool check_lines(void)
+{
+    for (unsigned i = 0; i < BOOK_LINES; i++) {
+        const char *line;
+        unsigned found = 0;
+        for (unsigned k = 0; (line = ms_events_blind_spot(k)); k++)
+            found += strcmp(line, book_line(i)) == 0;
+        if (found > 1)
+            return wrong("line %u is there twice", i);
+        if (!may_be(view.lines[i], found, "line", i))
+            return false;
+    }
+    return true;
+}
+
+static bool check_segments(void)
+{
+    for (unsigned i = 0; i < BOOK_SEGMENTS; i++) {
+        struct ms_segment_record record = book_segment_record(i);
+        const struct ms_segment_row *row;
+        unsigned found = 0;
+        bool past = false;
+        for (uint64_t k = 0; (row = ms_segments_at(k, &past)) || !past; k++) {
+            if (!row || row->record.address != record.address)
+                continue;
+            found++;
+            if (row->record.bytes != record.bytes || row->record.tier != record.tier)
+                return wrong("segment %u is another than was told", i);
+        }
+        if (found > 1)
+            return wrong("segment %u is there twice", i);
+        if (!may_be(view.segments[i], found, "segment", i))
+            return false;
+    }
+    return true;
+}
+
+static bool check_pool(void)
+{
+    struct ms_pool_record pool;
+    struct ms_flow_record flow;
+    bool told = ms_pools_read(0, &pool);
+    if (view.pool_told.least && !told)
+        return wrong("the pool's figures are lost");
+    if (told && pool.served_allocs > view.pool_told.most) /* two may tell in another order than they say */
+        return wrong("the pool has figures that nobody told");
+    for (unsigned i = 0; i < BOOK_FLOWS; i++) {
+        bool there = ms_flows_read(i, &flow) && flow.pool;
+        if (view.flows[i].least && (!there || flow.pool != i + 1 || flow.stream != i))
+            return wrong("flow %u is lost", i);
+        if (there && !is_in(view.flows[i], flow.hits[0], "figures of flow", i))
+            return false;
+    }
+    return true;
+}
+
+static void see_blocks(void)
+{
+    for (unsigned i = 0; i < BOOK_BLOCKS; i++) {
+        struct book_block *row = &view.blocks[i];
+        row->is_unsure = row->changes != book.blocks[i].changes;
+        if (row->is_unsure)
+            row->is = BOOK_COMING;
+    }
+    for (unsigned i = 0; i < BOOK_DEVICES; i++) {
+        bool unsure = memcmp(&view.live[i], &book.live[i], sizeof view.live[i]) != 0;
+        view.live[i] = unsure ? (struct range){0, book.peak[i].most} : book.live[i];
+        view.peak[i].most = book.peak[i].most;
+    }
+}
+
+/* Calls began and returned while the snapshot was taken. */
+static void see_changes(void)
+{
+    see_blocks();
+    for (unsigned i = 0; i < book.site_count; i++) {
+        const struct range none = {0, 0};
+        struct book_site *site = &view.sites[i];
+        const struct book_site *now = &book.sites[i];
+        if (i >= view.site_count) {
+            *site = *now;
+            site->count = site->bytes = site->freed = site->died = none;
+        }
+        site->count.most = now->count.most;
+        site->bytes.most = now->bytes.most;
+        site->freed.most = now->freed.most > site->freed.most ? now->freed.most : site->freed.most;
+        site->died.most = now->died.most;
+    }
+    view.site_count = book.site_count;
+    for (unsigned i = 0; i < BOOK_APIS; i++) {
+        view.calls[i].most = book.calls[i].most;
+        view.call_bytes[i].most = book.call_bytes[i].most;
+        view.failures[i].most = book.failures[i].most;
+        view.served[i].most = book.served[i].most;
+    }
+}
+
+bool book_holds(char *why, size_t why_bytes)
+{
+    why_p = why;
+    why_size = why_bytes;
+    view = book;
+    if (ms_snapshot_take(&snapshot, BOOK_BLOCKS + 1) != 0)
+        return wrong("there is no memory for a snapshot");
+    see_changes();
+    bool good = snapshot.consistent || wrong("a lock is not to be had");
+    good = good && check_blocks() && check_sites() && check_counts() && check_events() && check_lines() &&
+           check_segments() && check_pool();
+    for (unsigned i = 0; i < BOOK_DEVICES && good; i++)
+        good = check_device(i);
+    ms_snapshot_release(&snapshot);
+    return good;
+}
+
+static bool check_export(int fd, unsigned i)
+{
+    struct ms_export record = book_export_record(i), found;
+    struct ms_token token;
+    const char *reason = NULL;
+    static const unsigned char none[MS_TOKEN_BYTES];
+    if (memcmp(book.tokens[i], none, sizeof none) == 0)
+        return true;
+    enum presence before = book.exports[i];
+    unsigned changes = book.export_changes[i];
+    if (!ms_token_decode(book.tokens[i], &token))
+        return wrong("export %u has no token", i);
+    bool is_there = ms_export_read(fd, &token, &found, &reason);
+    if (is_there && memcmp(&found, &record, sizeof found) != 0)
+        return wrong("export %u is another block", i);
+    /* Beside other tasks it may have gone meanwhile. */
+    if (changes != book.export_changes[i] || (is_there ? before != BOOK_GONE : before != BOOK_THERE))
+        return true;
+    return wrong("export %u %s", i, is_there ? "is not revoked" : reason);
+}
+
+bool book_exports_hold(char *why, size_t why_bytes)
+{
+    why_p = why;
+    why_size = why_bytes;
+    int fd = open(book_path(), O_RDONLY);
+    bool good = true;
+    for (unsigned i = 0; fd >= 0 && i < BOOK_EXPORTS && good; i++)
+        good = check_export(fd, i);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}

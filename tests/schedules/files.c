@@ -1,0 +1,300 @@
+/* files.c - the files that the tasks see: kept in memory that goes with the schedule; there are no others.
+ *
+ * A stretch of a file that is mapped lies where it is mapped, and is read and written there: so a file holds
+ * at each moment what a process that was killed would leave in it. Put in the C library's place as world.c's
+ * are. What the record asks /proc about its process is answered, always the same; every other name is
+ * missing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "files.h"
+
+/* The linker alone knows these names. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+enum { FILES = 8, OPEN = 32, STRETCHES = 512, FIRST = 100000, DEVICE = 7, TMPFS = 0x01021994 };
+enum { FILE_BYTES = 256 << 20 };
+
+struct stretch {
+    char *at;
+    uint64_t offset, bytes;
+};
+
+struct file {
+    char path[96], *bytes;
+    uint64_t size, ino;
+    bool is_unlinked;
+    unsigned stretch_count;
+    struct stretch stretch[STRETCHES];
+};
+
+static struct file files[FILES];
+static struct {
+    struct file *file;
+    uint64_t offset;
+} opened[OPEN];
+
+void (*files_changed)(void);
+void (*files_mapped)(void *at, size_t bytes);
+
+/* Where the file's byte lies, and how many lie there behind it. */
+static char *place_of(struct file *file, uint64_t offset, uint64_t *room_p)
+{
+    uint64_t next = FILE_BYTES;
+    for (unsigned i = 0; i < file->stretch_count; i++) {
+        struct stretch *s = &file->stretch[i];
+        if (offset >= s->offset && offset - s->offset < s->bytes) {
+            *room_p = s->bytes - (offset - s->offset);
+            return s->at + (offset - s->offset);
+        }
+        if (s->offset > offset && s->offset < next)
+            next = s->offset;
+    }
+    *room_p = next - offset;
+    return file->bytes + offset;
+}
+
+/* Copies [offset, offset + bytes) of the file out, or in. */
+static void copy(struct file *file, uint64_t offset, char *out, const char *in, uint64_t bytes)
+{
+    while (bytes) {
+        uint64_t part;
+        char *place = place_of(file, offset, &part);
+        part = part < bytes ? part : bytes;
+        if (in) {
+            memcpy(place, in, part);
+            in += part;
+        } else {
+            memcpy(out, place, part);
+            out += part;
+        }
+        offset += part;
+        bytes -= part;
+    }
+}
+
+static void changed(void)
+{
+    if (files_changed)
+        files_changed();
+}
+
+static struct file *file_of(int fd)
+{
+    return fd >= FIRST && fd < FIRST + OPEN ? opened[fd - FIRST].file : NULL;
+}
+
+static struct file *find(const char *path)
+{
+    for (struct file *file = files; file < files + FILES; file++) {
+        if (file->bytes && !file->is_unlinked && strcmp(file->path, path) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+static struct file *make(const char *path)
+{
+    for (struct file *file = files; file < files + FILES; file++) {
+        if (file->bytes)
+            continue;
+        file->bytes = freeze_alloc(FILE_BYTES, 4096);
+        file->ino = (uint64_t)(file - files) + 100;
+        snprintf(file->path, sizeof file->path, "%s", path);
+        return file;
+    }
+    return NULL;
+}
+
+static int fail(int error)
+{
+    errno = error;
+    return -1;
+}
+
+/* The process has one start and one parent, whichever runs. */
+static struct file *answer(const char *path)
+{
+    static const char stat[] = "1234 (program) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5678 0\n";
+    struct file *file = strcmp(path, "/proc/self/stat") == 0 ? make(path) : NULL;
+    if (file) {
+        memcpy(file->bytes, stat, sizeof stat - 1);
+        file->size = sizeof stat - 1;
+    }
+    return file;
+}
+
+static int open_file(const char *path, int flags)
+{
+    struct file *file = find(path);
+    bool is_directory = flags & (O_DIRECTORY | O_PATH);
+    int fd = 0;
+    while (fd < OPEN && opened[fd].file)
+        fd++;
+    if (fd == OPEN)
+        return fail(EMFILE);
+    if (file && flags & O_EXCL)
+        return fail(EEXIST);
+    if (is_directory && strcmp(path, FILES_DIRECTORY) != 0)
+        return fail(ENOENT);
+    if (!file)
+        file = is_directory || flags & O_CREAT ? make(path) : answer(path);
+    if (!file)
+        return fail(ENOENT);
+    opened[fd].file = file;
+    opened[fd].offset = 0;
+    return FIRST + fd;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    engine_point(__builtin_return_address(0));
+    return open_file(path, flags);
+}
+
+int __wrap_openat(int directory, const char *name, int flags, ...)
+{
+    char path[96];
+    struct file *file = file_of(directory);
+    engine_point(__builtin_return_address(0));
+    if (!file || (size_t)snprintf(path, sizeof path, "%s/%s", file->path, name) >= sizeof path)
+        return fail(EBADF);
+    return open_file(path, flags);
+}
+
+int __wrap_close(int fd)
+{
+    if (!file_of(fd))
+        engine_fail("a descriptor is closed that is not open");
+    else
+        opened[fd - FIRST].file = NULL;
+    return 0;
+}
+
+int __wrap_fstat(int fd, struct stat *status)
+{
+    struct file *file = file_of(fd);
+    if (!file)
+        return fail(EBADF);
+    *status = (struct stat){.st_dev = DEVICE,
+                            .st_ino = file->ino,
+                            .st_mode = S_IFREG | 0600,
+                            .st_uid = geteuid(),
+                            .st_size = (off_t)file->size};
+    return 0;
+}
+
+int __wrap_stat(const char *path, struct stat *status)
+{
+    if (strcmp(path, "/proc/self/ns/pid") != 0)
+        return fail(ENOENT);
+    *status = (struct stat){.st_dev = DEVICE, .st_ino = 1};
+    return 0;
+}
+
+int __wrap_fstatfs(int fd, struct statfs *status)
+{
+    *status = (struct statfs){.f_type = TMPFS};
+    return file_of(fd) ? 0 : fail(EBADF);
+}
+
+int __wrap_fchmod(int fd, mode_t mode)
+{
+    (void)mode;
+    return file_of(fd) ? 0 : fail(EBADF);
+}
+
+int __wrap_unlink(const char *path)
+{
+    struct file *file = find(path);
+    if (!file)
+        return fail(ENOENT);
+    file->is_unlinked = true;
+    return 0;
+}
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    struct file *file = file_of(fd);
+    engine_point(__builtin_return_address(0));
+    if (!file || offset + bytes > FILE_BYTES)
+        return file ? ENOSPC : EBADF;
+    if (file->size < (uint64_t)(offset + bytes))
+        file->size = (uint64_t)(offset + bytes);
+    changed();
+    return 0;
+}
+
+ssize_t __wrap_pread(int fd, void *into, size_t bytes, off_t offset)
+{
+    struct file *file = file_of(fd);
+    engine_point(__builtin_return_address(0));
+    if (!file)
+        return fail(EBADF);
+    if ((uint64_t)offset >= file->size)
+        return 0;
+    if (bytes > file->size - (uint64_t)offset)
+        bytes = file->size - (uint64_t)offset;
+    copy(file, (uint64_t)offset, into, NULL, bytes);
+    return (ssize_t)bytes;
+}
+
+ssize_t __wrap_read(int fd, void *into, size_t bytes)
+{
+    if (!file_of(fd))
+        return fail(EBADF);
+    ssize_t done = __wrap_pread(fd, into, bytes, (off_t)opened[fd - FIRST].offset);
+    opened[fd - FIRST].offset += done > 0 ? (uint64_t)done : 0;
+    return done;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+    struct file *file = file_of(fd);
+    engine_point(__builtin_return_address(0));
+    if (!file || (uint64_t)offset + bytes > FILE_BYTES)
+        return fail(file ? ENOSPC : EBADF);
+    copy(file, (uint64_t)offset, NULL, from, bytes);
+    if (file->size < (uint64_t)offset + bytes)
+        file->size = (uint64_t)offset + bytes;
+    changed();
+    return (ssize_t)bytes;
+}
+
+int __wrap_ftruncate(int fd, off_t bytes)
+{
+    struct file *file = file_of(fd);
+    if (!file)
+        return fail(EBADF);
+    file->size = (uint64_t)bytes;
+    return 0;
+}
+
+bool files_map(void *at, size_t bytes, int fd, uint64_t offset)
+{
+    struct file *file = file_of(fd);
+    if (!file || file->stretch_count == STRETCHES)
+        return false;
+    copy(file, offset, at, NULL, bytes);
+    file->stretch[file->stretch_count++] = (struct stretch){at, offset, bytes};
+    if (files_mapped)
+        files_mapped(at, bytes);
+    return true;
+}
+
+void files_each_mapped(void (*visit)(void *at, size_t bytes))
+{
+    for (struct file *file = files; file < files + FILES; file++) {
+        for (unsigned i = 0; i < file->stretch_count; i++)
+            visit(file->stretch[i].at, file->stretch[i].bytes);
+    }
+}
