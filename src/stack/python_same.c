@@ -124,14 +124,27 @@ static MS_INLINE MS_RAW bool is_same_content(const struct ms_python_interpreter 
            (!has_file || is_same_text(interpreter, reader, print->file, parts->file, &print->file_said));
 }
 
+/* Of which file the frame before was: most neighbours are of one. */
+struct seen {
+    uintptr_t file;
+    uint64_t sum;
+};
+
+/* Whether what the file says is not known from the frame before. */
+static MS_INLINE bool is_news(struct seen *seen, const struct ms_python_print *print)
+{
+    bool is_known = seen->file == print->file && seen->sum == print->file_said.sum;
+    *seen = (struct seen){print->file, print->file_said.sum};
+    return !is_known;
+}
+
 static MS_INLINE MS_RAW bool is_same_live(const struct ms_python_interpreter *interpreter,
                                           enum ms_python_chain chain, struct ms_python_thread *thread,
                                           unsigned last)
 {
     const struct offsets offsets = offsets_of(&interpreter->layout);
     const uintptr_t code_mask = interpreter->layout.code_mask;
-    uintptr_t file_seen = 0; /* most neighbours are of one file */
-    uint64_t sum_seen = 0;
+    struct seen seen = {0, 0};
     const struct ms_python_record *record = &thread->records[last];
     for (; record >= thread->records; record--) {
         const struct ms_python_print *print = &record->print;
@@ -150,11 +163,8 @@ static MS_INLINE MS_RAW bool is_same_live(const struct ms_python_interpreter *in
                 return false;
             continue;
         }
-        bool has_file = print->file != file_seen || print->file_said.sum != sum_seen;
-        if (!is_same_content(interpreter, &thread->reader, print, &parts, has_file))
+        if (!is_same_content(interpreter, &thread->reader, print, &parts, is_news(&seen, print)))
             return false;
-        file_seen = print->file;
-        sum_seen = print->file_said.sum;
     }
     return true;
 }
@@ -180,6 +190,7 @@ static unsigned add_part(struct ms_python_batch *batch, uintptr_t at, size_t byt
 static void add_records(const struct ms_python_layout *layout, struct ms_python_batch *batch,
                         const struct ms_python_record *first, unsigned count)
 {
+    struct seen seen = {0, 0};
     batch->count = 0;
     for (unsigned i = 0; i < count; i++)
         batch->ranges[i].frame = add_part(batch, first[-(int)i].at, layout->frame_bytes, MS_PYTHON_GAP);
@@ -192,12 +203,14 @@ static void add_records(const struct ms_python_layout *layout, struct ms_python_
         ranges->code = add_part(batch, ms_python_code_of(layout, record), layout->code_bytes, 0);
         if (print->version)
             continue;
-        ranges->file = add_part(batch, print->file, MS_PYTHON_TEXT_HEAD_BYTES, 0);
+        if (is_news(&seen, print))
+            ranges->file = add_part(batch, print->file, MS_PYTHON_TEXT_HEAD_BYTES, 0);
         ranges->name = add_part(batch, print->name, MS_PYTHON_TEXT_HEAD_BYTES, 0);
         ranges->lines =
             add_part(batch, print->lines, print->lines_bytes >= MS_PYTHON_LINES_HEAD ? 48 : 32, 0);
         if (print->lines_bytes >= MS_PYTHON_LINES_TAIL)
-            ranges->tail = add_part(batch, ms_python_tail_of(print->lines, print->lines_bytes), 8, 0);
+            ranges->tail =
+                add_part(batch, ms_python_tail_of(print->lines, print->lines_bytes), 8, MS_PYTHON_GAP);
     }
 }
 
@@ -228,7 +241,8 @@ static uintptr_t copy_of(const struct ms_python_batch *batch, unsigned range, ui
 }
 
 static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
-                         const struct ms_python_record *record, const struct ms_python_ranges *ranges)
+                         const struct ms_python_record *record, const struct ms_python_ranges *ranges,
+                         struct seen *seen)
 {
     const struct ms_python_layout *layout = &interpreter->layout;
     const struct offsets offsets = offsets_of(layout);
@@ -244,12 +258,13 @@ static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct
         return false;
     if (print->version)
         return is_half(code, offsets.version, print->version);
-    struct parts parts = {code, copy_of(batch, ranges->file, print->file),
+    bool has_file = is_news(seen, print);
+    struct parts parts = {code, has_file ? copy_of(batch, ranges->file, print->file) : 0,
                           copy_of(batch, ranges->name, print->name),
                           copy_of(batch, ranges->lines, print->lines), 0};
     if (print->lines_bytes >= MS_PYTHON_LINES_TAIL)
         parts.tail = copy_of(batch, ranges->tail, ms_python_tail_of(print->lines, print->lines_bytes));
-    return is_same_content(interpreter, &thread->reader, print, &parts, true);
+    return is_same_content(interpreter, &thread->reader, print, &parts, has_file);
 }
 
 static bool is_same_copied(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
@@ -259,10 +274,11 @@ static bool is_same_copied(const struct ms_python_interpreter *interpreter, stru
         const struct ms_python_record *first = &thread->records[end - 1];
         unsigned count = end < MS_PYTHON_BATCH ? end : MS_PYTHON_BATCH;
         add_records(&interpreter->layout, &thread->batch, first, count);
+        struct seen seen = {0, 0};
         if (!copy_ranges(&thread->batch))
             return false;
         for (unsigned i = 0; i < count; i++) {
-            if (!is_same_copy(interpreter, thread, first - i, &thread->batch.ranges[i]))
+            if (!is_same_copy(interpreter, thread, first - i, &thread->batch.ranges[i], &seen))
                 return false;
         }
         end -= count;

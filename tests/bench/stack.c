@@ -1,4 +1,5 @@
-/* stack.c - what one stack costs: nanoseconds per walk of 8, 16 and 64 frames, warm.
+/* stack.c - what one stack costs: nanoseconds per walk of 8, 16 and 64 frames, warm. Usage: stack
+ * MILLISECONDS, so long for each figure.
  *
  * A measuring program, not a test. Walks are called from below a chain of that many functions, each at an
  * address of its own, compiled without frame pointers except where the walk by frame pointers needs them.
@@ -20,7 +21,7 @@
 #include "stack/stack.h"
 #include "tests/bench/chain.h"
 
-enum { FRAMES_MAX = 64, ROUNDS = 15, WALKS = 4000 };
+enum { FRAMES_MAX = 64, ROUNDS = 15, WALKS_MAX = 4000 };
 
 typedef unsigned take(uintptr_t *frames, unsigned max);
 
@@ -33,6 +34,7 @@ struct way {
 
 static int (*packaged)(void **, int);
 static unsigned depth;
+static double round_ns; /* how long a round takes at most */
 
 static MS_NOINLINE unsigned take_rules(uintptr_t *frames, unsigned max)
 {
@@ -67,7 +69,7 @@ static _Unwind_Reason_Code take_one(struct _Unwind_Context *context, void *arg)
 
 static MS_NOINLINE unsigned take_libgcc(uintptr_t *frames, unsigned max)
 {
-    struct taken taken = { frames, 0, max };
+    struct taken taken = {frames, 0, max};
     _Unwind_Backtrace(take_one, &taken);
     return taken.count;
 }
@@ -101,6 +103,19 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static MS_NOINLINE double measure_round(const struct way *way, uintptr_t *frames)
+{
+    double begun = now_ns(), took = 0;
+    unsigned walks = 0;
+    for (unsigned more = 1; took < round_ns && walks < WALKS_MAX; more *= 2) {
+        for (unsigned i = 0; i < more; i++)
+            way->take(frames, depth);
+        walks += more;
+        took = now_ns() - begun;
+    }
+    return took / walks;
+}
+
 static MS_NOINLINE void measure(void)
 {
     uintptr_t frames[FRAMES_MAX + 8];
@@ -108,10 +123,7 @@ static MS_NOINLINE void measure(void)
         double rounds[ROUNDS];
         way->count = way->take(frames, depth);
         for (unsigned round = 0; round < ROUNDS && way->count; round++) {
-            double begun = now_ns();
-            for (unsigned i = 0; i < WALKS; i++)
-                way->take(frames, depth);
-            rounds[round] = (now_ns() - begun) / WALKS;
+            rounds[round] = measure_round(way, frames);
         }
         if (way->count)
             qsort(rounds, ROUNDS, sizeof *rounds, by_value);
@@ -119,11 +131,12 @@ static MS_NOINLINE void measure(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static const unsigned depths[] = { 8, 16, 64 };
+    static const unsigned depths[] = {8, 16, 64};
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     chain_last = measure;
+    round_ns = (argc > 1 ? strtod(argv[1], NULL) : 60) * 1e6 / ROUNDS;
     packaged = library ? (int (*)(void **, int))dlsym(library, "unw_backtrace") : NULL;
     printf("%-14s", "frames");
     for (unsigned i = 0; i < MS_ARRAY_LEN(ways); i++)

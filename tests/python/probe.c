@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -32,7 +33,7 @@ MS_EXPORT uint32_t probe_take(int *state, struct probe_frame *frames, unsigned m
 MS_EXPORT int probe_code(uint32_t row, struct probe_code *code);
 MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
-MS_EXPORT double probe_time(int is_python, unsigned times);
+MS_EXPORT double probe_time(int way, unsigned times);
 
 /* What memshim does in a child, where locks are held by threads that are not there. */
 static void after_fork(void)
@@ -88,18 +89,24 @@ uint32_t probe_codes(void)
     return (uint32_t)ms_table_rows(MS_TABLE_CODES);
 }
 
-/* Nanoseconds of one capture of the same stack: native, or Python's. */
-double probe_time(int is_python, unsigned times)
+/* What is timed: all that a hook pays for a stack, the Python part of it, or what it pays where no interpreter
+ * is. */
+enum { WHOLE, PYTHON, NATIVE };
+
+/* Nanoseconds of one capture of the same stack. */
+double probe_time(int way, unsigned times)
 {
     struct timespec begun, ended;
     enum ms_python state;
+    bool is_here = atomic_exchange(&ms_python_is_here, way != NATIVE);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < times; i++) {
-        if (is_python)
+        if (way == PYTHON)
             ms_python_capture(&state);
         else
             ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
     }
     clock_gettime(CLOCK_MONOTONIC, &ended);
+    atomic_store(&ms_python_is_here, is_here);
     return ((double)(ended.tv_sec - begun.tv_sec) * 1e9 + (double)(ended.tv_nsec - begun.tv_nsec)) / times;
 }
