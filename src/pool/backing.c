@@ -71,9 +71,7 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
     b->high = made->high;
     b->rdma = made->rdma;
     b->segment = segment;
-    segment->heap = heap;
-    segment->address = made->address;
-    segment->bytes = made->bytes;
+    ms_segment_place(segment, heap, made->address, made->bytes);
     segment->backing = b;
     segment->first = run;
     atomic_store_explicit(&segment->units, b->units, memory_order_release);

@@ -399,7 +399,7 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
 bool ms_stream_owns(uint64_t address)
 {
     const struct ms_segment *segment = ms_page_segment(address);
-    return segment && address - segment->address < segment->bytes && segment->heap->flow;
+    return segment && ms_segment_covers(segment, address) && ms_segment_heap(segment)->flow;
 }
 
 void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream)

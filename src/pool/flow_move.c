@@ -54,7 +54,7 @@ static void move(struct ms_heap *from, struct ms_heap *to, struct ms_segment *se
     ms_lock(&from->lock);
     ms_segment_unlink(from, segment);
     ms_unlock(&from->lock);
-    segment->heap = to;
+    ms_segment_place(segment, to, segment->address, segment->bytes);
     ms_page_set(segment->address, segment->bytes, segment);
     ms_lock(&to->lock);
     ms_segment_link(to, segment);

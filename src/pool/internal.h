@@ -64,7 +64,7 @@ enum ms_slot_state {
 /** One block, live or not. */
 struct ms_slot {
     _Atomic uint64_t stamp;
-    uint64_t requested;
+    _Atomic uint64_t requested; /* of a live block; who looks one up reads it as it may be reused */
     struct ms_run *run;
     uint32_t index;
     _Atomic uint32_t ticket;
@@ -125,6 +125,28 @@ struct ms_segment {
     struct ms_segment *leaving_next;
     struct ms_segment *next, *previous; /* all of a heap, or the free records */
 } MS_CACHELINE;
+
+/** Whose memory it is and where it lies. Who looks an address up reads that without a lock, perhaps of a record
+ * that becomes another segment's just then; so it is written and read atomically there. */
+static inline void ms_segment_place(struct ms_segment *segment, struct ms_heap *heap, uint64_t address,
+                                    uint64_t bytes)
+{
+    __atomic_store_n(&segment->heap, heap, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->address, address, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static inline struct ms_heap *ms_segment_heap(const struct ms_segment *segment)
+{
+    return __atomic_load_n(&segment->heap, __ATOMIC_RELAXED);
+}
+
+/** Whether the address lies in it, as far as that can be said without a lock. */
+static inline bool ms_segment_covers(const struct ms_segment *segment, uint64_t address)
+{
+    return address - __atomic_load_n(&segment->address, __ATOMIC_RELAXED) <
+           __atomic_load_n(&segment->bytes, __ATOMIC_RELAXED);
+}
 
 /** Blocks of one size on their way through limbo. */
 struct ms_bag {

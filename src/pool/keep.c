@@ -265,8 +265,9 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t gr
 
 void ms_keep_at_sync(struct ms_heap *heap)
 {
-    uint64_t allowed = ms_keep_live_bytes(heap) + heap->keep_bytes, now = 0;
-    ms_lock(&heap->lock);
+    uint64_t live = ms_keep_live_bytes(heap), now = 0;
+    ms_lock(&heap->lock); /* another thread may be making the heap */
+    uint64_t allowed = live + heap->keep_bytes;
     ms_limbo_retire(heap);
     if (heap->keep_extra_bytes) {
         now = ms_clock_ns();

@@ -21,8 +21,8 @@ MS_TLS uint64_t ms_pool_latest_address;
 
 enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
-#define ENDING_NS      ((uint64_t)200000000u)
-#define ENDING_NAP_NS  50000u
+#define ENDING_NS     ((uint64_t)200000000u)
+#define ENDING_NAP_NS 50000u
 
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
 {
@@ -105,7 +105,7 @@ static MS_INLINE void describe_briefly(const struct ms_slot *slot, struct ms_poo
     const struct ms_run *run = slot->run;
     struct ms_heap *heap = run->segment->heap;
     b->address = ms_slot_address(slot);
-    b->requested = slot->requested;
+    b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
     b->granted = run->slot_bytes;
     b->context = heap->context;
     b->device = heap->device;
@@ -137,7 +137,7 @@ static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_
         lease->serial = ms_table_serials(SERIALS);
         lease->serial_end = lease->serial + SERIALS;
     }
-    slot->requested = requested;
+    atomic_store_explicit(&slot->requested, requested, memory_order_relaxed);
     atomic_store_explicit(&slot->ticket, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,
                           memory_order_release);
@@ -314,7 +314,7 @@ void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket)
 static MS_INLINE struct ms_segment *segment_of(uint64_t address)
 {
     struct ms_segment *segment = ms_page_segment(address);
-    return segment && address - segment->address < segment->bytes ? segment : NULL;
+    return segment && ms_segment_covers(segment, address) ? segment : NULL;
 }
 
 /* Where a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before
@@ -325,7 +325,7 @@ static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
     uint64_t deadline = ms_clock_ns() + ENDING_NS;
     struct ms_segment *segment;
     while ((segment = segment_of(address)) != NULL && ms_clock_ns() < deadline &&
-           atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING)
+           atomic_load_explicit(&ms_segment_heap(segment)->state, memory_order_acquire) == MS_HEAP_ENDING)
         ms_clock_nap(ENDING_NAP_NS);
     return segment;
 }
@@ -334,8 +334,8 @@ static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 static MS_INLINE struct ms_segment *segment_for(uint64_t address)
 {
     struct ms_segment *segment = segment_of(address);
-    if (MS_UNLIKELY(segment &&
-                    atomic_load_explicit(&segment->heap->state, memory_order_acquire) == MS_HEAP_ENDING))
+    if (MS_UNLIKELY(segment && atomic_load_explicit(&ms_segment_heap(segment)->state, memory_order_acquire) ==
+                                   MS_HEAP_ENDING))
         return after_the_end(address);
     return segment;
 }
@@ -400,7 +400,7 @@ uint32_t ms_pool_expect_free(uint64_t address)
 /* Where records may be changing: with the heap's lock. */
 static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t address)
 {
-    struct ms_heap *heap = segment->heap;
+    struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
     struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
     ms_unlock(&heap->lock);
@@ -474,7 +474,7 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
     const struct ms_segment *segment = segment_of(address);
-    return MS_LIKELY(segment && !ms_pins_any() && is_quick(segment->heap)) &&
+    return MS_LIKELY(segment && !ms_pins_any() && is_quick(ms_segment_heap(segment))) &&
            free_hit(segment, address, block_p);
 }
 
@@ -489,7 +489,8 @@ bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
     const struct ms_segment *segment = segment_of(address);
     ms_pool_free_expect(address, block_p);
-    return MS_LIKELY(segment && !ms_pins_any() && segment->heap->flow) && free_hit(segment, address, block_p);
+    return MS_LIKELY(segment && !ms_pins_any() && ms_segment_heap(segment)->flow) &&
+           free_hit(segment, address, block_p);
 }
 
 /* A free in the order of a stream waits for nothing, whatever the rule: the vendor's does not. */
@@ -550,12 +551,17 @@ bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
     struct ms_segment *segment = segment_for(address);
     if (!segment)
         return false;
-    struct ms_heap *heap = segment->heap;
+    struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
     struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
-    bool found = slot && ms_slot_state(slot) == MS_SLOT_LIVE;
-    if (found)
+    /* Blocks are born and die under other locks: a stamp that stays the same is of one block. */
+    uint64_t stamp = slot ? atomic_load_explicit(&slot->stamp, memory_order_acquire) : MS_SLOT_FREE;
+    bool found = (stamp & MS_STATE_MASK) == MS_SLOT_LIVE;
+    if (found) {
         describe(slot, block_p);
+        atomic_thread_fence(memory_order_acquire);
+        found = atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp;
+    }
     ms_unlock(&heap->lock);
     if (found && ms_pins_any())
         block_p->pinned = ms_pins_of(block_p->address) > 0;

@@ -206,12 +206,12 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
             ms_table_drop_segment(segment);
         return NULL;
     }
-    *status_p = vendor_alloc(heap, bytes, &segment->address, &segment->base, &segment->base_bytes);
+    uint64_t address = 0;
+    *status_p = vendor_alloc(heap, bytes, &address, &segment->base, &segment->base_bytes);
+    ms_segment_place(segment, heap, address, bytes);
     ms_segment_judge(heap, *status_p);
     if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment, bytes))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
-    segment->heap = heap;
-    segment->bytes = bytes;
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
     if (*status_p == CUDA_SUCCESS && !ms_page_set(segment->address, bytes, segment)) {
         vendor_free(heap, segment);

@@ -40,7 +40,9 @@ static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func 
         piece->offset = begin + i * run->slot_bytes;
         piece->bytes = run->slot_bytes;
         piece->state = state_of(ms_slot_state(slot));
-        piece->requested = piece->state == MS_STATE_LIVE ? slot->requested : 0;
+        piece->requested = piece->state == MS_STATE_LIVE
+                               ? atomic_load_explicit(&slot->requested, memory_order_relaxed)
+                               : 0;
         piece->ticket =
             piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
         tell(arg, piece);
