@@ -296,6 +296,13 @@ void engine_task(void (*function)(void *), void *argument)
     makecontext(&task->context, begin_task, 0);
 }
 
+void engine_end_others(void)
+{
+    for (int i = 0; i < engine->count; i++)
+        engine->tasks[i].ended |= i != engine->current;
+    weak_see_all();
+}
+
 /* Before main, and before whatever the program's constructors allocate. */
 static __attribute__((constructor(101))) void begin(void)
 {

@@ -60,6 +60,8 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
 
 /** In start(): one more task. */
 void engine_task(void (*function)(void *), void *argument);
+/** In a task: the others end here, as in the child of a fork. */
+void engine_end_others(void);
 /** A task may give way here; `pc` is where, for who reads. */
 void engine_point(const void *pc);
 /** The task can go on when the word at `address` is not `value` any more, and after `ns` at the latest; NULL:

@@ -22,15 +22,34 @@ static struct keep {
     struct outcome outcome;
     struct choice plan[CHOICES], tried[CHOICES];
     unsigned plan_count;
+    uint64_t without[TASKS]; /* of a random program: words that are left out, a bit each */
     uint64_t schedules, steps, count, tasks;
     bool found, weak;
 } * keep;
 
-static const struct program *const lists[] = {wrong_programs,   litmus_programs, locks_programs,
-                                              streams_programs, ledger_programs, stacks_programs};
+static const struct program *const lists[] = {wrong_programs, litmus_programs,  locks_programs,
+                                              heap_programs,  streams_programs, ledger_programs,
+                                              stacks_programs};
+uint64_t program_seed;
 
+void program_leave_out(const char *words, char *left, unsigned task)
+{
+    for (unsigned word = 0; *words; word++) {
+        size_t length = strcspn(words, " ") + 1;
+        if (!(keep->without[task] >> word & 1)) {
+            memcpy(left, words, length);
+            left += length;
+        }
+        words += length;
+    }
+    *left = 0;
+}
+
+/* `name`, or the part of it before a colon; NULL: they are listed. */
 static const struct program *find(const char *name)
 {
+    size_t length = name ? strcspn(name, ":") : 0;
+    program_seed = name && name[length] ? strtoull(name + length + 1, NULL, 0) : 1;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (const struct program *p = lists[i]; p->name; p++) {
             if (!name)
@@ -39,7 +58,7 @@ static const struct program *find(const char *name)
                        : p->wrong == WRONG_WEAK ? " wrong-weak"
                                                 : "",
                        p->text);
-            else if (strcmp(p->name, name) == 0)
+            else if (strlen(p->name) == length && strncmp(p->name, name, length) == 0)
                 return p;
         }
     }

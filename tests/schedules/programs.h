@@ -6,6 +6,8 @@
 #ifndef MS_TESTS_SCHEDULES_PROGRAMS_H
 #define MS_TESTS_SCHEDULES_PROGRAMS_H
 
+#include <stdint.h>
+
 struct program {
     const char *name, *text;
     void (*prepare)(void), (*start)(void), (*check)(void);
@@ -17,7 +19,12 @@ struct program {
     } wrong;
 };
 
-extern const struct program locks_programs[], litmus_programs[], streams_programs[], ledger_programs[],
-    stacks_programs[], wrong_programs[]; /* a name of NULL ends each */
+/** Of random programs: the number behind the colon of its name. */
+extern uint64_t program_seed;
+/** While a failure is shrunk words are left out of a random program: what stays of task `task`'s. */
+void program_leave_out(const char *words, char *left, unsigned task);
+
+extern const struct program heap_programs[], locks_programs[], litmus_programs[], streams_programs[],
+    ledger_programs[], stacks_programs[], wrong_programs[]; /* a name of NULL ends each */
 
 #endif

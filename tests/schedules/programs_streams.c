@@ -2,6 +2,7 @@
  * it is a point, and memory that is given away too early is a hazard. */
 #include <stddef.h>
 
+#include "base/bias.h"
 #include "engine.h"
 #include "programs.h"
 #include "streams_calls.h"
@@ -16,9 +17,10 @@ static void a_call(void)
     engine_point(__builtin_return_address(0));
 }
 
-/* From here on the driver's calls are points. */
+/* From here on the driver's calls are points, and locks have owners. */
 static void prepared(void)
 {
+    ms_bias_start();
     model.on_call = a_call;
 }
 

@@ -15,7 +15,7 @@
 #include "weak.h"
 
 /* KEPT: an older store is not seen any more. The tables hold what the longest programs touch, many times. */
-enum { KEPT = 8, LOCATIONS = 1 << 13, WORDS = 1 << 16, WORD = 8 };
+enum { KEPT = 8, LOCATIONS = 1 << 15, WORDS = 1 << 16, WORD = 8 };
 
 struct view {
     uint32_t at[TASKS];
@@ -392,6 +392,12 @@ void weak_fence(int order)
 {
     if (weak && weak->on && engine_current() >= 0)
         fence(engine_current(), order);
+}
+
+void weak_see_all(void)
+{
+    for (int task = 0; task < TASKS; task++)
+        join_sight(&weak->now[engine_current()], &weak->now[task]);
 }
 
 void weak_fence_all(void)

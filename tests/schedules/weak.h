@@ -29,6 +29,8 @@ void weak_update(const volatile void *at, unsigned bytes, uint64_t old, uint64_t
 void weak_fence(int order);
 /** A fence in every task. */
 void weak_fence_all(void);
+/** The calling task sees what all have done: the others are no more. */
+void weak_see_all(void);
 void weak_plain(const volatile void *at, size_t bytes, bool writes, const void *pc);
 
 #endif

@@ -1,0 +1,24 @@
+/* calls.h - what a program asks of the pool, as text: a word for each call, and what must hold meanwhile.
+ *
+ * Over the driver of tests/pool/fake.h, with one device and two contexts that share it. A word is a letter and
+ * perhaps a digit, which is one of eight blocks that all tasks share, each of its own size (calls.c):
+ *   t take   g give   p pin   u unpin what this task pinned   l look up what a task that was not told of it took
+ *   i work is issued   f it is done   s wait for it   c begin a capture   e end it   G a graph of it lives
+ *   x give back what is idle   m make room   q ask for figures   o stop the pool, and compare its figures
+ *   r another device may reach the memory   w rest   2 go on in the other context   k which dies
+ *   F fork: the other tasks are not there in the child, which begins anew */
+#ifndef MS_TESTS_SCHEDULES_CALLS_H
+#define MS_TESTS_SCHEDULES_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CALLS_TASKS = 3 };
+
+/** A driver with so much memory, and a pool in which these calls were made. */
+void calls_prepare(uint64_t capacity, bool vmm, const char *text);
+/** In start(): a task that makes these calls, kept until the schedule ends. */
+void calls_task(const char *text);
+void calls_check(void);
+
+#endif

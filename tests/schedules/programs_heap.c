@@ -1,0 +1,104 @@
+/* programs_heap.c - memory of a context under the engine, a program for each protocol, in the words of
+ * calls.h; and programs of random words (`calls:SEED`). */
+#include <stddef.h>
+#include <string.h>
+
+#include "calls.h"
+#include "engine.h"
+#include "programs.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+/* Tasks that are not there are "". */
+#define PROGRAM(name, capacity, vmm, before, first, second, third)                                           \
+    static void prepare_##name(void)                                                                         \
+    {                                                                                                        \
+        calls_prepare((capacity)*MIB, vmm, before);                                                          \
+    }                                                                                                        \
+    static void start_##name(void)                                                                           \
+    {                                                                                                        \
+        const char *const tasks[] = {first, second, third};                                                  \
+        for (unsigned i = 0; i < CALLS_TASKS && *tasks[i]; i++)                                              \
+            calls_task(tasks[i]);                                                                            \
+    }
+
+PROGRAM(hits, 256, false, "t0 t1 t3", "g0 t0 g1 t1 g0", "t2 g2 g3 t0 g0", "t5 g5 g1 t3 g3")
+PROGRAM(lease, 256, false, "t0 t1", "t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5",
+        "q g0 t0 x g1", "")
+PROGRAM(limbo, 256, false, "t0 t1 t3 t4 i", "g0 g3 t5 g5 t0", "f i g1 g4 t1", "s t2 g2 i s")
+PROGRAM(captures, 256, false, "t0 t1 t3 t4 i", "c g0 t0 e", "g3 t5 i g1 x", "t2 c g2 s e g4 t3")
+PROGRAM(scarce, 24, false, "t6 i", "t7 g7 t4 g4", "g6 t4 g4 t3", "f t3 g3 t7 g7")
+PROGRAM(pins, 256, false, "t0 t3 t6", "p3 g3 t3 u", "p3 g6 t6 u", "g3 t3 p6 g6 u t6")
+PROGRAM(stopped, 256, false, "t0 t1 t3 t4 i g3", "f t3 g0 g4 t0", "o o o", "g1 t1 s t4")
+PROGRAM(ended, 256, false, "2 t0 t1 t3", "2 k", "l0 l3 t2 g2", "t5 l1 g5 l0")
+PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 t5 l3 l6")
+PROGRAM(returned, 256, false, "t3 t6 t4 g6 g4", "x t6", "m t4 g3", "s t7 x")
+PROGRAM(mapped, 256, true, "t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
+PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
+
+/* --- random words -----------------------------------------------------------------------------------------
+ */
+
+static char words[CALLS_TASKS][128], words_before[128];
+static bool words_mapped;
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* Takes and gives mostly. */
+static void write_words(char *text, unsigned count, uint64_t *state)
+{
+    static const char kinds[] = "ttttttggggggggpulliifsscexxmmqorwG";
+    for (unsigned i = 0; i < count; i++) {
+        char kind = kinds[next(state) % (sizeof kinds - 1)];
+        *text++ = kind;
+        if (strchr("tgpl", kind))
+            *text++ = (char)('0' + next(state) % 8);
+        *text++ = ' ';
+    }
+    *text = 0;
+}
+
+static void prepare_words(void)
+{
+    uint64_t state = program_seed * 0x9e3779b97f4a7c15u + 1;
+    words_mapped = next(&state) % 4 == 0;
+    write_words(words_before, 4 + (unsigned)(next(&state) % 8), &state);
+    for (unsigned i = 0; i < CALLS_TASKS; i++)
+        write_words(words[i], 2 + (unsigned)(next(&state) % 8), &state);
+    calls_prepare(next(&state) % 2 ? 256 * MIB : 32 * MIB, words_mapped, words_before);
+}
+
+static void start_words(void)
+{
+    static char left[CALLS_TASKS][sizeof words[0]];
+    for (unsigned i = 0; i < CALLS_TASKS; i++) {
+        program_leave_out(words[i], left[i], i);
+        calls_task(left[i]);
+    }
+}
+
+#define ROW(symbol, name, text)                                                                              \
+    {                                                                                                        \
+        name, text, prepare_##symbol, start_##symbol, calls_check, RIGHT                                     \
+    }
+
+const struct program heap_programs[] = {
+    ROW(hits, "hits", "three take and free blocks of each other"),
+    ROW(lease, "lease", "one comes to own its lease, another wants what lies there"),
+    ROW(limbo, "limbo", "blocks come out of limbo while work ends and is waited for"),
+    ROW(captures, "captures", "captures begin and end while others free and wait"),
+    ROW(scarce, "ladder", "memory runs out for three"),
+    ROW(pins, "pins", "blocks are exported while others free them"),
+    ROW(stopped, "stopped", "the pool is stopped while others use it"),
+    ROW(ended, "context-ends", "a context ends while others look up what lay in it"),
+    ROW(grown, "grown", "memory comes while others look it up"),
+    ROW(returned, "returned", "several give back what is idle"),
+    ROW(mapped, "mapped", "the same where memory is mapped by handle"),
+    ROW(forked, "forked", "one forks in the middle of what others do"),
+    ROW(words, "calls", "random calls: calls:SEED"),
+    {NULL, NULL, NULL, NULL, NULL, RIGHT},
+};
