@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "base/spare.h"
@@ -115,8 +116,8 @@ static ms_stack_id join(struct notes *notes, ms_stack_id native, const uintptr_t
     return ms_stack_intern_below(0, notes->merged, count, notes->ids);
 }
 
-/* The frames where they belong; 0 if that does not come out. */
-static MS_NOINLINE ms_stack_id pair(struct notes *notes, const struct ms_merge_call *call)
+/* Fills `merged` with the frames where they belong; 0 if that does not come out. */
+static unsigned place(struct notes *notes, const struct ms_merge_call *call)
 {
     struct ms_pairing pairing = {
         .frames = notes->frames, .sps = notes->sps, .stack_end = ms_memory_stack_end()};
@@ -131,8 +132,18 @@ static MS_NOINLINE ms_stack_id pair(struct notes *notes, const struct ms_merge_c
     pairing.shown = pairing.count < call->depth ? pairing.count : call->depth;
     pairing.end = pairing.is_cut ? notes->sps[max] : 0;
     ms_python_loop(&pairing.loop, &pairing.loop_end);
-    unsigned merged = ms_pair_frames(&pairing, notes->merged);
-    return merged ? ms_stack_intern_below(0, notes->merged, merged, notes->ids) : 0;
+    return ms_pair_frames(&pairing, notes->merged);
+}
+
+unsigned ms_merge_frames(const struct ms_merge_call *call, uintptr_t *merged)
+{
+    struct notes *notes = ms_spare_take();
+    if (!notes)
+        return 0;
+    unsigned count = place(notes, call);
+    memcpy(merged, notes->merged, count * sizeof *merged);
+    ms_spare_give(notes);
+    return count;
 }
 
 static MS_NOINLINE ms_stack_id merge_anew(uint64_t key, ms_stack_id native, ms_stack_id python,
@@ -142,9 +153,9 @@ static MS_NOINLINE ms_stack_id merge_anew(uint64_t key, ms_stack_id native, ms_s
     struct notes *notes = ms_spare_take();
     if (!notes)
         return native;
-    ms_stack_id id = pair(notes, call);
-    if (!id)
-        id = join(notes, native, &apart, 1, python);
+    unsigned merged = place(notes, call);
+    ms_stack_id id = merged ? ms_stack_intern_below(0, notes->merged, merged, notes->ids)
+                            : join(notes, native, &apart, 1, python);
     ms_spare_give(notes);
     if (!id)
         return native;

@@ -20,6 +20,11 @@ struct ms_merge_call {
  * `native` itself where no interpreter is here. Called from a frame that is still there in the walk. */
 ms_stack_id ms_merge_capture(ms_stack_id native, const struct ms_merge_call *call);
 
+/** The frames of this call (frame.h) as the tree would have them, into `merged` (MS_PAIRED_MAX); returns how
+ * many, 0 where native and Python frames are kept apart. Nothing is recorded, so that tests can take more
+ * stacks than the tables hold. Python frames are those of the calling thread's latest ms_python_capture(). */
+unsigned ms_merge_frames(const struct ms_merge_call *call, uintptr_t *merged);
+
 /** In a fork child: nothing is known, as the tables are new. */
 void ms_merge_reset(void);
 

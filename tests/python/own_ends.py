@@ -18,7 +18,7 @@ frames = ctypes.create_string_buffer(16 * 512)
 
 def take():
     state, count = ctypes.c_int(), ctypes.c_uint()
-    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count))
+    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)
     return state.value, count.value
 
 
@@ -98,7 +98,7 @@ def interpreters():
         "probe = ctypes.CDLL(%r)\n"
         "def take():\n"
         "    state, count, frames = ctypes.c_int(), ctypes.c_uint(), ctypes.create_string_buffer(16 * 512)\n"
-        "    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count))\n"
+        "    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)\n"
         "take()\n" % LIBRARY
     )
     for _ in range(3):

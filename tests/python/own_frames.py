@@ -2,10 +2,10 @@
 
 Run by an interpreter under test with probe.so preloaded: own_frames.py LIBRARY STACKS SEED. Calls nest at random
 through everything by which Python calls Python; at the bottom the stack is taken, and function, file and line
-of each frame are held against what sys._getframe says. Prints what was compared, and the first differences.
+of each frame are held against what sys._getframe says; and where the frames come between the native ones, against
+which functions are called by C code. Prints what was compared, and the first differences.
 Needs no module that is not in the standard library; for 3.9 and later.
 """
-import asyncio
 import contextlib
 import ctypes
 import functools
@@ -15,7 +15,8 @@ import sys
 import threading
 
 LIBRARY, STACKS, SEED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-READ, NOT_BEGUN, DEPTH = 2, 0xFFFFFFFF, 512
+READ, NOT_BEGUN, DEPTH, NATIVE_DEPTH = 2, 0xFFFFFFFF, 512, 256
+NATIVE, LIBC, FFI = 1, 2, 4
 
 
 class Frame(ctypes.Structure):
@@ -30,6 +31,11 @@ class Code(ctypes.Structure):
         ("lines_bytes", ctypes.c_uint32),
         ("first_line", ctypes.c_uint32),
     ]
+
+
+class Merged(ctypes.Structure):
+    _fields_ = [("pythons", ctypes.c_int32), ("natives", ctypes.c_int32), ("recorded", ctypes.c_int32),
+                ("gaps", ctypes.c_uint8 * DEPTH)]
 
 
 released = ctypes.CDLL(LIBRARY)
@@ -73,6 +79,7 @@ def line_at(code, offset):
 class Tally(threading.local):
     def __init__(self):
         self.frames = (Frame * DEPTH)()
+        self.merged = Merged()
         self.state, self.count = ctypes.c_int(), ctypes.c_uint()
         self.random = random.Random(SEED)
         self.lines = {}
@@ -80,7 +87,7 @@ class Tally(threading.local):
 
 tally = Tally()
 lock = threading.Lock()
-taken = equal = wrong = apart = 0
+taken = equal = wrong = unread = apart = recorded = 0
 deepest = 0
 kinds = {}
 differences = []
@@ -126,22 +133,56 @@ def compare(frame):
     return None
 
 
+# Who is called by whom through C code, and whether that is a function of the C library.
+THROUGH = {("visit", "called_back"): NATIVE | LIBC | FFI, ("<lambda>", "key"): NATIVE, ("go", "mapped"): NATIVE,
+           ("<lambda>", "reduced"): NATIVE}
+
+
+def misplaced(frame):
+    """Of the frames from `frame` outwards, which native ones are between them; None where all is well."""
+    merged, i = tally.merged, 1
+    if merged.recorded == 0:
+        return "another stack was recorded than was merged"
+    if merged.pythons == 0:
+        return None
+    if merged.pythons != tally.count.value:
+        return "the merged stack has other Python frames"
+    if merged.gaps[0] & (LIBC | FFI) != FFI:
+        return "the call is not inside of all Python frames"
+    inner = frame
+    while inner is not None and inner.f_back is not None and i < merged.pythons - 1:
+        outer, i = inner.f_back, i + 1
+        want = THROUGH.get((inner.f_code.co_name, outer.f_code.co_name), 0)
+        got = merged.gaps[i]
+        is_odd = (got & want) != want or (got & LIBC and not want & LIBC)
+        # The native frames end here, where no more were walked.
+        is_cut = is_odd and merged.natives >= NATIVE_DEPTH and not any(merged.gaps[i + 1:merged.pythons])
+        if is_odd and not (is_cut and not got & LIBC & ~want):
+            return "between %s and %s are native frames %d of %d, not %d" % (
+                inner.f_code.co_name, outer.f_code.co_name, got, merged.natives, want)
+        inner = outer
+    return None
+
+
 def take(library=None):
-    global taken, equal, wrong, apart, deepest
+    global taken, equal, wrong, unread, apart, recorded, deepest
     library = library or (released if tally.random.random() < 0.5 else held)
-    library.probe_take(ctypes.byref(tally.state), tally.frames, DEPTH, ctypes.byref(tally.count))
-    difference = None if tally.state.value != READ else compare(sys._getframe(1))
+    library.probe_take(ctypes.byref(tally.state), tally.frames, DEPTH, ctypes.byref(tally.count), ctypes.byref(tally.merged))
+    frame = sys._getframe(1)
+    difference = None if tally.state.value != READ else compare(frame) or misplaced(frame)
     with lock:
         taken += 1
         deepest = max(deepest, tally.count.value)
+        recorded += tally.merged.recorded == 1
         if tally.state.value != READ:
-            apart += 1
+            unread += 1
             differences.append("state %d" % tally.state.value)
         elif difference:
             wrong += 1
             differences.append(difference)
         else:
             equal += 1
+            apart += tally.merged.pythons == 0
         del differences[8:]
 
 
@@ -435,7 +476,18 @@ def deep(left):
     take(held)
 
 
-async def asynchronous():
+def too_deep():
+    """More frames than are told, in one run of the evaluation loop: both kinds are kept apart."""
+    global apart, wrong
+    before = apart
+    deep(1500)
+    if (apart > before) != (sys.version_info >= (3, 11)):
+        wrong += 1
+        differences.append("1500 frames in one run: %d stacks are kept apart" % (apart - before))
+    apart = before
+
+
+async def asynchronous(asyncio):
     async def leaf(depth):
         await asyncio.sleep(0)
         go(depth)
@@ -465,23 +517,24 @@ def main():
             way(2)
         deep(500 - 3)
         deep(300)
-        deep(1500)
+        too_deep()
         deep(20)
-        asyncio.run(asynchronous())
+        import asyncio  # takes long where nothing is compiled yet
+        asyncio.run(asynchronous(asyncio))
         while taken < STACKS * 3 // 4:
             go(tally.random.randrange(24))
             if taken % 64 == 0:
-                asyncio.run(asynchronous())
+                asyncio.run(asynchronous(asyncio))
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print("version %#x, %d stacks: %d equal, %d wrong, %d not read, deepest %d, %d code objects"
-          % (released.probe_version(), taken, equal, wrong, apart, deepest, released.probe_codes()))
+    print("version %#x, %d stacks: %d equal, %d wrong, %d not read, %d kept apart, %d recorded, deepest %d, %d code objects"
+          % (released.probe_version(), taken, equal, wrong, unread, apart, recorded, deepest, released.probe_codes()))
     for difference in differences:
         print("  " + difference)
-    sys.exit(1 if wrong or not equal or apart * 1000 > taken else 0)
+    sys.exit(1 if wrong or not equal or not recorded or (unread + apart) * 1000 > taken else 0)
 
 
 if __name__ == "__main__":

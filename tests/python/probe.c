@@ -2,9 +2,11 @@
  */
 #include "config.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/arena.h"
@@ -14,7 +16,11 @@
 #include "base/objects.h"
 #include "base/spare.h"
 #include "base/store.h"
+#include "stack/frame.h"
+#include "stack/merge.h"
+#include "stack/pair.h"
 #include "stack/python.h"
+#include "stack/unwind.h"
 
 /** One frame, as the program compares it. */
 struct probe_frame {
@@ -28,8 +34,20 @@ struct probe_code {
     uint32_t lines_bytes, first_line;
 };
 
+/** What lies between two Python frames in the merged stack. */
+enum { GAP_NATIVE = 1, GAP_LIBC = 2, GAP_FFI = 4 };
+
+/** The merged stack, as the program compares it. */
+struct probe_merged {
+    int32_t pythons;                     /* Python frames in it; 0: kept apart; -1: others than were read */
+    int32_t natives;                     /* native ones */
+    int32_t recorded;                    /* 1: the tree has the same; 0: another; -1: there was no room */
+    uint8_t gaps[MS_PYTHON_DEPTH_MAX];   /* before each Python frame: bits of the native ones there */
+};
+
 MS_EXPORT void probe_start(int on);
-MS_EXPORT uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsigned *count);
+MS_EXPORT uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsigned *count,
+                              struct probe_merged *merged);
 MS_EXPORT int probe_code(uint32_t row, struct probe_code *code);
 MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
@@ -49,16 +67,96 @@ static void after_fork(void)
     ms_thread = (struct ms_thread){0};
 }
 
+/* Code of the C library, and of the library by which ctypes calls. */
+static struct code {
+    const char *name;
+    uintptr_t begin, end;
+} libraries[] = {{"/libc.so.6", 0, 0}, {"/libffi.so", 0, 0}};
+
+static int note_library(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    (void)bytes;
+    (void)arg;
+    for (unsigned i = 0; i < MS_ARRAY_LEN(libraries); i++) {
+        struct code *code = &libraries[i];
+        for (unsigned n = 0; strstr(info->dlpi_name, code->name) && n < info->dlpi_phnum; n++) {
+            if (info->dlpi_phdr[n].p_type != PT_LOAD || !(info->dlpi_phdr[n].p_flags & PF_X))
+                continue;
+            code->begin = info->dlpi_addr + info->dlpi_phdr[n].p_vaddr;
+            code->end = code->begin + info->dlpi_phdr[n].p_memsz;
+        }
+    }
+    return 0;
+}
+
+static uint8_t bits_of(uintptr_t frame)
+{
+    uint8_t bits = GAP_NATIVE;
+    for (unsigned i = 0; i < MS_ARRAY_LEN(libraries); i++) {
+        if (frame > libraries[i].begin && frame <= libraries[i].end)
+            bits |= (uint8_t)(GAP_LIBC << i);
+    }
+    return bits;
+}
+
+static void look_over(struct probe_merged *merged, const uintptr_t *frames, unsigned count)
+{
+    unsigned told;
+    const struct ms_python_frame *python = ms_python_frames(&told);
+    uint8_t gap = 0;
+    merged->pythons = merged->natives = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (ms_frame_kind(frames[i]) != MS_FRAME_PYTHON) {
+            merged->natives++;
+            gap |= bits_of(frames[i]);
+            continue;
+        }
+        unsigned n = (unsigned)merged->pythons;
+        if (n >= told || ms_frame_code(frames[i]) != python[n].code ||
+            ms_frame_offset(frames[i]) != python[n].offset) {
+            merged->pythons = -1;
+            return;
+        }
+        merged->gaps[merged->pythons++] = gap;
+        gap = 0;
+    }
+    if (count && (unsigned)merged->pythons != told)
+        merged->pythons = -1;
+}
+
+/* Whether the stack of this id is of these frames; where none are given, of both kinds apart. */
+static int is_recorded(ms_stack_id id, const uintptr_t *frames, unsigned count)
+{
+    unsigned i = 0;
+    bool is_apart = false;
+    if (ms_stack_dropped())
+        return -1;
+    for (uintptr_t frame; id; i++) {
+        uint32_t generation;
+        if (ms_stack_node(id, &id, &frame, &generation) != 0 || (count && (i == count || frame != frames[i])))
+            return 0;
+        is_apart |= frame == ms_frame_mark(MS_MARK_APART, 0);
+    }
+    return count ? i == count : is_apart;
+}
+
 void probe_start(int on)
 {
+    dl_iterate_phdr(note_library, NULL);
+    ms_stack_configure(MS_WALK_UNWIND, MS_STACK_DEPTH_MAX);
     pthread_atfork(ms_objects_before_fork, ms_objects_after_fork_parent, after_fork);
     ms_python_configure(on != 0);
 }
 
-/* The frames, innermost first; the stack's id. */
-uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsigned *count)
+/* The Python frames, innermost first, and what becomes of them if `merged` is not NULL; the stack's id. */
+uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsigned *count,
+                    struct probe_merged *merged)
 {
+    static MS_TLS uintptr_t placed[MS_PAIRED_MAX];
+    const struct ms_merge_call call = {MS_WALK_UNWIND, MS_STACK_DEPTH_MAX, __builtin_frame_address(0),
+                                       ms_strip((uintptr_t)__builtin_return_address(0))};
     enum ms_python found;
+    ms_stack_id stack = merged ? ms_stack_capture(call.frame, (void *)call.caller) : 0;
     uint32_t id = ms_python_capture(&found);
     unsigned told;
     const struct ms_python_frame *frame = ms_python_frames(&told);
@@ -66,6 +164,11 @@ uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsign
     *count = told;
     for (unsigned i = 0; i < told && i < max; i++)
         frames[i] = (struct probe_frame){frame[i].code, frame[i].offset, frame[i].entry};
+    if (merged && found == MS_PYTHON_READ) {
+        unsigned merges = ms_merge_frames(&call, placed);
+        look_over(merged, placed, merges);
+        merged->recorded = is_recorded(stack, placed, merges);
+    }
     return id;
 }
 
