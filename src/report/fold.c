@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/cxx.h"
 #include "report/text.h"
 
 enum by { MODULE, PATH, PYTHON, NAME };
@@ -27,6 +28,15 @@ struct seen {
     const char *function, *path, *file; /* of the module, or the source file of Python */
     bool python;
 };
+
+static bool is_named(const char *function, const char *start)
+{
+    char *name = strstr(function, start) ? ms_cxx_function(function) : NULL;
+    bool begins = name && !strncmp(name, start, strlen(start));
+
+    free(name);
+    return begins;
+}
 
 static bool begins(const char *text, const char *start)
 {
@@ -74,7 +84,7 @@ static bool fits(const struct rule *rule, const struct seen *seen)
         return seen->python && strstr(seen->path, rule->text) != NULL;
     case NAME:
     default:
-        return !seen->python && begins(seen->function, rule->text);
+        return !seen->python && is_named(seen->function, rule->text);
     }
 }
 
@@ -171,44 +181,18 @@ const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool
     return shown;
 }
 
-/* How many bytes at `name` are an operator with brackets in its name: "operator<<", "->" in "operator->". */
-static size_t operator_bytes(const char *start, const char *name)
-{
-    size_t word = strlen("operator");
-
-    if (strncmp(name, "operator", word) || (name > start && (isalnum((unsigned char)name[-1]) ||
-                                                             name[-1] == '_')))
-        return 0;
-    return word + strspn(name + word, "<>=-");
-}
-
-/* `name` without template arguments into `to`, which has as many bytes; false if brackets do not match. */
-static bool strip(const char *name, char *to)
-{
-    const char *start = name;
-    size_t depth = 0;
-
-    while (*name) {
-        size_t word = operator_bytes(start, name);
-
-        if (!word && *name == '<')
-            depth++;
-        if (!depth) {
-            memcpy(to, name, word ? word : 1);
-            to += word ? word : 1;
-        }
-        if (*name == '>' && !(name > start && name[-1] == '-') && depth-- == 0)
-            return false;
-        name += word ? word : 1;
-    }
-    *to = '\0';
-    return depth == 0;
-}
-
 void ms_fold_put_name(FILE *out, const char *name)
 {
-    char *plain = *name != '<' && strchr(name, '<') ? malloc(strlen(name) + 1) : NULL;
+    char *plain = ms_cxx_plain(name);
 
-    ms_text_put(out, plain && strip(name, plain) ? plain : name);
+    ms_text_put(out, plain ? plain : name);
     free(plain);
+}
+
+void ms_fold_put_function(FILE *out, const char *name)
+{
+    char *function = ms_cxx_function(name);
+
+    ms_text_put(out, function ? function : name);
+    free(function);
 }

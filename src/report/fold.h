@@ -25,8 +25,10 @@ bool ms_fold_is_merged(json_t *const *frames, size_t count);
  * inferred. */
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);
 
-/** A name of C++ without template arguments, as ms_text_put writes it; one whose brackets do not match, and
- * one that begins with a bracket, as it is. */
+/** A name of C++ without template arguments (cxx.h), as ms_text_put writes it. */
 void ms_fold_put_name(FILE *out, const char *name);
+
+/** The function alone (cxx.h), likewise. */
+void ms_fold_put_function(FILE *out, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/size.h"
 #include "report/fold.h"
 #include "report/utf8.h"
@@ -146,6 +147,21 @@ void ms_text_put_path(FILE *out, const char *path)
     ms_text_put(out, path);
 }
 
+void ms_text_put_code_path(FILE *out, const char *path)
+{
+    static const char *const places[] = {"/site-packages/", "/dist-packages/"};
+
+    for (size_t i = 0; !all_frames && i < MS_ARRAY_LEN(places); i++) {
+        const char *found = strstr(path, places[i]);
+
+        if (found && found[strlen(places[i])]) {
+            ms_text_put(out, found + strlen(places[i]));
+            return;
+        }
+    }
+    ms_text_put_path(out, path);
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -188,7 +204,7 @@ static void put_python(FILE *out, const json_t *frame)
     ms_text_put(out, *function ? function : "?");
     fputs(" (", out);
     if (*file)
-        ms_text_put_path(out, file);
+        ms_text_put_code_path(out, file);
     else
         fputs("Python", out);
     if (*file && line > 0)
@@ -238,7 +254,7 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
     put_function(out, frame);
     if (*file) {
         fputs(*function ? " at " : "at ", out);
-        ms_text_put_path(out, file);
+        ms_text_put_code_path(out, file);
         if (ms_report_int(frame, "line") > 0)
             fprintf(out, ":%" JSON_INTEGER_FORMAT, ms_report_int(frame, "line"));
     } else if (*function) {
@@ -254,10 +270,19 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
 
 /* What a line of a stack shows: one frame, or a run of frames that are somebody's. */
 struct line {
-    const json_t *frame; /* of a run the outermost, by which it was entered */
+    const json_t *frame; /* of a run the one by which it was entered */
     const char *whose;   /* NULL for a frame by itself */
     size_t count;
 };
+
+/* Of a run the outermost frame, but for the closures that decorators put around functions: what was called is
+ * what stands within. */
+static const json_t *entry(const json_t *outer, const json_t *inner)
+{
+    const char *function = ms_report_text(outer, "function");
+
+    return strstr(function, ".<locals>.") && *ms_report_text(inner, "function") ? inner : outer;
+}
 
 /* The lines of a stack, as many as frames at most. A run goes on over frames that are folded without a word;
  * if nothing were left, nothing is folded. */
@@ -273,7 +298,7 @@ static size_t fold(const struct ms_report *report, json_t *const *frames, size_t
         if (whose && !*whose)
             continue;
         if (whose && last && last->whose && !strcmp(last->whose, whose))
-            *last = (struct line){frames[i], whose, last->count + 1};
+            *last = (struct line){entry(frames[i], last->frame), whose, last->count + 1};
         else
             lines[line_count++] = (struct line){frames[i], whose, 1};
     }
@@ -293,7 +318,10 @@ static void put_line(FILE *out, const struct ms_report *report, const struct lin
         fprintf(out, "[%zu frames of %s", line->count, line->whose);
         if (*function) {
             fputs(", entered by ", out);
-            put_function(out, line->frame);
+            if (!strcmp(ms_report_text(line->frame, "kind"), "python"))
+                ms_text_put(out, function);
+            else
+                ms_fold_put_function(out, function);
         }
         fputc(']', out);
     }

@@ -33,10 +33,14 @@ int ms_text_json(FILE *out, const json_t *value, size_t flags);
 /** A path as ms_text_put, without the current directory where it lies in that. */
 void ms_text_put_path(FILE *out, const char *path);
 
+/** The same of a file with code in it: of an installed package what stands behind site-packages/, unless all
+ * frames are shown. */
+void ms_text_put_code_path(FILE *out, const char *path);
+
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f"; of
  * Python "function (file:line)"; of a mark what it says, in brackets. */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
-/** From now on every frame is shown, and names of C++ with their template arguments. */
+/** From now on every frame is shown, names of C++ with their template arguments, and paths whole. */
 void ms_text_show_all_frames(void);
 /** A stack, one frame a line behind `indent`, innermost first, at most `max` lines and one that says how many
  * more. Frames are folded as fold.h says, and what the C library runs below main and below a thread's

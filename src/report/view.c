@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/cxx.h"
 #include "report/text.h"
 
 /* PyTorch's deepest way from an operator to its allocator has some forty frames; more are only walked in
@@ -44,6 +45,20 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Whether a function is a rule's: by its own name, not by what it is given or made for. */
+static bool is_rules(const char *function, const struct rule *rule)
+{
+    char *name;
+    bool fits;
+
+    if (!*rule->function)
+        return !*function;
+    name = strstr(function, rule->function) ? ms_cxx_function(function) : NULL;
+    fits = name && strstr(name, rule->function);
+    free(name);
+    return fits;
+}
+
 static unsigned char judge(const struct pass *pass, const json_t *frame)
 {
     const json_t *module = json_is_integer(json_object_get(frame, "module"))
@@ -59,7 +74,7 @@ static unsigned char judge(const struct pass *pass, const json_t *frame)
 
         if (strncmp(file, rule->module, strlen(rule->module)))
             continue;
-        if (*rule->function ? strstr(function, rule->function) != NULL : !*function)
+        if (is_rules(function, rule))
             return (unsigned char)(i + 1);
     }
     return NO_RULE;

@@ -50,8 +50,28 @@ shown() {
         "py $packages/torch/nn/modules/module.py:1750 Module._call_impl" "py $packages/torch/nn/modules/module.py:1740 Module._wrapped_call_impl" \
         "py $PWD/train.py:20 <module>" "libpython3.12.so PyEval_EvalCode" "libpython3.12.so Py_RunMain" "libc.so.6 __libc_start_main_impl" "python3.12 _start"
     shown r.json >told.txt
-    printf '%s\n' '[3 frames of PyTorch, entered by torch::autograd::THPVariable_empty(_object*, _object*, _object*)]' 'Net.hold (train.py:7)' \
-        '[2 frames of PyTorch, entered by Module._wrapped_call_impl]' '<module> (train.py:20)' | diff - told.txt
+    printf '%s\n' '[3 frames of PyTorch, entered by torch::autograd::THPVariable_empty]' 'Net.hold (train.py:7)' '<module> (train.py:20)' | diff - told.txt
+}
+
+@test "PyTorch's own layers of Python are told by what the program called, and its wrappers not at all" {
+    leaking r.json "${torch[@]}" "py $packages/torch/nn/modules/module.py:1098 Module.cuda.<locals>.<lambda>" "py $packages/torch/nn/modules/module.py:933 Module._apply" \
+        "py $packages/torch/nn/modules/module.py:1098 Module.cuda" "py $PWD/train.py:7 main"
+    shown r.json >told.txt
+    printf '%s\n' '[6 frames of PyTorch, entered by Module.cuda]' 'main (train.py:7)' | diff - told.txt
+    leaking r.json "${torch[@]}" "py $packages/torch/optim/adam.py:239 Adam.step" "py $packages/torch/optim/optimizer.py:79 _use_grad_for_differentiable.<locals>._use_grad" \
+        "py $packages/torch/optim/optimizer.py:567 Optimizer.profile_hook_step.<locals>.wrapper" "py $PWD/train.py:7 main"
+    shown r.json >told.txt
+    printf '%s\n' '[3 frames of PyTorch, entered by torch::autograd::THPVariable_empty]' 'Adam.step (torch/optim/adam.py:239)' 'main (train.py:7)' | diff - told.txt
+    leaking r.json "${torch[@]}" "py $packages/torch/nn/modules/module.py:1841 Module._call_impl.<locals>.inner" \
+        "py $packages/torch/nn/modules/module.py:1740 Module._wrapped_call_impl" "py $PWD/train.py:7 main"
+    [ "$(shown r.json | wc -l)" -eq 2 ]
+}
+
+@test "what a vendor's library asks for is told by the program's line that called it, and by the library" {
+    leaking r.json "/opt/lib/libcublas.so.13 cublasCreate_v2" "/opt/lib/libcublas.so.13 cublasLtCreate" "${torch[@]}" "py $PWD/train.py:7 Net.forward"
+    try leaks r.json
+    [[ $out == *", by /opt/lib/libcublas.so.13, in Net.forward (train.py:7)"* ]]
+    [ "$(shown r.json | head -n 1)" = "[2 frames of cuBLAS, entered by cublasLtCreate]" ]
 }
 
 @test "--all-frames shows every one, in each verb that prints stacks" {
@@ -72,7 +92,9 @@ shown() {
 @test "a site is told by its first line of the program's own" {
     leaking r.json "${torch[@]}" "py $packages/torch/functional.py:3 stack" "py /usr/lib/python3.12/asyncio/runners.py:9 run" "py $PWD/train.py:7 hold" "py $PWD/train.py:20 <module>"
     try leaks r.json
-    [[ $out == *"2.0 MiB in 1 block, at_exit, cudaMalloc, device 0, by $packages/torch/lib/libc10_cuda.so, in hold (train.py:7)"* ]]
+    [[ $out == *"2.0 MiB in 1 block, at_exit, cudaMalloc, device 0, by torch/lib/libc10_cuda.so, in hold (train.py:7)"* ]]
+    try leaks --all-frames r.json
+    [[ $out == *", by $packages/torch/lib/libc10_cuda.so, in hold (train.py:7)"* ]]
     try summary r.json
     [[ $out == *"of cudaMalloc, device 0, in hold (train.py:7)"* ]]
     for verb in leaks summary; do
@@ -84,7 +106,7 @@ assert (own["function"], own["line"], own["kind"]) == ("hold", 7, "python"), own
     done
     leaking r.json "${torch[@]}" "py $packages/torch/functional.py:3 stack"
     try leaks r.json
-    [[ $out == *", in stack ($packages/torch/functional.py:3)"* ]]
+    [[ $out == *", in stack (torch/functional.py:3)"* ]]
     leaking r.json "libhelper.so helper" "$PWD/libmine.so grab" "$PWD/app main"
     try leaks r.json
     [[ $out == *", in grab (libmine.so+0x10)"* ]]
@@ -102,15 +124,16 @@ assert (own["function"], own["line"], own["kind"]) == ("hold", 7, "python"), own
 
 @test "numba-cuda's and cuda-python's own layers are theirs" {
     leaking r.json "$packages/cuda/bindings/_driver.cpython-312.so -" "$packages/cuda/bindings/driver.cpython-312.so __pyx_f_alloc" "libpython3.12.so -" \
-        "py $packages/numba_cuda/numba/cuda/cudadrv/driver.py:900 allocator" "py $packages/numba_cuda/numba/cuda/cudadrv/devices.py:231 context.<locals>.wrapper" "py $PWD/job.py:5 upload"
+        "py $packages/numba_cuda/numba/cuda/cudadrv/driver.py:900 allocator" "py $packages/numba_cuda/numba/cuda/api.py:130 to_device" \
+        "py $packages/numba_cuda/numba/cuda/cudadrv/devices.py:231 context.<locals>.wrapper" "py $PWD/job.py:5 upload"
     shown r.json >told.txt
-    printf '%s\n' '[2 frames of cuda-python, entered by __pyx_f_alloc]' '[2 frames of numba-cuda, entered by context.<locals>.wrapper]' 'upload (job.py:5)' | diff - told.txt
+    printf '%s\n' '[2 frames of cuda-python, entered by __pyx_f_alloc]' '[3 frames of numba-cuda, entered by to_device]' 'upload (job.py:5)' | diff - told.txt
 }
 
 @test "without frames of Python the interpreter's are one line, and a stack is never empty" {
     leaking r.json "${torch[@]}" "libpython3.12.so cfunction_call" "libpython3.12.so Py_RunMain"
     shown r.json >told.txt
-    printf '%s\n' '[3 frames of PyTorch, entered by torch::autograd::THPVariable_empty(_object*, _object*, _object*)]' \
+    printf '%s\n' '[3 frames of PyTorch, entered by torch::autograd::THPVariable_empty]' \
         '[2 frames of the interpreter, entered by Py_RunMain]' | diff - told.txt
     leaking r.json "libcudart.so.12 cudaMallocHelper" "libcuda.so.1 -"
     [ "$(shown r.json | head -n 1)" = "cudaMallocHelper (libcudart.so.12+0x10)" ]
@@ -143,6 +166,32 @@ assert (own["function"], own["line"], own["kind"]) == ("hold", 7, "python"), own
     check 'broken>>more<' 'broken>>more<'
     check '<Vec<T> as Trait>::make' '<Vec<T> as Trait>::make'
     check 'my_operator<int>()' 'my_operator()'
+}
+
+@test "a run is entered by a name without its parameters, and odd ones whole" {
+    check() {
+        leaking r.json "$packages/torch/lib/libc10.so f" "$packages/torch/lib/libc10.so $1" "$PWD/app main"
+        [ "$(shown r.json | head -n 1)" = "[2 frames of PyTorch, entered by $2]" ] || { shown r.json; false; }
+    }
+    check 'ns::call<int>(A<B> const&, void (*)(int)) const' 'ns::call'
+    check 'X::operator()(int)' 'X::operator()'
+    check '(anonymous namespace)::run(int)' '(anonymous namespace)::run'
+    check 'f(int)::{lambda(int)#1}::operator()(int) const' 'f(int)::{lambda(int)#1}::operator()'
+    check 'plain' 'plain'
+    check 'void* ns::make<int>(A<B>&) [clone .cold]' 'ns::make'
+    check 'std::vector<int, A<B> > const& X<Y>::all() const &' 'X::all'
+    check 'decltype (({parm#1}.get)({parm#2})) ns::call<T>(T&)' 'ns::call'
+    check 'X::operator bool() const' 'X::operator bool'
+    check 'operator new(unsigned long)' 'operator new'
+    check '<Vec<T> as Trait>::make' '<Vec<T> as Trait>::make'
+    check '(odd)' '(odd)'
+    check 'odd))' 'odd))'
+}
+
+@test "a rule is for the function itself, not for what it is given or made for" {
+    leaking r.json "/opt/app make" "/opt/app std::pair<int, A> std::make_pair<int, A>(int, A)" "/opt/app void mine::use<std::string>(rmm::mr::pool&)" "/opt/app main"
+    shown r.json >told.txt
+    printf '%s\n' 'make (app+0x10)' 'void mine::use(rmm::mr::pool&) (app+0x10)' 'main (app+0x10)' | diff - told.txt
 }
 
 @test "reports that are damaged or hostile are answered" {

@@ -77,6 +77,15 @@ print(run["view"], *("%s=%s" % (row["name"], row["view"]) for row in run["framew
     [ "$(view r.json)" = "segments RMM=segments" ]
 }
 
+@test "who is only given an allocator, or made for one, is none" {
+    called r.json "4096 0 app mine::fill(rmm::mr::cuda_memory_resource&, rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource>*); app main"
+    [ "$(view r.json)" = blocks ]
+    called r.json "4096 0 app void mine::fill<rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> >(); app main"
+    [ "$(view r.json)" = blocks ]
+    called r.json "4096 0 app rmm::mr::cuda_memory_resource::do_allocate(unsigned long); app void mine::fill<rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> >(); app main"
+    [ "$(view r.json)" = "tensors RMM=tensors" ]
+}
+
 @test "two frameworks, and one in two settings, are mixed" {
     called r.json "4096 0 $torch_cached" "4096 0 $jax_each"
     [ "$(view r.json)" = "mixed PyTorch=segments JAX=tensors" ]
