@@ -155,7 +155,9 @@ static void print_holders(FILE *out, const struct ms_report *report, const struc
         fprintf(out, "  %s held back by %s of ", ms_text_size(holder->stranded).text,
                 ms_text_size(holder->live).text);
         ms_text_put(out, ms_cli_site_api(site));
-        fprintf(out, " in %zu segment%s\n", holder->segments, holder->segments == 1 ? "" : "s");
+        fprintf(out, " in %zu segment%s", holder->segments, holder->segments == 1 ? "" : "s");
+        ms_text_put_own(out, report, ms_report_int(site, "stack"));
+        fputc('\n', out);
         ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
     }
 }

@@ -123,7 +123,7 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
         fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
     if (*owner) {
         fputs(", by ", out);
-        ms_text_put_path(out, owner);
+        ms_text_put_code_path(out, owner);
     }
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);

@@ -19,6 +19,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
 
         fprintf(out, "      %s by ", ms_text_size(ms_report_int(holder, "bytes")).text);
         ms_text_put(out, ms_cli_site_api(site));
+        ms_text_put_own(out, report, ms_report_int(site, "stack"));
         fputc('\n', out);
         ms_text_stack(out, report, ms_report_int(site, "stack"), "          ", HOLDER_SHOWN);
     }

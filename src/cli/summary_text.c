@@ -33,7 +33,7 @@ static void print_argv(FILE *out, const json_t *run)
         ms_text_put_path(out, ms_report_text(run, "exe"));
 }
 
-/* " 11 (Segmentation fault)", behind "ended by signal" or "ended by killed". */
+/* " 11 (Segmentation fault)", behind "signal". */
 static void print_signal(FILE *out, json_int_t number)
 {
     const char *name = number > 0 && number < NSIG ? sigdescr_np((int)number) : NULL;
@@ -41,6 +41,24 @@ static void print_signal(FILE *out, json_int_t number)
     fprintf(out, " %" JSON_INTEGER_FORMAT, number);
     if (name)
         fprintf(out, " (%s)", name);
+}
+
+/* ", ended by exit (0)", ", ended by signal 6 (Aborted)", ", killed by signal 9 (Killed)". */
+static void print_end(FILE *out, const json_t *run)
+{
+    const char *reason = ms_report_text(run, "end_reason");
+    bool killed = !strcmp(reason, "killed"), signalled = json_object_get(run, "signal") != NULL;
+
+    if (killed) {
+        fputs(signalled ? ", killed by signal" : ", killed", out);
+    } else {
+        fputs(", ended by ", out);
+        ms_text_put(out, reason);
+    }
+    if (json_object_get(run, "exit_code"))
+        fprintf(out, " (%" JSON_INTEGER_FORMAT ")", ms_report_int(run, "exit_code"));
+    if (signalled)
+        print_signal(out, ms_report_int(run, "signal"));
 }
 
 static void print_run(FILE *out, const char *path, const struct ms_report *report)
@@ -58,12 +76,7 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
         fprintf(out, ", rank %" JSON_INTEGER_FORMAT, ms_report_int(run, "rank"));
     if (started >= 0 && ended > started)
         fprintf(out, ", %s", ms_text_duration(ended - started).text);
-    fputs(", ended by ", out);
-    ms_text_put(out, ms_report_text(run, "end_reason"));
-    if (json_object_get(run, "exit_code"))
-        fprintf(out, " (%" JSON_INTEGER_FORMAT ")", ms_report_int(run, "exit_code"));
-    if (json_object_get(run, "signal"))
-        print_signal(out, ms_report_int(run, "signal"));
+    print_end(out, run);
     if (!ms_report_bool(run, "complete"))
         fputs(", incomplete: the program may have used more than this says", out);
     fputs("\n  ", out);

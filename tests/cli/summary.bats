@@ -73,7 +73,23 @@ END
     try summary -n 0 oom.json
     [ "$status" -eq 0 ]
     [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were live, 4.0 MiB reserved, the largest free piece 512.0 KiB"* ]]
-    [[ $out == *"held most then:"*"2.0 MiB by cudaMalloc"*"make_weights at /src/train.c:41"*"1.0 MiB by "* ]]
+    [[ $out == *"held most then:"*"2.0 MiB by cudaMalloc, in make_weights at /src/train.c:41"*"1.0 MiB by "* ]]
+}
+
+@test "a program that was killed is said to be, by which signal where that is known" {
+    python3 - "$data/train.json" <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+del r["run"]["exit_code"]
+r["run"]["end_reason"] = "killed"
+json.dump(r, open("killed.json", "w"))
+r["run"]["signal"] = 9
+json.dump(r, open("signal.json", "w"))
+END
+    try summary killed.json
+    [[ $out == *", 3.2 s, killed"$'\n'* ]]
+    try summary signal.json
+    [[ $out == *", 3.2 s, killed by signal 9 (Killed)"$'\n'* ]]
 }
 
 @test "no colour on a pipe, and none on a terminal under NO_COLOR" {
