@@ -121,10 +121,14 @@ static json_t *unseen_frees_finding(uint64_t count)
 }
 
 /* What the pool's figures at their peak say, where that is much: a quarter of what was reserved, and no less
- * than 16 MiB. */
-static void write_pool_findings(struct ms_out *out, int device, const struct ms_pool_record *pool)
+ * than 16 MiB. What was in use later on, within the same reserve, was not lost: no more counts than what the
+ * pool held beyond all that was ever live. */
+static void write_pool_findings(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     enum { LEAST = 16 << 20 };
+    const struct ms_pool_record *pool = &of->pool;
+    uint64_t live = of->account.device.peak_live_bytes;
+    uint64_t beyond = pool->peak_reserved_bytes > live ? pool->peak_reserved_bytes - live : 0;
     const struct {
         const char *rule, *text, *advice;
         uint64_t bytes;
@@ -138,8 +142,9 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
          pool->peak_parts.limbo},
     };
     for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        uint64_t lost = rules[i].bytes < beyond ? rules[i].bytes : beyond;
         char message[160];
-        if (rules[i].bytes < LEAST || rules[i].bytes < pool->peak_reserved_bytes / 4)
+        if (lost < LEAST || lost < pool->peak_reserved_bytes / 4)
             continue;
         snprintf(message, sizeof message, "when the pool held most, %s of its %s %s",
                  size_text(rules[i].bytes).text, size_text(pool->peak_reserved_bytes).text, rules[i].text);
@@ -248,7 +253,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
         if (!input->snapshot->devices[i].has_pool)
             continue;
         write_reserved_finding(out, i, &input->snapshot->devices[i]);
-        write_pool_findings(out, i, &input->snapshot->devices[i].pool);
+        write_pool_findings(out, i, &input->snapshot->devices[i]);
     }
     for (uint32_t i = 0; i < input->snapshot->site_count; i++)
         write_rounding_finding(out, i, &input->snapshot->sites[i].site);
