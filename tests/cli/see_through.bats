@@ -71,5 +71,5 @@ names() {
     while IFS='|' read -r framework variable value; do
         grep -qE "^\| $framework \| \`$variable=$value\` \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\$" "$page"
     done < <(rows)
-    [ "$(grep -cE '^\| [A-Za-z_]+ \| `[A-Z][A-Za-z_]*=' "$page")" -eq "$(rows | wc -l)" ]
+    [ "$(grep -cE '^\| [A-Za-z_-]+ \| `[A-Z][A-Za-z_]*=' "$page")" -eq "$(rows | wc -l)" ]
 }
