@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from kit import judge, play, run, session, suite, table  # noqa: E402
+from kit import holder, judge, play, run, session, suite, table  # noqa: E402
 
 PRINTS, SOUND, FIGURES = "prints", "sound", "figures"
 PROGRAMS = {
@@ -123,6 +123,36 @@ def check_suites(tap, bench):
         tap.line(found == expected, "suite %s: %s" % (name, ", ".join(sorted(expected)) or "all holds"), ["what failed: %s" % sorted(found)] if found != expected else ())
 
 
+HOLDER = "holds (/p.py:7)"
+LEAKS = "shows the tensors of PyTorch, each\n12.0 MiB leaked in 3 blocks at 1 site\n\n12.0 MiB in 3 blocks, at_exit, cudaMalloc, device 0, by libc10.so, in holds (/p.py:7)\n    frame\n"
+SUMMARY = (
+    "p.py\n  process 1\n  r.json\n  shows the tensors of PyTorch, each\n\nCall sites by their share of the peak, 2 of 2\n"
+    "  12.0 MiB at peak, 0 B live, 12.0 MiB in 3 calls of cudaMalloc, device 0, in holds (/p.py:7)\n      frame\n"
+    "  8.0 MiB at peak, 0 B live, 24.0 MiB in 3 calls of cudaMalloc, device 0, in gives_back (/p.py:9)\n"
+)
+OOM = "\nOut of memory\n  after 1 ms: cudaMalloc of 1.0 PiB\n    held most then:\n      12.0 MiB by cudaMalloc, in holds (/p.py:7)\n          frame\n\nCoverage\n"
+
+
+def check_holders(tap):
+    """What people are told of a holder, and what is wrong with it."""
+    tap.line(not holder.wrong_in_leaks(LEAKS, HOLDER) and not holder.wrong_in_summary(SUMMARY, HOLDER, "end"), "a holder that is told is found")
+    tap.line(not holder.wrong_in_summary(SUMMARY + OOM, HOLDER, "oom") and not judge.wrong_top("tensors", LEAKS, SUMMARY), "out of memory too, and the view at the top")
+    other = LEAKS.replace("holds", "gives_back")
+    for name, wrong in (
+        ("another line", holder.wrong_in_leaks(LEAKS.replace(":7", ":8"), HOLDER)),
+        ("fewer blocks", holder.wrong_in_leaks(LEAKS.replace("12.0 MiB in 3 blocks, ", "8.0 MiB in 2 blocks, "), HOLDER)),
+        ("a leak of who gave back", holder.wrong_in_leaks(LEAKS + other, HOLDER)),
+        ("no site", holder.wrong_in_summary(SUMMARY.replace(":7", ":8"), HOLDER, "end")),
+        ("a finding", holder.wrong_in_summary(SUMMARY + "\nFindings\n  warning: much\n", HOLDER, "end")),
+        ("no memory where there was", holder.wrong_in_summary(SUMMARY + OOM, HOLDER, "end")),
+        ("memory where there was none", holder.wrong_in_summary(SUMMARY, HOLDER, "oom")),
+        ("another holder then", holder.wrong_in_summary(SUMMARY + OOM.replace("holds", "gives_back"), HOLDER, "oom")),
+        ("no view at the top", judge.wrong_top("tensors", LEAKS.replace("shows", "has"), SUMMARY)),
+        ("another view", judge.wrong_top("segments", LEAKS, SUMMARY)),
+    ):
+        tap.line(bool(wrong), "a listing with %s fails" % name)
+
+
 def main():
     """The test."""
     if os.environ.get("TEST_SANITIZE"):
@@ -142,6 +172,7 @@ def main():
     check_programs(tap, bench)
     check_reports(tap, words)
     check_suites(tap, bench)
+    check_holders(tap)
     tap.plan()
 
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -116,17 +117,11 @@ void pool(rmm::mr::cuda_memory_resource &upstream, rmm::cuda_stream_view stream)
     mark_claim("live", "pool_gone", 0, begin);
 }
 
-} // namespace
-
-int main()
+/* Each of its resources that asks for each block by itself. */
+void direct(rmm::mr::cuda_memory_resource &plain, rmm::cuda_stream_view stream)
 {
-    rmm::mr::cuda_memory_resource plain;
     rmm::mr::managed_memory_resource managed;
-    cudaStream_t handle = nullptr;
 
-    if (cudaSetDevice(0) != cudaSuccess || cudaStreamCreate(&handle) != cudaSuccess)
-        return 1;
-    const rmm::cuda_stream_view stream{handle};
     count("cuda", plain, stream);
     count("managed", managed, stream);
     {
@@ -134,7 +129,24 @@ int main()
         count("async", async, stream);
         stream.synchronize();
     }
-    pool(plain, stream);
+}
+
+} // namespace
+
+/* Both, or the one that is named: direct, pool. */
+int main(int argc, char **argv)
+{
+    const std::string only = argc > 1 ? argv[1] : "";
+    rmm::mr::cuda_memory_resource plain;
+    cudaStream_t handle = nullptr;
+
+    if (cudaSetDevice(0) != cudaSuccess || cudaStreamCreate(&handle) != cudaSuccess)
+        return 1;
+    const rmm::cuda_stream_view stream{handle};
+    if (only != "pool")
+        direct(plain, stream);
+    if (only != "direct")
+        pool(plain, stream);
     cudaStreamDestroy(handle);
     return 0;
 }

@@ -12,6 +12,7 @@ import subprocess
 
 MARK = 77001
 Figure = collections.namedtuple("Figure", "pid kind name value first last")
+TOPS = {"tensors": "shows the tensors of ", "segments": "shows segments of the cache of ", "mixed": "shows tensors and segments of caches mixed, of "}
 CLEAN = ("unseen_frees", "replaced_blocks", "late_frees")
 BAD_FINDINGS = ("double_free", "interior_free", "unseen_frees", "context_died_with_blocks")
 
@@ -36,9 +37,14 @@ def load(path):
         return json.load(file)
 
 
+def paths(place):
+    """The reports that a run left."""
+    return sorted(glob.glob(os.path.join(place, "*.json")))
+
+
 def reports(place):
     """pid -> report, of the processes that used the device."""
-    found = [load(path) for path in sorted(glob.glob(os.path.join(place, "*.json")))]
+    found = [load(path) for path in paths(place)]
     return {report["run"]["pid"]: report for report in found}
 
 
@@ -122,10 +128,9 @@ def check_trace(trace, report):
 
 def invalid(memshim, place):
     """What `memshim validate` complains of; a line each."""
-    paths = sorted(glob.glob(os.path.join(place, "*.json")))
-    if not paths:
+    if not paths(place):
         return []
-    done = subprocess.run([memshim, "validate", *paths], capture_output=True, text=True, check=False)
+    done = subprocess.run([memshim, "validate", *paths(place)], capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).splitlines()[:20] if done.returncode else []
 
 
@@ -156,6 +161,12 @@ def leaked_at(report, word):
 def measure(notes):
     """What a program measured, which is no claim: from its notes `measure KEY=VALUE...`; {} without one."""
     return dict(word.split("=", 1) for note in notes if note.startswith("measure ") for word in note.split()[1:])
+
+
+def wrong_top(view, *listings):
+    """Listings for people that do not say at their top what their rows are; a line each."""
+    heads = ["\n".join(listing.splitlines()[:4]) for listing in listings] if view in TOPS else ()
+    return ["%s is not at the top of a listing: %s" % (view, head) for head in heads if not re.search("^ *" + TOPS[view], head, re.M)]
 
 
 def check_reports(found, client, one, figures):

@@ -3,7 +3,7 @@ import collections
 import difflib
 import os
 
-from . import judge, run
+from . import holder, judge, run
 
 Fact = collections.namedtuple("Fact", "holds name details")  # details: shown if it does not hold; notes of one that does
 
@@ -54,6 +54,8 @@ def follow(bench, client, one, mode, native, played):
         return
     found = judge.reports(outcome.place)
     wrong = judge.check_reports(found, client, one, figures)
+    if one.view in judge.TOPS:
+        wrong += [line for path in judge.paths(outcome.place) for line in judge.wrong_top(one.view, bench.say("leaks", path), bench.say("summary", path))]
     played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
     if native_figures or figures:
         wrong = judge.check_figures(outcome.place, found, figures)
@@ -74,6 +76,7 @@ def play(bench, client, modes=tuple(run.MODES)):
         played.measure(one, "natively", judge.split(native.out)[2])
         for mode in modes:
             follow(bench, client, one, mode, native, played)
+    holder.play(bench, client, played)
     return played
 
 

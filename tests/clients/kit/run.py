@@ -8,6 +8,7 @@ import glob
 import os
 import subprocess
 
+RECOVERED = "recovered"  # a mode for what is killed: by variables alone, so that nothing but `memshim recover` makes the report
 MODES = {"pool": {"MEMSHIM_MODE": "pool"}, "track": {"MEMSHIM_MODE": "track"}, "vmm": {"MEMSHIM_BACKING": "vmm"}}
 Outcome = collections.namedtuple("Outcome", "status out err place")  # place: where reports and traces are; None natively
 
@@ -27,7 +28,8 @@ class Bench:
         self.environment = clean_environment(cache)
         self.environment["MEMSHIM_DIR"] = os.path.join(temporary, "ledgers")
         os.makedirs(self.environment["MEMSHIM_DIR"], exist_ok=True)
-        self.preload = self._native_preload()
+        self.loaded = self._loaded()
+        self.preload = {**self.loaded, "LD_PRELOAD": ":".join(path for path in self.loaded["LD_PRELOAD"].split(":") if os.path.basename(path) != "libmemshim.so")}
 
     def words(self, client, one):
         """What starts a run's program: its interpreter, or what the compiler made of it."""
@@ -47,15 +49,17 @@ class Bench:
         """The environment's site-packages."""
         return glob.glob(os.path.join(os.path.dirname(os.path.dirname(self.interpreter)), "lib", "python3*", "site-packages"))[0]
 
-    def _native_preload(self):
-        """What memshim run --sim puts before a program, but for memshim: as variables."""
+    def _loaded(self):
+        """What memshim run --sim puts before a program, as variables; natively it is the same but for memshim."""
         done = subprocess.run([self.memshim, "run", "--sim", "-o", "none", "--", "env"], env=self.environment, capture_output=True, text=True, check=True)
         told = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith(("LD_", "MEMSIM_DISPLACE=")))
         links = os.path.join(self.temporary, "links")
         os.makedirs(links, exist_ok=True)
-        told = {name: value.replace(told["MEMSIM_DISPLACE"], links) for name, value in told.items()}
-        ours = [path for path in told["LD_PRELOAD"].split(":") if os.path.basename(path) != "libmemshim.so"]
-        return {**told, "LD_PRELOAD": ":".join(ours)}
+        return {name: value.replace(told["MEMSIM_DISPLACE"], links) for name, value in told.items()}
+
+    def say(self, *words):
+        """What the command says."""
+        return subprocess.run([self.memshim, *words], env=self.environment, cwd=self.temporary, capture_output=True, text=True, check=True).stdout
 
     def run(self, mode, words, variables, seconds=600):
         """The program, in one of MODES or natively (None)."""
@@ -66,8 +70,21 @@ class Bench:
         else:
             place = os.path.join(self.temporary, mode + str(len(os.listdir(self.temporary))))
             os.makedirs(place)
+            if mode == RECOVERED:
+                return self._recovered(words, environment, place, seconds)
             environment.update(MODES[mode])
             words = [self.memshim, "run", "--sim", "-o", os.path.join(place, "%p.json"), "--trace", os.path.join(place, "%p.trace"), "--", *words]
+        return self._start(words, environment, place, seconds)
+
+    def _recovered(self, words, environment, place, seconds):
+        """A program that is killed, whose ledger is made a report."""
+        environment.update(self.loaded, MEMSHIM_DIR=place, MEMSHIM_REPORT=os.path.join(place, "%p.json"))
+        outcome = self._start(words, environment, place, seconds)
+        self.say("recover", "-o", os.path.join(place, "recovered.json"), place)
+        return outcome
+
+    def _start(self, words, environment, place, seconds):
+        """The program itself."""
         try:
             done = subprocess.run(words, env=environment, cwd=self.temporary, capture_output=True, text=True, errors="replace", timeout=seconds, stdin=subprocess.DEVNULL, check=False)
         except subprocess.TimeoutExpired as late:

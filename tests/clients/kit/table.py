@@ -7,6 +7,7 @@ A section is a client. Its keys:
   package       whose version the page tells
   reaches       how it reaches the driver
   runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...] [view=VIEW]; VIEW is what run.view has to be
+  holders       programs with a planted holder, a line each as in runs: played to three ends, and judged by what people are told (kit/holder.py)
   build         what the compiler is told beside a program in C or C++ ({site}: the site-packages, {build}: the simulator)
   suite         a suite of the vendor's, a line: modules with tests of the kind that `runner` says (unittest; pytest); `deselect`, a regular expression a line, leaves out tests whose name it matches
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
@@ -21,7 +22,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "build", "suite", "runner", "deselect", "diagnostics", "module", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "holders", "build", "suite", "runner", "deselect", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -39,6 +40,7 @@ class Client:
         self.figures = values.get("figures", "")
         self.missing = values.get("missing", "")
         self.runs = [Run(line) for line in lines(values.get("runs"))]
+        self.holders = [Run(line) for line in lines(values.get("holders"))]
         self.build = shlex.split(values.get("build", ""))
         self.suite = lines(values.get("suite"))
         self.runner = values.get("runner", "unittest")
