@@ -372,3 +372,16 @@ void book_device(unsigned i)
     ms_ledger_device((int)i, &info);
     book.devices[i] = BOOK_THERE;
 }
+
+void book_end(void)
+{
+    book.ended = BOOK_COMING;
+    for (unsigned i = 0; i < BOOK_EXPORTS; i++) {
+        if (book.exports[i] == BOOK_THERE)
+            set_export(i, BOOK_GOING);
+    }
+    ms_journal_end(MS_END_EXIT, 0);
+    book.ended = BOOK_THERE;
+    for (unsigned i = 0; i < BOOK_EXPORTS; i++)
+        set_export(i, BOOK_GONE);
+}

@@ -44,6 +44,8 @@ void book_export(unsigned i);
 void book_revoke(unsigned i);
 void book_blind_spot(unsigned i);
 void book_device(unsigned i);
+/** The process says that it ends, which ends its exports. */
+void book_end(void);
 
 /** What is wrong with what the ledger says, in `why`; false if something is. In the process, or where it was
  * loaded from its file. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "book_rows.h"
+#include "ledger/process.h"
 #include "ledger/snapshot.h"
 
 static struct ms_snapshot snapshot;
@@ -201,6 +202,8 @@ static bool check_events(void)
         if (events->deaths[i].context - 1 > 1 || !events->deaths[i].count)
             return wrong("death %u is of nothing", i);
     }
+    if (!may_be(view.ended, atomic_load(&ms_process()->end_reason) == MS_END_EXIT, "end", 0))
+        return false;
     return is_in(view.ooms, events->oom_count + events->lost_ooms, "out-of-memory", 0) &&
            is_in(view.misfrees, misfrees, "refused frees", 0) &&
            (events->death_count <= view.deaths.most || wrong("there are more deaths than there were"));
@@ -208,14 +211,19 @@ static bool check_events(void)
 
 static bool check_lines(void)
 {
-    for (unsigned i = 0; i < BOOK_LINES; i++) {
-        const char *line;
-        unsigned found = 0;
-        for (unsigned k = 0; (line = ms_events_blind_spot(k)); k++)
-            found += strcmp(line, book_line(i)) == 0;
-        if (found > 1)
+    unsigned found[BOOK_LINES] = {0};
+    const char *line;
+    for (unsigned k = 0; (line = ms_events_blind_spot(k)); k++) {
+        unsigned i = 0;
+        while (i < BOOK_LINES && strcmp(line, book_line(i)) != 0)
+            i++;
+        if (i == BOOK_LINES)
+            return wrong("there is a line that nobody said: %s", line);
+        if (found[i]++)
             return wrong("line %u is there twice", i);
-        if (!may_be(view.lines[i], found, "line", i))
+    }
+    for (unsigned i = 0; i < BOOK_LINES; i++) {
+        if (!may_be(view.lines[i], found[i], "line", i))
             return false;
     }
     return true;

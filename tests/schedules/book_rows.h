@@ -47,6 +47,7 @@ struct book {
     unsigned export_changes[BOOK_EXPORTS];
     unsigned char tokens[BOOK_EXPORTS][MS_TOKEN_BYTES];
     uint32_t export_rows[BOOK_EXPORTS];
+    enum presence ended;
     bool is_open;
 };
 extern struct book book;

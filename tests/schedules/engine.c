@@ -317,6 +317,11 @@ static __attribute__((constructor(101))) void begin(void)
     weak_prepare();
 }
 
+void engine_leave(void)
+{
+    engine->current = -1;
+}
+
 void engine_freeze(void)
 {
     freeze_take();

@@ -74,6 +74,8 @@ bool engine_is_private(const volatile void *at);
 /** Something is wrong: the schedule ends here. Does not return in a task. */
 void engine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** In a child of fork() made by a task: nothing is a point any more, and nobody else goes on. */
+void engine_leave(void);
 /** The task that runs, -1 for none: then nothing is a point. */
 int engine_current(void);
 /** Nanoseconds; goes on by itself with every step. */
@@ -84,13 +86,16 @@ uint64_t engine_random(void);
 void freeze_begin(void);
 void freeze_take(void);
 void freeze_put_back(void);
-/** Memory that goes with the schedule, zeroed. */
-void *freeze_alloc(size_t bytes, size_t align);
-/** The thread-local variables of this program, and as they were when frozen. */
+/* A stretch of memory. */
 struct span {
     char *at;
     size_t bytes;
 };
+/** All memory that goes with schedules, whether it was given out or not. */
+struct span freeze_arena(void);
+/** Memory that goes with the schedule, zeroed. */
+void *freeze_alloc(size_t bytes, size_t align);
+/** The thread-local variables of this program, and as they were when frozen. */
 struct span freeze_tls(void);
 const char *freeze_first_tls(void);
 

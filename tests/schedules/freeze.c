@@ -56,6 +56,11 @@ void freeze_begin(void)
         abort();
 }
 
+struct span freeze_arena(void)
+{
+    return (struct span){ARENA, ARENA_BYTES};
+}
+
 void *freeze_alloc(size_t bytes, size_t align)
 {
     frozen->arena_used = (frozen->arena_used + align - 1) & ~(align - 1);

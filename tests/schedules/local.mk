@@ -7,12 +7,12 @@ tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) 
 tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/tests/schedules/subject.h
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
-	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/touch.c \
+	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/calls.h tests/schedules/calls.c
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool
 tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
-check_PROGRAMS += tests/schedules/schedules
-TESTS += tests/schedules/schedules.py
+check_PROGRAMS += tests/schedules/schedules tests/schedules/crash
+TESTS += tests/schedules/schedules.py tests/schedules/crash.py
 endif
 # What world.c puts in the place of the C library's.
 ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall gettid getpid clock_gettime nanosleep clock_nanosleep sched_yield pthread_mutex_lock pthread_mutex_unlock \
@@ -25,5 +25,13 @@ tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/eng
 tests_schedules_schedules_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
 tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie $(ms_wrapped:%=-Wl,--wrap=%)
 tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
+# The ledger's programs again, over the objects of the library, killed after each store.
+tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
+	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c \
+	tests/schedules/programs.h tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
+	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c
+tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)
+tests_schedules_crash_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+dist_check_SCRIPTS += tests/schedules/crash.py
 dist_check_SCRIPTS += tests/schedules/schedules.py
-EXTRA_DIST += tests/schedules/mutants.py
+EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/spare.h"
-#include "book.h"
+#include "book_rows.h"
 #include "engine.h"
 #include "ledger/check.h"
 #include "ledger/journal.h"
@@ -26,6 +26,8 @@ static void check(void)
         engine_fail("the ledger's sums do not add up");
     else if (ms_store_memory_only() || ms_store_error)
         engine_fail("the file did not grow");
+    else if (strcmp(ms_journal_path(), book_path()) != 0)
+        engine_fail("the record has another file than its first");
 }
 
 static void prepare(void)
@@ -94,6 +96,43 @@ static void start_across(void)
 {
     for (size_t i = 0; i < 3; i++)
         engine_task(pass_around, (void *)i);
+}
+
+/* Of blocks.c: keys of one shard that all belong at one place of its index, so that each free moves others.
+ */
+static uint64_t crowded_key(unsigned number)
+{
+    uint64_t key = 0x7d0000000000u;
+    for (unsigned found = 0;; key += 512) {
+        uint64_t h = key * 0x9e3779b97f4a7c15u;
+        h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
+        if (h >> 58 == 5 && h % 32 == 7 && found++ == number)
+            return key;
+    }
+}
+
+static void prepare_crowded_shard(void)
+{
+    prepare();
+    for (unsigned i = 0; i < 8; i++)
+        book_block(i)->key = crowded_key(i);
+    for (unsigned i = 0; i < 8; i += 2)
+        book_take(i, 0, false);
+}
+
+static void crowd_shard(void *arg)
+{
+    unsigned me = (unsigned)(size_t)arg;
+    book_give(4 * me);
+    book_take(4 * me + 1, 0, false);
+    book_give(4 * me + 2);
+    book_take(4 * me, 0, false);
+}
+
+static void start_crowded_shard(void)
+{
+    engine_task(crowd_shard, (void *)0);
+    engine_task(crowd_shard, (void *)1);
 }
 
 static atomic_bool handed[OWN];
@@ -390,6 +429,8 @@ const struct program ledger_programs[] = {
      check, RIGHT},
     {"address-again", "an address is allocated and freed by three in turn", prepare, start_across, check,
      RIGHT},
+    {"one-shard", "two record blocks that are at one place of an index", prepare_crowded_shard,
+     start_crowded_shard, check, RIGHT},
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
      RIGHT},
     {"refused", "frees are refused while others free", prepare_some, start_refused, check, RIGHT},

@@ -2,6 +2,7 @@
 #ifndef MS_TESTS_SCHEDULES_REAL_H
 #define MS_TESTS_SCHEDULES_REAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,13 @@ void *real_map_at(void *at, size_t bytes);
 void real_map_file(void *at, size_t bytes, int file);
 /** Pages become what they were mapped as. */
 void real_drop(void *at, size_t bytes);
+/** Zeroed memory that children of fork() share. */
+void *real_map_shared(size_t bytes);
+/** Parts of what tasks allocate can be read alone: `watched` those, or none of all. */
+void real_protect(bool watched, void *at, size_t bytes);
+bool real_is_watched(const void *page);
+/** The page can be written to, until it is protected again. */
+void real_open_page(void *page);
 /** Into a file of the engine's own; ends the program if that fails. */
 void real_write(int file, const void *bytes, size_t count, uint64_t offset);
 void real_truncate(int file, uint64_t bytes);

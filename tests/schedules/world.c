@@ -25,8 +25,10 @@
 enum { PAGE = 4096, FIRST_TID = 1000, PROCESS = 1234 };
 
 void *__real_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset);
+int __real_mprotect(void *at, size_t bytes, int rights);
 int __real_madvise(void *at, size_t bytes, int advice);
 int __real_clock_gettime(clockid_t clock, struct timespec *time_p);
+ssize_t __wrap_pwrite(int file, const void *bytes, size_t count, off_t offset);
 ssize_t __real_pwrite(int file, const void *bytes, size_t count, off_t offset);
 int __real_ftruncate(int file, off_t bytes);
 int __real_close(int file);
@@ -45,6 +47,34 @@ void *real_map_at(void *at, size_t bytes)
 {
     return __real_mmap(at, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+void *real_map_shared(size_t bytes)
+{
+    void *memory = __real_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        abort();
+    return memory;
+}
+
+void real_protect(bool watched, void *at, size_t bytes)
+{
+    struct span arena = freeze_arena();
+    if (__real_mprotect(watched ? at : arena.at, watched ? bytes : arena.bytes,
+                        watched ? PROT_READ : PROT_READ | PROT_WRITE) != 0)
+        abort();
+}
+
+bool real_is_watched(const void *page)
+{
+    struct span arena = freeze_arena();
+    return (uintptr_t)page - (uintptr_t)arena.at < arena.bytes;
+}
+
+void real_open_page(void *page)
+{
+    if (__real_mprotect(page, PAGE, PROT_READ | PROT_WRITE) != 0)
+        abort();
 }
 
 void real_map_file(void *at, size_t bytes, int file)
@@ -178,7 +208,7 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (engine_current() < 0 && number != SYS_membarrier)
+    if (engine_current() < 0 && number != SYS_membarrier && number != SYS_pwrite64 && number != SYS_getpid)
         return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     switch (number) {
     case SYS_futex:
@@ -190,6 +220,8 @@ long __wrap_syscall(long number, ...)
         engine_point(pc);
         weak_fence_all();
         return 0;
+    case SYS_pwrite64:
+        return __wrap_pwrite((int)a[0], (const void *)a[1], (size_t)a[2], (off_t)a[3]);
     case SYS_getpid:
         return PROCESS;
     case SYS_tgkill: /* whether a thread is there: all are */
