@@ -84,6 +84,19 @@ def signals():
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def interrupts():
+    """A timer whose handler takes stacks wherever the program is: in the interpreter, in C code, in other threads."""
+    for _ in range(2):
+        threading.Thread(target=forever, daemon=True).start()
+    probe.probe_interrupt(100)
+    while probe.probe_interrupts() < int(os.environ.get("TEST_PYTHON_SIGNALS", "2000")):
+        for depth in (1, 30, 31, 200):
+            state, count = deep(depth)
+            if state != READ or count < depth + 2:
+                sys.exit("read %d frames of %d, state %d" % (count, depth, state))
+    probe.probe_interrupt(0)
+
+
 def interpreters():
     """Other interpreters within the process: each has states of its own for this thread."""
     try:
@@ -112,7 +125,7 @@ def interpreters():
 
 
 probe.probe_start(1)
-{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interpreters)}[WAY]()
+{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters)}[WAY]()
 state, count = deep(20)
 if state != READ or count < 22:
     sys.exit("read %d frames, state %d" % (count, state))

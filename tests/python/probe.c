@@ -4,9 +4,11 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "base/arena.h"
@@ -51,6 +53,8 @@ MS_EXPORT uint32_t probe_take(int *state, struct probe_frame *frames, unsigned m
 MS_EXPORT int probe_code(uint32_t row, struct probe_code *code);
 MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
+MS_EXPORT int probe_interrupt(unsigned microseconds);
+MS_EXPORT unsigned probe_interrupts(void);
 MS_EXPORT double probe_time(int way, unsigned times);
 
 /* What memshim does in a child, where locks are held by threads that are not there. */
@@ -156,6 +160,7 @@ uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsign
     const struct ms_merge_call call = {MS_WALK_UNWIND, MS_STACK_DEPTH_MAX, __builtin_frame_address(0),
                                        ms_strip((uintptr_t)__builtin_return_address(0))};
     enum ms_python found;
+    ms_guard_enter();
     ms_stack_id stack = merged ? ms_stack_capture(call.frame, (void *)call.caller) : 0;
     uint32_t id = ms_python_capture(&found);
     unsigned told;
@@ -169,6 +174,7 @@ uint32_t probe_take(int *state, struct probe_frame *frames, unsigned max, unsign
         look_over(merged, placed, merges);
         merged->recorded = is_recorded(stack, placed, merges);
     }
+    ms_guard_leave();
     return id;
 }
 
@@ -212,4 +218,29 @@ double probe_time(int way, unsigned times)
     clock_gettime(CLOCK_MONOTONIC, &ended);
     atomic_store(&ms_python_is_here, is_here);
     return ((double)(ended.tv_sec - begun.tv_sec) * 1e9 + (double)(ended.tv_nsec - begun.tv_nsec)) / times;
+}
+
+static _Atomic unsigned interrupts;
+
+/* Wherever the program is, but in memshim itself: a hook that is called there asks the vendor and no more. */
+static void interrupt(int signal)
+{
+    (void)signal;
+    if (ms_guard_enter() == 0)
+        ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
+    ms_guard_leave();
+    atomic_fetch_add_explicit(&interrupts, 1, memory_order_relaxed);
+}
+
+/* From now on a timer's handler takes stacks, without the interpreter's knowledge; 0 ends it. */
+int probe_interrupt(unsigned microseconds)
+{
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+    struct itimerval timer = {{0, microseconds}, {0, microseconds}};
+    return sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+unsigned probe_interrupts(void)
+{
+    return atomic_load_explicit(&interrupts, memory_order_relaxed);
 }

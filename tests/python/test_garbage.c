@@ -226,10 +226,35 @@ static void test_known_again(bool is_copying)
     thread->reader.is_copying = false;
 }
 
+/* Interpreters that describe themselves as 3.13 does, but for one thing. */
+static void test_refused(void)
+{
+    static uint64_t description[48], type[64];
+    struct ms_python_symbols symbols = {.version = 0x030d00f0,
+                                        .runtime = (uintptr_t)description,
+                                        .code_type = (uintptr_t)type,
+                                        .str_type = (uintptr_t)&seed};
+    struct ms_python_layout layout;
+    const char *why = "";
+    memcpy(description, "xdebugpy", 8);
+    description[1] = symbols.version;
+    description[2] = 1;
+    ok(!ms_python_layout_find(&symbols, &layout, &why), "a free-threaded build is refused");
+    is_str(why, "it is a free-threaded build", "and says so");
+    description[2] = 0;
+    ok(!ms_python_layout_find(&symbols, &layout, &why), "so are frames that cannot be");
+    is_str(why, "what it says of its frames cannot be", "for that reason");
+    description[1]++;
+    ok(!ms_python_layout_find(&symbols, &layout, &why), "and what describes another version");
+    is_str(why, "it does not describe its frames", "for that reason");
+    symbols.version = 0x031000f0;
+    ok(!ms_python_layout_find(&symbols, &layout, &why), "and 3.16");
+}
+
 int main(void)
 {
     char *memory = mmap(NULL, BYTES + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    plan(17);
+    plan(24);
     mprotect(memory, 4096, PROT_NONE);
     mprotect(memory + 4096 + BYTES, 4096, PROT_NONE);
     words = (uint64_t *)(void *)(memory + 4096);
@@ -244,5 +269,6 @@ int main(void)
         test_known_again(false);
         test_known_again(true);
     }
+    test_refused();
     return done();
 }
