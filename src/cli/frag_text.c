@@ -61,7 +61,7 @@ static void print_parts(FILE *out, const json_t *device)
                peak = ms_report_int(device, "peak_reserved_bytes");
     json_t *now = json_object_get(device, "reserved_parts"), *then = json_object_get(device, "peak_parts");
 
-    fprintf(out, "\n  %-10s %10s %6s  %-*s %10s %6s\n", "", "now", "", BAR, "", "at most", "");
+    fprintf(out, "\n  %-10s %10s %6s  %-*s %10s %6s\n", "", "now", "", BAR, "", "as it grew", "");
     for (size_t i = 0; i < MS_ARRAY_LEN(parts); i++) {
         json_int_t bytes = ms_report_int(now, parts[i].name), most = ms_report_int(then, parts[i].name);
 

@@ -120,7 +120,7 @@ static void print_parts(FILE *out, const char *when, const json_t *parts)
 {
     static const char *const names[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"};
 
-    fprintf(out, "    %-8s", when);
+    fprintf(out, "    %-10s", when);
     for (size_t i = 0; i < MS_ARRAY_LEN(names); i++)
         fprintf(out, "%s%s %s", i ? ", " : "  ", names[i], ms_text_size(ms_report_int(parts, names[i])).text);
     fputc('\n', out);
@@ -185,7 +185,7 @@ static void print_pool(FILE *out, const struct ms_report *report)
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
-        print_parts(out, "at most", json_object_get(device, "peak_parts"));
+        print_parts(out, "as it grew", json_object_get(device, "peak_parts"));
         print_parts(out, "now", json_object_get(device, "reserved_parts"));
     }
 }

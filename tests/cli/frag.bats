@@ -145,5 +145,5 @@ assert sum(d["peak_parts"].values()) == d["peak_reserved_bytes"] >= d["reserved_
 END
     try summary served.json
     [[ $out == *"peak live"*"peak reserved"* ]]
-    [[ $out == *"Served from the pool"*"calls saved"*"at most"*"requested"*"stranded"* ]]
+    [[ $out == *"Served from the pool"*"calls saved"*"as it grew"*"requested"*"stranded"* ]]
 }
