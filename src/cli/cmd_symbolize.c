@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/load.h"
 #include "cli/outcome.h"
 #include "report/symbols.h"
 #include "report/view.h"
@@ -109,6 +110,7 @@ int ms_cmd_symbolize(int argc, char **argv)
         return MS_EXIT_USAGE;
     }
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
+    ms_cli_note_astray(argv[first], &report, &result.astray);
     ms_view_tell(&report);
     status = write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)

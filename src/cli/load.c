@@ -19,10 +19,22 @@ static void count_module(void *arg, const char *line)
     ++*(unsigned *)arg;
 }
 
+void ms_cli_note_astray(const char *path, const struct ms_report *report,
+                        const struct ms_pyframes_astray *astray)
+{
+    size_t codes = json_array_size(ms_report_array(report->root, "codes"));
+
+    if (astray->count)
+        ms_cli_note(
+            "%s: frames[%zu].code is not one of the %zu rows of codes[], so %zu Python frame%s without "
+            "function and line",
+            path, astray->first, codes, astray->count, astray->count == 1 ? " is" : "s are");
+}
+
 int ms_cli_load(const char *path, struct ms_report *report_p)
 {
     struct ms_symbol_places places = {NULL, NULL};
-    struct ms_symbols_result result;
+    struct ms_symbols_result result = {.astray = {0, 0}};
     unsigned unusable = 0;
     char error[4608];
 
@@ -34,6 +46,7 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
     }
     if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
         ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
+    ms_cli_note_astray(path, report_p, &result.astray);
     ms_view_tell(report_p);
     ms_suppress_apply(report_p);
     if (unusable)

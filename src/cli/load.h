@@ -4,11 +4,16 @@
 #ifndef MS_CLI_LOAD_H
 #define MS_CLI_LOAD_H
 
+#include "report/pyframes.h"
 #include "report/read.h"
 
 /** Read a report and resolve the names that it lacks, as far as the modules are at hand here; what could not
  * be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
 int ms_cli_load(const char *path, struct ms_report *report_p);
+
+/** One note if frames are astray, of the report in the file `path`. */
+void ms_cli_note_astray(const char *path, const struct ms_report *report,
+                        const struct ms_pyframes_astray *astray);
 
 /** The sites as an array of their own, largest `key` first, equal ones by id; free() it. NULL if there are
  * none. */

@@ -71,7 +71,13 @@ static int compare_order(const void *a, const void *b)
 static bool lacks_name(const json_t *frame)
 {
     return !strcmp(ms_report_text(frame, "kind"), "python") && !*ms_report_text(frame, "function") &&
-           json_is_integer(json_object_get(frame, "code"));
+           json_object_get(frame, "code");
+}
+
+static bool is_row(const json_t *code, const json_t *codes)
+{
+    return json_is_integer(code) && json_integer_value(code) >= 0 &&
+           (uint64_t)json_integer_value(code) < json_array_size(codes);
 }
 
 /* -1 if it has not begun with its byte code: then it is at its first line. */
@@ -116,15 +122,21 @@ static size_t resolve_code(const struct ms_report *report, const json_t *code, c
     return found;
 }
 
-size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p)
+size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p,
+                           struct ms_pyframes_astray *astray_p)
 {
     json_t *codes = ms_report_array(report->root, "codes"), *frame;
     struct order *orders = calloc(json_array_size(report->frames) + 1, sizeof(*orders));
     size_t i, next, count = 0;
 
     *resolved_p = *lines_p = 0;
+    *astray_p = (struct ms_pyframes_astray){0, 0};
     json_array_foreach (report->frames, i, frame) {
-        if (orders && lacks_name(frame))
+        if (!lacks_name(frame))
+            continue;
+        if (!is_row(json_object_get(frame, "code"), codes) && !astray_p->count++)
+            astray_p->first = i;
+        else if (orders && is_row(json_object_get(frame, "code"), codes))
             orders[count++] = (struct order){ms_report_int(frame, "code"), offset_of(frame), i};
     }
     if (count)
@@ -134,10 +146,9 @@ size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t 
 
         for (next = i + 1; next < count && orders[next].code == code;)
             next++;
-        if (code >= 0)
-            *lines_p +=
-                resolve_code(report, json_array_get(codes, (size_t)code), orders + i, next - i, resolved_p);
+        *lines_p +=
+            resolve_code(report, json_array_get(codes, (size_t)code), orders + i, next - i, resolved_p);
     }
     free(orders);
-    return count;
+    return count + astray_p->count;
 }

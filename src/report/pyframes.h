@@ -6,8 +6,15 @@
 
 #include "report/read.h"
 
+/** Python frames whose `code` is no row of codes[]. */
+struct ms_pyframes_astray {
+    size_t count;
+    size_t first; /* the first of them, in frames[] */
+};
+
 /** Puts function, file and line into the Python frames that have none, from codes[]. Returns how many there
  * were; of these, *resolved_p got a name and *lines_p a line. */
-size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p);
+size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p,
+                           struct ms_pyframes_astray *astray_p);
 
 #endif

@@ -258,7 +258,7 @@ void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places 
     size_t i, python, count = 0;
 
     memset(result_p, 0, sizeof(*result_p));
-    python = ms_pyframes_resolve(report, &result_p->resolved, &result_p->lines);
+    python = ms_pyframes_resolve(report, &result_p->resolved, &result_p->lines, &result_p->astray);
     pass.extra_first = calloc(frames + 1, sizeof(size_t));
     pass.extra_count = calloc(frames + 1, sizeof(size_t));
     if (orders && pass.extra_first && pass.extra_count) {

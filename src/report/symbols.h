@@ -4,6 +4,7 @@
 #ifndef MS_REPORT_SYMBOLS_H
 #define MS_REPORT_SYMBOLS_H
 
+#include "report/pyframes.h"
 #include "report/read.h"
 #include "report/resolver.h"
 
@@ -11,6 +12,7 @@ struct ms_symbols_result {
     size_t frames;   /* native and Python frames that had no name */
     size_t resolved; /* of these, how many got one */
     size_t lines;    /* of these, how many also got a file and line */
+    struct ms_pyframes_astray astray;
 };
 
 /** Called with one complete line (no newline) for each module that could not be used, and why. */

@@ -68,6 +68,31 @@ END
     done
 }
 
+@test "a Python frame whose code object is not there gets one line, and the rest is read" {
+    python3 - "$data/train.json" <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+report["run"]["symbolized"] = False
+first = len(report["frames"])
+code = {"id": 0, "file": "train.py", "function": "step", "first_line": 7, "version": "3.12", "lines": ""}
+report["codes"] = [code]
+for number, wrong in enumerate((1, 2 ** 62, -1, "x", None, 1.5)):
+    report["frames"][first:] = [{"kind": "python", "offset": 0, "code": wrong}, {"kind": "python", "offset": -1, "code": 0}]
+    json.dump(report, open("astray%d.json" % number, "w"))
+print(first)
+END
+    for file in astray?.json; do
+        for verb in summary leaks "symbolize -f -o out.json"; do
+            # shellcheck disable=SC2086
+            try $verb "$file"
+            [ "$status" -eq 0 ]
+            [ "$(grep -c "$file: frames.*code is not one of the 1 rows of codes.*, so 1 Python frame is" err.txt)" -eq 1 ]
+        done
+        python3 -c 'import json; f = json.load(open("out.json"))["frames"]
+assert [x["line"] for x in f if x.get("function") == "step" and x["kind"] == "python"] == [7]'
+    done
+}
+
 @test "a stack that is its own parent ends" {
     sed 's/\[$/[/' "$data/train.json" >loop.json
     python3 - loop.json <<'END'
