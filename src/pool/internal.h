@@ -131,14 +131,14 @@ struct ms_segment {
 static inline void ms_segment_place(struct ms_segment *segment, struct ms_heap *heap, uint64_t address,
                                     uint64_t bytes)
 {
-    __atomic_store_n(&segment->heap, heap, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->heap, heap, __ATOMIC_RELEASE); /* who finds it finds its locks */
     __atomic_store_n(&segment->address, address, __ATOMIC_RELAXED);
     __atomic_store_n(&segment->bytes, bytes, __ATOMIC_RELAXED);
 }
 
 static inline struct ms_heap *ms_segment_heap(const struct ms_segment *segment)
 {
-    return __atomic_load_n(&segment->heap, __ATOMIC_RELAXED);
+    return __atomic_load_n(&segment->heap, __ATOMIC_ACQUIRE);
 }
 
 /** Whether the address lies in it, as far as that can be said without a lock. */
@@ -146,6 +146,20 @@ static inline bool ms_segment_covers(const struct ms_segment *segment, uint64_t 
 {
     return address - __atomic_load_n(&segment->address, __ATOMIC_RELAXED) <
            __atomic_load_n(&segment->bytes, __ATOMIC_RELAXED);
+}
+
+/** What the chunk's units hold, and which the address lies in; NULL where there are none, or the record has
+ * become another segment's. No lock needed. */
+static inline struct ms_run *_Atomic *ms_segment_units(const struct ms_segment *segment, uint64_t address,
+                                                       uint64_t *unit_p)
+{
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
+    uint64_t offset = address - __atomic_load_n(&segment->address, __ATOMIC_RELAXED),
+             bytes = __atomic_load_n(&segment->bytes, __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_acquire);
+    *unit_p = offset / MS_UNIT_BYTES;
+    return offset < bytes && atomic_load_explicit(&segment->units, memory_order_relaxed) == units ? units
+                                                                                                  : NULL;
 }
 
 /** Blocks of one size on their way through limbo. */

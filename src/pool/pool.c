@@ -344,10 +344,9 @@ static MS_INLINE struct ms_segment *segment_for(uint64_t address)
  * before it, as the first byte of a block does; or else by the longer way. */
 static MS_INLINE struct ms_run *run_at(const struct ms_segment *segment, uint64_t address)
 {
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
-    struct ms_run *run = units ? atomic_load_explicit(&units[(address - segment->address) / MS_UNIT_BYTES],
-                                                      memory_order_acquire)
-                               : NULL;
+    uint64_t unit = 0;
+    struct ms_run *_Atomic *units = ms_segment_units(segment, address, &unit);
+    struct ms_run *run = units ? atomic_load_explicit(&units[unit], memory_order_acquire) : NULL;
     return MS_LIKELY(run && ms_run_address(run) <= address) ? run : ms_run_at(segment, address);
 }
 

@@ -417,8 +417,8 @@ static struct ms_run *at_unit(struct ms_run *_Atomic *units, uint64_t unit)
 
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address)
 {
-    uint64_t unit = (address - segment->address) >> UNIT_BITS;
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
+    uint64_t unit = 0;
+    struct ms_run *_Atomic *units = ms_segment_units(segment, address, &unit);
     struct ms_run *run = units ? at_unit(units, unit) : NULL;
     if (run && unit && ms_run_address(run) > address)
         run = at_unit(units, unit - 1);
