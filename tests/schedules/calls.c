@@ -34,6 +34,7 @@ static struct block {
     _Atomic uint64_t address; /* 0: nobody has it */
     _Atomic uint64_t seen;    /* ... also what it was, for who was told by nobody */
 } blocks[BLOCKS];
+static atomic_bool other_is_gone;
 static bool forked;
 
 struct caller {
@@ -167,6 +168,20 @@ static void give(unsigned which)
         give_back(which, address);
 }
 
+/* The pool itself says who is the first. */
+static void give_twice(unsigned which)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    uint64_t address = atomic_load(&blocks[which].address);
+    if (!address || ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+        return;
+    if (!forget(HELD, address))
+        engine_fail("a block is freed twice");
+    keep(FREED, address, sizes[which], contexts[0]);
+    ms_pool_free_end(&block);
+}
+
 static void pin(struct caller *caller, unsigned which)
 {
     uint64_t address = atomic_exchange(&blocks[which].address, 0);
@@ -192,8 +207,13 @@ static void look_up(unsigned which)
 {
     struct ms_pool_block block;
     uint64_t address = atomic_load_explicit(&blocks[which].seen, memory_order_relaxed);
-    if (address && ms_pool_find(address, &block) && block.address > address)
+    bool gone = atomic_load(&other_is_gone);
+    if (!address || !ms_pool_find(address, &block))
+        return;
+    if (block.address > address)
         engine_fail("what is found begins behind what was asked for");
+    if (gone && block.context == (uintptr_t)contexts[1])
+        engine_fail("what is found was the memory of a context that is no more");
     ms_pool_owns(address);
 }
 
@@ -238,6 +258,7 @@ static void die(struct caller *caller)
         return;
     ms_pool_context_ending(context);
     fake_kill(caller->context);
+    atomic_store(&other_is_gone, caller->context == contexts[1]);
     ms_pool_context_ended(context, true);
 }
 
@@ -334,6 +355,9 @@ static void call(struct caller *caller, char what, unsigned which)
         break;
     case 'g':
         give(which);
+        break;
+    case 'd':
+        give_twice(which);
         break;
     case 'p':
         pin(caller, which);

@@ -1,13 +1,78 @@
-"""Mistakes that tests/schedules must find when they are put into the sources: one line each.
+"""Mistakes that tests/schedules must find when they are put into the sources: one line each, mostly.
 
-(name, file, what is there, what is put there, program)
+(name, file, what is there, what is put there, programs, which are tried one after the other, kind). Of kind `history` are
+those that take back what a commit mended, by which the name ends; `weak` show in no sequentially consistent memory.
 """
+BIAS_C, BIAS_H, LOCK_H = "src/base/bias.c", "src/base/bias.h", "src/base/lock.h"
+POOL, INTERNAL, LEASE, FENCE, LIMBO = ("src/pool/%s" % name for name in ("pool.c", "internal.h", "lease.c", "fence.c", "limbo.c"))
 MUTANTS = (
-    ("leaving", "src/pool/flow.c", " || atomic_load(&flow->leaving)", "", "pool-gone"),  # 1beca02 taken back
-    ("empty-chunk", "src/pool/ladder.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across"),
-    ("bias-no-wait", "src/base/bias.c", "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias"),
-    ("bias-no-recheck", "src/base/bias.h", "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias"),
-    ("lock-no-exchange", "src/base/lock.h", "if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
+    ("leaving-1beca02", "src/pool/flow.c", " || atomic_load(&flow->leaving)", "", "pool-gone", "history"),
+    ("moved-ef9ebe4", "src/pool/flow_move.c",
+     "    move(from->heap, to->heap, segment); /* and from here on anybody's, who may even give it back */",
+     "    move(from->heap, to->heap, segment);\n    ms_wait_note_growth(to, segment->address, segment->bytes);", "moves", "history"),
+    ("peers-add85bf", "src/pool/backing_peers.c", "__atomic_store_n(&b->peers[device], (uint8_t)after, __ATOMIC_RELAXED)",
+     "b->peers[device] = (uint8_t)after", "peers", "history"),
+    ("on-its-way-0a36434", "src/pool/ladder.c", "        ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);\n    return slot;",
+     "        ;\n    ms_lease_unlock(lease);\n    return slot;", "stopped limbo-stopped", "history"),
+    ("while-stopped-aeea646", LEASE, "ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap)", "ms_fence_done(heap)", "limbo-stopped", "history"),
+    ("two-tags-c90623a", INTERNAL,
+     "    while (MS_UNLIKELY(freed < open) &&\n           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,\n"
+     "                                                  memory_order_relaxed)) {\n    }",
+     "    if (freed < open)\n        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);", "limbo epochs", "history"),
+    ("ending-076c2cf", POOL, "        return after_the_end(address);", "        return segment;", "context-ends", "history"),
+    ("record-3f0df33", POOL, "    return segment && ms_segment_covers(segment, address) ? segment : NULL;",
+     "    return segment && address - segment->address < segment->bytes ? segment : NULL;", "context-ends", "history"),
+    ("found-3f0df33", POOL, "slot ? atomic_load_explicit(&slot->stamp, memory_order_acquire) : MS_SLOT_FREE",
+     "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
+    ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
+     "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
+    ("empty-chunk-5d70ed0", "src/pool/ladder.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
+
+    ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
+    ("bias-no-recheck", BIAS_H, "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias", "plain"),
+    ("bias-try-no-recheck", BIAS_H, "    if (MS_LIKELY(!atomic_load_explicit(&bias->owner, memory_order_relaxed)))\n        return true;", "    return true;", "lease limbo hits", "plain"),
+    ("lock-no-exchange", LOCK_H, "if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
      "                                                             memory_order_acquire, memory_order_relaxed)))",
-     "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock"),
+     "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock", "plain"),
+    ("epoch-first", LIMBO, "    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
+     "    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);",
+     "    uint64_t epoch = atomic_load(&heap->fence.open), freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
+     "    atomic_store(&heap->fence.open, epoch + 1);", "limbo epochs", "plain"),
+    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, epoch);",
+     "    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "limbo epochs", "plain"),
+    ("tag-of-next", LEASE, "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
+    ("die-no-exchange", POOL, "           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp,\n                                                   (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,\n"
+     "                                                   memory_order_seq_cst, memory_order_relaxed);",
+     "           (atomic_store(&slot->stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING), true);", "twice", "plain"),
+    ("visitors-not-awaited", "src/pool/heap.c", "    while (atomic_load(&heap->visitors))\n        ms_clock_nap(VISIT_NAP_NS);", "", "visited context-ends", "plain"),
+    ("capture-not-asked", FENCE, "    if (ms_fence_captured(heap) ||\n        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;",
+     "    if (atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;", "captures", "plain"),
+    ("pins-unlocked", "src/pool/pins.c", "    ms_lock(&lock);\n    struct pin *pin = find(block.address);", "    struct pin *pin = find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
+    ("released-unlocked", LEASE, "    ms_lock(&heap->lock);\n    ms_limbo_retire(heap);\n    ms_unlock(&heap->lock);\n}", "    ms_limbo_retire(heap);\n}", "returned limbo", "plain"),
+    ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;\n    /* Blocks",
+     "    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
+    ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    if (!tables.bags) {", "    if (!tables.bags) {", "hits limbo returned", "plain"),
+    ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "limbo epochs", "plain"),
+    ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "freed-across scarce", "plain"),
+
+    ("page-relaxed", "src/pool/pagemap.c", "atomic_store_explicit(entry_of(page), segment, memory_order_release)",
+     "atomic_store_explicit(entry_of(page), segment, memory_order_relaxed)", "grown", "weak"),
+    ("page-read-relaxed", "src/pool/pagemap.h", "atomic_load_explicit(&leaf->pages[page & ((1 << MS_PAGE_LEAF_BITS) - 1)], memory_order_acquire)",
+     "atomic_load_explicit(&leaf->pages[page & ((1 << MS_PAGE_LEAF_BITS) - 1)], memory_order_relaxed)", "grown", "weak"),
+    ("unlock-relaxed", LOCK_H, "atomic_store_explicit(&lock->state, 0, memory_order_release)", "atomic_store_explicit(&lock->state, 0, memory_order_relaxed)", "lock", "weak"),
+    ("lock-relaxed", LOCK_H, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
+     "                                                             memory_order_acquire, memory_order_relaxed)))",
+     "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
+     "                                                             memory_order_relaxed, memory_order_relaxed)))", "lock", "weak"),
+    ("lock-wait-relaxed", "src/base/lock.c", "&expected, HELD, memory_order_acquire,", "&expected, HELD, memory_order_relaxed,", "lock", "weak"),
+    ("bias-leave-relaxed", BIAS_H, "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);\n    else\n        ms_bias_unlock_slowly(bias);",
+     "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_relaxed);\n    else\n        ms_bias_unlock_slowly(bias);", "bias", "weak"),
+    ("bias-wait-relaxed", BIAS_C, "atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias", "atomic_load_explicit(&owner->inside[kind], memory_order_relaxed) == bias", "bias", "weak"),
+    ("bias-no-fence", BIAS_C, "        fence_all();\n", "", "bias", "weak"),
+    ("born-relaxed", POOL, "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
+     "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
+    ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
+    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
+    ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "moves scarce freed-across", "weak"),
+    ("done-relaxed", FENCE, "atomic_store_explicit(&fence->done, epoch, memory_order_release)", "atomic_store_explicit(&fence->done, epoch, memory_order_relaxed)", "limbo", "weak"),
 )

@@ -34,6 +34,12 @@ PROGRAM(ended, 256, false, "2 t0 t1 t3", "2 k", "l0 l3 t2 g2", "t5 l1 g5 l0")
 PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 t5 l3 l6")
 PROGRAM(returned, 256, false, "t3 t6 t4 g6 g4", "x t6", "m t4 g3", "s t7 x")
 PROGRAM(mapped, 256, true, "t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
+PROGRAM(first, 256, false, "", "t0 g0 t3", "t1 g1 s", "s q t5")
+PROGRAM(peers, 256, true, "t3", "r t4", "r g3 t6 m", "t7 s t4")
+PROGRAM(limbo_stopped, 256, false, "t0 t1 t3 t4 i g3 g0", "f q t3 g4 t0", "o o o o", "i g1 f q t1 t4")
+PROGRAM(epochs, 256, false, "t0 t1 t3 t4 i", "g0 s g1 t0", "g3 i s g4", "t5 i g5 s t3")
+PROGRAM(twice, 256, false, "t0 t3 t6", "d0 d3 d6", "d3 d0 d6", "")
+PROGRAM(visited, 32, false, "2 t3 t6 g3 g6", "2 k", "m x t6", "t7 g7 t4")
 PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
 
 /* --- random words -----------------------------------------------------------------------------------------
@@ -98,6 +104,12 @@ const struct program heap_programs[] = {
     ROW(grown, "grown", "memory comes while others look it up"),
     ROW(returned, "returned", "several give back what is idle"),
     ROW(mapped, "mapped", "the same where memory is mapped by handle"),
+    ROW(first, "first", "a context's first memory is asked for by several"),
+    ROW(peers, "peers", "other devices are let to memory that is just mapped"),
+    ROW(limbo_stopped, "limbo-stopped", "the pool is stopped while blocks come out of limbo"),
+    ROW(epochs, "epochs", "several free as an epoch begins"),
+    ROW(twice, "twice", "two free the same blocks"),
+    ROW(visited, "visited", "a context ends while others make room in it"),
     ROW(forked, "forked", "one forks in the middle of what others do"),
     ROW(words, "calls", "random calls: calls:SEED"),
     {NULL, NULL, NULL, NULL, NULL, RIGHT},

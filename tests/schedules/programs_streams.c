@@ -170,6 +170,41 @@ static void start_scarce(void)
     engine_task(need_much, (void *)1);
 }
 
+/* --- memory that one stream has vacant becomes another's, which gives it back -------------------------------
+ */
+
+static void prepare_moves(void)
+{
+    gpu = model_fresh(512 * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    give(take(MS_MEMPOOL_CURRENT, 3 * MIB, stream[0]), stream[0]);
+    take(MS_MEMPOOL_CURRENT, 4096, stream[1]);
+    model_finish(stream[0]);
+    prepared();
+}
+
+static void ask_for_much(void *arg)
+{
+    (void)arg;
+    take(MS_MEMPOOL_CURRENT, 3 * MIB, stream[1]);
+}
+
+static void ask_and_trim(void *arg)
+{
+    (void)arg;
+    give(take(MS_MEMPOOL_CURRENT, 2 * MIB, stream[1]), stream[1]);
+    model_finish(stream[1]);
+    ms_stream_trim(0);
+    take(MS_MEMPOOL_CURRENT, 5 * MIB, stream[0]);
+}
+
+static void start_moves(void)
+{
+    engine_task(ask_for_much, NULL);
+    engine_task(ask_and_trim, NULL);
+}
+
 const struct program streams_programs[] = {
     {"pool-gone", "the last block of a pool that is gone is freed, another stream asks another pool",
      prepare_gone, start_gone, check, false},
@@ -177,6 +212,7 @@ const struct program streams_programs[] = {
      start_cross, check, false},
     {"stream-ends", "a stream ends while its blocks are freed on another", prepare_ending, start_ending,
      check, false},
+    {"moves", "vacant memory of one stream becomes another's", prepare_moves, start_moves, check, false},
     {"scarce", "two need more than there is at once", prepare_scarce, start_scarce, check, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };

@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, SEED, fact, plan  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
-COUNT = os.environ.get("TEST_SCHEDULES", "100")
-RANDOM_PROGRAMS = 10
+COUNT = os.environ.get("TEST_SCHEDULES", "30")
+RANDOM_PROGRAMS = 6
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each
 RULES = ("random", "pct", "weak", "every")
 
