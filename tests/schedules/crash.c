@@ -24,6 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/bias.h"
 #include "book_rows.h"
 #include "engine.h"
 #include "files.h"
@@ -113,6 +114,7 @@ static int look(void)
     files_mapped = NULL;
     unprotect();
     engine_leave();
+    ms_bias_reset(); /* the reader is another process: it is in no lock */
     if (keep->directory && keep->seen % KEPT_ONE_OF == 0) {
         char path[300];
         snprintf(path, sizeof path, "%s/%s-%llu.ledger", keep->directory, keep->program->name,

@@ -3,24 +3,12 @@
 SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves that is killed after a store (`crash`). Each is
 (name, file, what is there, what is put there, program). Those of NONE are no mistakes, though they look like some; each says why.
 """
-ACCOUNTS, LANES, BLOCKS, EVENTS = "src/ledger/accounts.c", "src/ledger/lanes.c", "src/ledger/blocks.c", "src/ledger/events.c"
+ACCOUNTS, BLOCKS, EVENTS = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c"
 SCHEDULES = (
-    ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes"),
-    ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number", "commons[account].open", "lanes"),
-    ("lane-open-first", LANES, "    lock_lanes(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n"
-     "        open_another(number, account);\n",
-     "    if (is_new)\n        open_another(number, account);\n    lock_lanes(account, commons[account].open);\n", "lanes"),
-    ("peak-unlocked", ACCOUNTS, "    } else if (lane->is_alone) {", "    } else if (true) {", "lanes"),
     ("block-found-unlocked", BLOCKS, "    ms_lock(&shard->lock);\n    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n"
      "    if (shard->index && shard->index[place].slot) {\n        end_block",
      "    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n    ms_lock(&shard->lock);\n"
      "    if (shard->index && shard->index[place].slot) {\n        end_block", "one-shard"),
-    ("death-no-recheck", BLOCKS, "bool dies = shard->index && shard->index[place].slot == ticket && dies_with(slot, context);",
-     "bool dies = shard->index && shard->index[place].slot;", "context-dies"),
-    ("rows-taken-twice", "src/base/store.c", "while (!atomic_compare_exchange_weak(&ms_table_states[table].rows, &first, first + count));",
-     "while ((atomic_store(&ms_table_states[table].rows, first + count), false));", "file-grows"),
-    ("rows-made-fewer", "src/base/store.c", "if (!atomic_compare_exchange_strong(&ms_table_states[table].rows, was_p, rows))",
-     "if ((atomic_store(&ms_table_states[table].rows, rows), false))", "file-opens"),
     ("file-opened-twice", "src/ledger/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
      "file-opens"),
     ("ring-number-unlocked", EVENTS, "    ms_lock(&list_lock);\n    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);",
@@ -40,21 +28,17 @@ CRASHES = (
     ("live-before-site", ACCOUNTS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
      "    ms_slot_set(slot, MS_SLOT_LIVE);\n",
      "    ms_slot_set(slot, MS_SLOT_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n"
-     "    raise_account(lane->row, arrival);\n", "address-again"),
-    ("free-last", ACCOUNTS, "    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n    lane->free_list = ticket;\n",
-     "    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n    ms_slot_set(slot, MS_SLOT_FREE);\n    lane->free_list = ticket;\n",
-     "served-across"),
-    ("node-published-first", "src/stack/tree.c", "            *ms_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
-     "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            *ms_node_at(id) = *wanted;", "run-long"),
-    ("extent-first", "src/base/store.c", "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n",
-     "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
-     "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows"),
+     "    raise_account(lane->row, arrival);\n", "run-long"),
+    ("free-last", ACCOUNTS, "    ms_slot_set(slot, MS_SLOT_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+     "    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
+     "    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+     "    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
+     "    ms_slot_set(slot, MS_SLOT_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n"
      "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n", "events"),
     ("device-known-first", EVENTS, "        row->info = *info;\n", "        atomic_store(&row->known, 1);\n        row->info = *info;\n", "events"),
-    ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "run"),
     ("oom-numbered-first", EVENTS, "        atomic_store_explicit(&row->number, 0, memory_order_relaxed);\n        atomic_thread_fence(memory_order_release);\n"
      "        memcpy((char *)row + sizeof row->number, (char *)&oom",
      "        atomic_store_explicit(&row->number, number + 1, memory_order_relaxed);\n"
@@ -62,14 +46,17 @@ CRASHES = (
      "        memcpy((char *)row + sizeof row->number, (char *)&oom", "events"),
     ("segment-there-first", "src/ledger/pools.c", "        row->record = *segment;\n",
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
-    ("held-not", "src/base/store.c", "    int error = copy_out(fd, &bytes);\n    if (!error)\n        error = map_in(fd);\n",
-     "    int error = copy_out(fd, &bytes);\n    if (!error)\n        error = 0;\n", "run"),
 )
 NONE = (
-    ("index-published-early", "src/stack/tree.c", "    larger->mask = slots - 1;\n",
-     "    larger->mask = slots - 1;\n    atomic_store_explicit(&current_index, larger, memory_order_release);\n", "stacks-grow",
-     "who finds no node in an index asks again under the lock, which whoever fills it holds"),
-    ("freed-before-free", ACCOUNTS, "    ms_slot_set(slot, MS_SLOT_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n",
-     "    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n    ms_slot_set(slot, MS_SLOT_FREE);\n", "served-across",
-     "what is live is made anew from the slots, and a site's frees are cut down to what is not live"),
+    ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
+     "its rule is written last, and a row whose rule nobody knows is none"),
+    ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes",
+     "who frees a block has it from who made it, after its lane was opened"),
+    ("node-published-first", "src/stack/tree.c", "            *ms_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
+     "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            *ms_node_at(id) = *wanted;", "run-long",
+     "no row of the file names a stack before its interning has returned"),
+    ("extent-first", "src/base/store.c", "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n",
+     "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
+     "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows",
+     "until its bytes are written an extent has none, and nothing lies in it yet"),
 )

@@ -44,15 +44,32 @@ static void choose_lane(unsigned lane)
     ms_lane_mine.lane = (uint8_t)lane;
 }
 
-static void record_in_lane(void *arg)
+static void record(void *arg)
 {
     unsigned me = (unsigned)(size_t)arg, first = me * OWN;
-    choose_lane(me);
     book_take(first, me, false);
     book_take(first + 1, 3, false);
     book_give(first);
     book_take(first + 2, 3, true);
     book_give(first + 1);
+}
+
+static void record_in_lane(void *arg)
+{
+    choose_lane((unsigned)(size_t)arg);
+    record(arg);
+}
+
+static void record_in_last(void *arg)
+{
+    choose_lane(MS_LANES - 1);
+    record(arg);
+}
+
+static void start_same(void)
+{
+    for (size_t i = 0; i < 3; i++)
+        engine_task(i ? record_in_last : record, (void *)i);
 }
 
 static void start_lanes(void)
@@ -259,6 +276,14 @@ static void start_growing(void)
         engine_task(grow, (void *)i);
 }
 
+/* Lanes of one device take turns when they are opened, those of two do not. */
+static void start_two_devices(void)
+{
+    for (unsigned i = 20; i < 24; i++)
+        book_block(i)->device = 1;
+    start_growing();
+}
+
 /* --- full tables ------------------------------------------------------------------------------------------
  */
 
@@ -429,6 +454,7 @@ const struct program ledger_programs[] = {
      check, RIGHT},
     {"address-again", "an address is allocated and freed by three in turn", prepare, start_across, check,
      RIGHT},
+    {"lanes-same", "three record, of which two open the same lane", prepare, start_same, check, RIGHT},
     {"one-shard", "two record blocks that are at one place of an index", prepare_crowded_shard,
      start_crowded_shard, check, RIGHT},
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
@@ -437,7 +463,7 @@ const struct program ledger_programs[] = {
     {"context-dies", "a context dies while its blocks are freed and others made", prepare_some, start_dying,
      check, RIGHT},
     {"file-opens", "three record for the first time", prepare_untouched, start_opening, check, RIGHT},
-    {"file-grows", "three record where tables are at their ends", prepare_growing, start_growing, check,
+    {"file-grows", "three record where tables are at their ends", prepare_growing, start_two_devices, check,
      RIGHT},
     {"sites-full", "three record where one more site has room", prepare_full, start_growing, check_full,
      RIGHT},
