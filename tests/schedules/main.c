@@ -14,7 +14,7 @@
 #include "programs.h"
 #include "real.h"
 
-enum { EXPECTED_AT_FIRST = 500, PREEMPTIONS = 2 };
+enum { EXPECTED_AT_FIRST = 500, PREEMPTIONS = 2, TRIES = 40 };
 
 /* All that outlives a schedule. */
 static struct keep {
@@ -22,7 +22,10 @@ static struct keep {
     struct outcome outcome;
     struct choice plan[CHOICES], tried[CHOICES];
     unsigned plan_count;
-    uint64_t without[TASKS]; /* of a random program: words that are left out, a bit each */
+    /* Of a program in words: how many there are, which are left out (a bit each), and what is left. */
+    unsigned words[TASKS];
+    uint64_t without[TASKS];
+    char left[TASKS][128];
     uint64_t schedules, steps, count, tasks;
     bool found, weak;
 } * keep;
@@ -34,7 +37,9 @@ uint64_t program_seed;
 
 void program_leave_out(const char *words, char *left, unsigned task)
 {
-    for (unsigned word = 0; *words; word++) {
+    const char *begin = left;
+    keep->words[task] = 0;
+    for (unsigned word = 0; *words; word = ++keep->words[task]) {
         size_t length = strcspn(words, " ") + 1;
         if (!(keep->without[task] >> word & 1)) {
             memcpy(left, words, length);
@@ -43,6 +48,7 @@ void program_leave_out(const char *words, char *left, unsigned task)
         words += length;
     }
     *left = 0;
+    snprintf(keep->left[task], sizeof keep->left[task], "%s", begin);
 }
 
 /* `name`, or the part of it before a colon; NULL: they are listed. */
@@ -103,9 +109,41 @@ static void shrink(void)
     }
 }
 
+static bool fails_at_all(const struct schedule *schedule)
+{
+    struct schedule tried = *schedule;
+    for (uint64_t i = 0; i < TRIES; i++) {
+        tried.seed = schedule->seed + i;
+        if (run(&tried))
+            return true;
+    }
+    return false;
+}
+
+/* Fewer and fewer words, as long as some schedule fails; the outcome is of one that does. */
+static void shrink_words(const struct schedule *schedule)
+{
+    struct keep *k = keep;
+    bool any = false;
+    for (unsigned task = 0; task < TASKS; task++) {
+        for (unsigned word = 0; word < k->words[task] && word < 64; word++) {
+            k->without[task] |= (uint64_t)1 << word;
+            any = true;
+            if (!fails_at_all(schedule))
+                k->without[task] &= ~((uint64_t)1 << word);
+        }
+    }
+    if (any)
+        fails_at_all(schedule);
+}
+
 static void print(void)
 {
     struct keep *k = keep;
+    for (unsigned task = 0; task < TASKS; task++) {
+        if (k->words[task])
+            printf("# task %u: %s\n", task, k->left[task]);
+    }
     struct schedule schedule = {
         .rule = RULE_PLAN, .plan = k->plan, .plan_count = k->plan_count, .prints = true, .weak = k->weak};
     unsigned switches = 0;
@@ -129,6 +167,7 @@ static void report(const struct schedule *schedule, uint64_t number)
     keep->found = true;
     printf("found after %llu schedules, by seed %llu: %s\n", (unsigned long long)number,
            (unsigned long long)schedule->seed, keep->outcome.why);
+    shrink_words(schedule);
     shrink();
     print();
 }

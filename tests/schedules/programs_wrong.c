@@ -71,9 +71,34 @@ static void start_crossed(void)
     engine_task(cross, (void *)1);
 }
 
+/* In words, two of which are the mistake. */
+static void say(void *words)
+{
+    for (const char *word = words; *word; word++) {
+        if (*word == 'x')
+            atomic_fetch_add(&count, 1);
+    }
+}
+
+static void start_words(void)
+{
+    static char left[2][16];
+    for (unsigned i = 0; i < 2; i++) {
+        program_leave_out(i ? "x c " : "a x b ", left[i], i);
+        engine_task(say, left[i]);
+    }
+}
+
+static void check_words(void)
+{
+    if (atomic_load(&count) == 2)
+        engine_fail("both say x");
+}
+
 const struct program wrong_programs[] = {
     {"wrong-lost", "two additions without a lock", nothing, start_lost, check_lost, true},
     {"wrong-both", "each looks before it says", nothing, start_both, nothing, true},
     {"wrong-crossed", "two locks, taken in both orders", nothing, start_crossed, nothing, true},
+    {"wrong-words", "words of which not both may be said", nothing, start_words, check_words, true},
     {NULL, NULL, NULL, NULL, NULL, false},
 };

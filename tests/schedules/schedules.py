@@ -32,7 +32,7 @@ listed = [line.split("\t") for line in subprocess.run([PROGRAM, "--list"], text=
 wrong = [name.split()[0] for name, _ in listed if name.endswith(" wrong")]
 wrong_weak = [name.split()[0] for name, _ in listed if name.endswith(" wrong-weak")]
 right = [name for name, _ in listed if " " not in name]
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + 3)
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + 4)
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
@@ -46,5 +46,7 @@ _, first = run("wrong-both", "random", OF_WRONG, SEED)
 _, again = run("wrong-both", "random", OF_WRONG, SEED)
 fact(first[:-1] == again[:-1] and steps(first), "a seed makes the same schedule again", first[:3] + again[:3])
 fact(any(line.startswith("# 2 switches are enough") for line in first), "what fails is shrunk to the switches that it takes", first)
+_, lines = run("wrong-words", "random", OF_WRONG, SEED)
+fact([line.strip() for line in lines if line.startswith("# task")] == ["# task 0: x", "# task 1: x"], "... and a program in words to those that matter", lines)
 status, lines = run("no-such", "random")
 fact(status == 2 and lines[0].startswith("usage: schedules"), "a name that there is not is refused", lines)
