@@ -13,7 +13,7 @@
 #include "fake.h"
 #include "pool/stream.h"
 
-enum { BLOCKS = 8, SPANS = 512, OTHER_DEVICE = 1 };
+enum { PATIENCE = 20, BLOCKS = 8, SPANS = 512, OTHER_DEVICE = 1 };
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
@@ -206,7 +206,9 @@ static void unpin(struct caller *caller)
 static void look_up(unsigned which)
 {
     struct ms_pool_block block;
-    uint64_t address = atomic_load_explicit(&blocks[which].seen, memory_order_relaxed);
+    uint64_t address = 0;
+    for (unsigned i = 0; i < PATIENCE && !address; i++)
+        address = atomic_load_explicit(&blocks[which].seen, memory_order_relaxed);
     bool gone = atomic_load(&other_is_gone);
     if (!address || !ms_pool_find(address, &block))
         return;

@@ -31,7 +31,7 @@ PROGRAM(scarce, 24, false, "t6 i", "t7 g7 t4 g4", "g6 t4 g4 t3", "f t3 g3 t7 g7"
 PROGRAM(pins, 256, false, "t0 t3 t6", "p3 g3 t3 u", "p3 g6 t6 u", "g3 t3 p6 g6 u t6")
 PROGRAM(stopped, 256, false, "t0 t1 t3 t4 i g3", "f t3 g0 g4 t0", "o o o", "g1 t1 s t4")
 PROGRAM(ended, 256, false, "2 t0 t1 t3", "2 k", "l0 l3 t2 g2", "t5 l1 g5 l0")
-PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 t5 l3 l6")
+PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 l3 l3 l6 l6 l6 l3 l6 l3 l6 l3 l6")
 PROGRAM(returned, 256, false, "t3 t6 t4 g6 g4", "x t6", "m t4 g3", "s t7 x")
 PROGRAM(mapped, 256, true, "t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
 PROGRAM(first, 256, false, "", "t0 g0 t3", "t1 g1 s", "s q t5")
