@@ -38,7 +38,8 @@ static const char *check_slots(struct ms_run *run, struct sums *sums)
         MUST(marked == (state == MS_SLOT_FREE), "a slot's state and its bit differ");
         used += !marked;
         sums->live += state == MS_SLOT_LIVE || state == MS_SLOT_DYING ? run->slot_bytes : 0;
-        sums->requested += state == MS_SLOT_LIVE || state == MS_SLOT_DYING ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
+        if (state == MS_SLOT_LIVE || state == MS_SLOT_DYING)
+            sums->requested += atomic_load_explicit(&slot->requested, memory_order_relaxed);
         sums->pinned += state == MS_SLOT_PINNED ? run->slot_bytes : 0;
         sums->bagged += state == MS_SLOT_READY || state == MS_SLOT_LIMBO;
     }

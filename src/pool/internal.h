@@ -126,8 +126,8 @@ struct ms_segment {
     struct ms_segment *next, *previous; /* all of a heap, or the free records */
 } MS_CACHELINE;
 
-/** Whose memory it is and where it lies. Who looks an address up reads that without a lock, perhaps of a record
- * that becomes another segment's just then; so it is written and read atomically there. */
+/** Whose memory it is and where it lies. Who looks an address up reads that without a lock, perhaps of a
+ * record that becomes another segment's just then; so it is written and read atomically there. */
 static inline void ms_segment_place(struct ms_segment *segment, struct ms_heap *heap, uint64_t address,
                                     uint64_t bytes)
 {

@@ -78,7 +78,8 @@ static void drop_suffixes(char *name)
     }
 }
 
-/* The list of parameters at the end; a name that is nothing else, and one whose brackets do not match, stay. */
+/* The list of parameters at the end; a name that is nothing else, and one whose brackets do not match,
+ * stay. */
 static void drop_parameters(char *name)
 {
     size_t length = strlen(name), depth = 0;

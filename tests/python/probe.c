@@ -198,8 +198,8 @@ uint32_t probe_codes(void)
     return (uint32_t)ms_table_rows(MS_TABLE_CODES);
 }
 
-/* What is timed: all that a hook pays for a stack, the Python part of it, or what it pays where no interpreter
- * is. */
+/* What is timed: all that a hook pays for a stack, the Python part of it, or what it pays where no
+ * interpreter is. */
 enum { WHOLE, PYTHON, NATIVE };
 
 /* Nanoseconds of one capture of the same stack. */

@@ -1,8 +1,8 @@
 /* atomics.c - what the compiler calls for each atomic operation under -fsanitize=thread: a point, and then
  * the operation.
  *
- * The memory itself has the latest store of each place, as read-modify-write operations see it; what a load, or
- * a comparison that fails, sees of older ones is weak.c's to say. */
+ * The memory itself has the latest store of each place, as read-modify-write operations see it; what a
+ * load, or a comparison that fails, sees of older ones is weak.c's to say. */
 #include <stdint.h>
 
 #include "engine.h"

@@ -1,8 +1,10 @@
 /* calls.h - what a program asks of the pool, as text: a word for each call, and what must hold meanwhile.
  *
- * Over the driver of tests/pool/fake.h, with one device and two contexts that share it. A word is a letter and
+ * Over the driver of tests/pool/fake.h, with one device and two contexts that share it. A word is a
+ * letter and
  * perhaps a digit, which is one of eight blocks that all tasks share, each of its own size (calls.c):
- *   t take   g give   d give what others give as well   p pin   u unpin what this task pinned   l look up what a task that was not told of it took
+ *   t take   g give   d give what others give as well   p pin   u unpin what this task pinned   l look up
+ *     what a task that was not told of it took
  *   i work is issued   f it is done   s wait for it   c begin a capture   e end it   G a graph of it lives
  *   x give back what is idle   m make room   q ask for figures   o stop the pool, and compare its figures
  *   r another device may reach the memory   w rest   2 go on in the other context   k which dies

@@ -21,8 +21,8 @@ struct program {
 
 /** Of random programs: the number behind the colon of its name. */
 extern uint64_t program_seed;
-/** In start(), of a program in words, each with a blank behind it: what stays of task `task`'s while a failure is
- * shrunk. `left` has room for all, and is static. */
+/** In start(), of a program in words, each with a blank behind it: what stays of task `task`'s while a
+ * failure is shrunk. `left` has room for all, and is static. */
 void program_leave_out(const char *words, char *left, unsigned task);
 
 extern const struct program heap_programs[], locks_programs[], litmus_programs[], streams_programs[],

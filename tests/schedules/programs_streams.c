@@ -170,7 +170,7 @@ static void start_scarce(void)
     engine_task(need_much, (void *)1);
 }
 
-/* --- memory that one stream has vacant becomes another's, which gives it back -------------------------------
+/* --- memory that one stream has vacant becomes another's, which gives it back -----------------------------
  */
 
 static void prepare_moves(void)

@@ -1,7 +1,8 @@
 /* subject.h - put before every source that runs under the engine.
  *
- * gcc says that ThreadSanitizer does not know fences. The engine does. What is read on purpose while it changes
- * (MS_UNSYNCHRONIZED) lies in a section of its own, so that weak.c knows it, also where it would be inline. */
+ * gcc says that ThreadSanitizer does not know fences. The engine does. What is read on purpose while it
+ * changes (MS_UNSYNCHRONIZED) lies in a section of its own, so that weak.c knows it, also where it would be
+ * inline. */
 #define MS_SCHEDULES 1
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wtsan"
