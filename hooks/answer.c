@@ -197,9 +197,6 @@ bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_arg
 
     if (!begin_question(&question, args->key))
         return false;
-    /* the block is about to be given to a network card */
-    if (args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-        ms_pool_ordered_settle(args->key);
     *status_p = (int)((set_attribute_func_t)target->real)(args->out, (CUpointer_attribute)args->flags,
                                                           question.asked);
     if (*status_p == 0 && question.found && args->flags == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)

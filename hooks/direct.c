@@ -13,7 +13,6 @@
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/serve_call.h"
-#include "hooks/submit.h"
 
 MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 _Atomic uint64_t ms_direct_frees;
@@ -37,8 +36,7 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 bool ms_direct_is_ordinary(void)
 {
     return atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
-           !(MS_UNLIKELY(ms_serve_strictly) || MS_UNLIKELY(ms_serve_any_down()) ||
-             MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)));
+           !(MS_UNLIKELY(ms_serve_strictly) || MS_UNLIKELY(ms_serve_any_down()));
 }
 
 static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_pool_block *given)

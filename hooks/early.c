@@ -11,7 +11,6 @@
 #include "hooks/entry.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
-#include "hooks/submit.h"
 #include "hooks/unseen.h"
 
 /* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
@@ -19,7 +18,6 @@
 _Static_assert(MS_ROW_COUNT <= NAME_SLOTS / 2, "a search ends at an empty place");
 
 static _Atomic uint16_t names[NAME_SLOTS]; /* row + 1 */
-static _Atomic uint16_t submits[NAME_SLOTS]; /* likewise of the rows of submit.def */
 static _Atomic bool names_built;
 
 static unsigned name_hash(const char *name)
@@ -39,13 +37,6 @@ static void build_names(void)
                atomic_load_explicit(&names[i], memory_order_relaxed) != row + 1)
             i = (i + 1) % NAME_SLOTS;
         atomic_store_explicit(&names[i], (uint16_t)(row + 1), memory_order_relaxed);
-    }
-    for (unsigned row = 0; row < MS_SUBMIT_COUNT; row++) {
-        unsigned i = name_hash(ms_submit_rows[row].symbol);
-        while (atomic_load_explicit(&submits[i], memory_order_relaxed) &&
-               atomic_load_explicit(&submits[i], memory_order_relaxed) != row + 1)
-            i = (i + 1) % NAME_SLOTS;
-        atomic_store_explicit(&submits[i], (uint16_t)(row + 1), memory_order_relaxed);
     }
     atomic_store_explicit(&names_built, true, memory_order_release);
 }
@@ -86,37 +77,6 @@ static int row_of_name(const char *name)
     return -1;
 }
 
-static int submit_of_name(const char *name)
-{
-    uint16_t held;
-
-    if (name[0] != 'c' || name[1] != 'u')
-        return -1;
-    for (unsigned i = name_hash(name); (held = atomic_load_explicit(&submits[i], memory_order_relaxed));
-         i = (i + 1) % NAME_SLOTS) {
-        if (ms_elf_same_name(ms_submit_rows[held - 1].symbol, name))
-            return held - 1;
-    }
-    return -1;
-}
-
-/* What submits work has wrappers under MEMSHIM_FREE=ordered alone: else the C library answers as if we were
- * not there. */
-static struct ms_verdict submits_work(void *handle, const char *name, const char *version)
-{
-    int row = submit_of_name(name);
-    void *answer;
-
-    if (row < 0 || !ms_init_active() || !atomic_load_explicit(&ms_submit_on, memory_order_relaxed))
-        return (struct ms_verdict){0, NULL};
-    if (handle == RTLD_NEXT) {
-        ms_submit_next(row);
-        return (struct ms_verdict){0, NULL};
-    }
-    answer = ms_resolve_submit_symbol(handle, name, version, (unsigned)row);
-    return (struct ms_verdict){answer != NULL, answer};
-}
-
 static bool may_capture(const char *name, enum ms_api *api_p)
 {
     return ms_unseen_has_prefix(name) && ms_init_active() && ms_unseen_is(name, api_p);
@@ -145,8 +105,7 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
     if (!name || ms_thread.depth > 0)
         return leave;
     if ((row = row_of_name(name)) < 0)
-        return may_capture(name, &api) ? way_to_capture(handle, name, version, api)
-                                       : submits_work(handle, name, version);
+        return may_capture(name, &api) ? way_to_capture(handle, name, version, api) : leave;
     if (handle == RTLD_NEXT) {
         ms_init_note_next(row);
         return leave;

@@ -30,7 +30,6 @@
 #include "hooks/ipc.h"
 #include "hooks/listeners.h"
 #include "hooks/resolve.h"
-#include "hooks/submit.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
@@ -207,7 +206,6 @@ bool ms_init_active_slowly(void)
             return false;
         start();
         now = atomic_load_explicit(&ms_init_state, memory_order_acquire);
-        ms_submit_link();
     }
     if (now != MS_INIT_ACTIVE)
         return false;
@@ -243,8 +241,6 @@ static void note_blind(const char *what, const char *which)
     ms_ledger_blind_spot(line);
     atomic_store_explicit(&out_of_sight, true, memory_order_relaxed);
     ms_listener_unseen();
-    if (atomic_load_explicit(&ms_submit_on, memory_order_relaxed))
-        ms_submit_give_up("%s is out of sight", which ? which : "the program itself");
 }
 
 bool ms_init_saw_gpu(void)
@@ -261,7 +257,6 @@ int ms_enter_dlopen(const char *file, int flags)
         ms_resolve_loader();
     ms_objects_changed();
     ms_ipc_loading();
-    ms_submit_loading();
     if (flags & RTLD_GLOBAL)
         ms_bind_note_global(file);
     if ((flags & RTLD_DEEPBIND) && ms_init_active()) {
@@ -305,6 +300,5 @@ __attribute__((constructor)) static void prepare(void)
 {
     ms_resolve_loader();
     ms_libraries_note_startup();
-    ms_submit_early();
     pthread_atfork(ms_objects_before_fork, ms_objects_after_fork_parent, forked);
 }

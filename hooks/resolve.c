@@ -14,7 +14,6 @@
 #include "hooks/init.h"
 #include "hooks/listeners.h"
 #include "hooks/section.h"
-#include "hooks/submit.h"
 #include "hooks/unseen.h"
 
 /* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not
@@ -71,9 +70,6 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
         ms_ledger_divergent();
     } else if (name && MS_UNLIKELY(ms_unseen_is(name, &api))) {
         answer = ms_unseen_way_locked(pointer, name);
-    } else if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)) && name) {
-        answer = ms_submit_pointer_locked(pointer, name, version,
-                                          (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
     }
     ms_unlock(&ms_resolve_lock);
     if (answer != pointer)
@@ -133,26 +129,6 @@ void *ms_resolve_symbol(void *handle, const char *name, const char *version, con
     answer = look_up(handle, name, version, caller, row);
     if (answer && active)
         answer = wrap_symbol(row, answer);
-    ms_section_leave(&section);
-    return answer;
-}
-
-void *ms_resolve_submit_symbol(void *handle, const char *name, const char *version, unsigned row)
-{
-    struct ms_section section;
-    const struct ms_library *library;
-    void *answer;
-
-    ms_section_enter(&section);
-    answer = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
-    ms_lock(&ms_resolve_lock);
-    ms_libraries_refresh_locked();
-    library = answer ? ms_library_at_locked((uintptr_t)answer, MS_API_CUDA_DRIVER) : NULL;
-    if (library)
-        answer = ms_submit_wrap_locked(row, answer, &library->gpu);
-    else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(MS_API_CUDA_DRIVER) > 0)
-        ms_submit_give_up("%s was looked up where its caller alone can see it", name);
-    ms_unlock(&ms_resolve_lock);
     ms_section_leave(&section);
     return answer;
 }

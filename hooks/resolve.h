@@ -123,8 +123,6 @@ static inline const struct ms_target *ms_slot_target(enum ms_row row, unsigned s
  * RTLD_NEXT. */
 void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller,
                         enum ms_row row);
-/** The same for a function that submits work (submit.h), where those have wrappers. */
-void *ms_resolve_submit_symbol(void *handle, const char *name, const char *version, unsigned row);
 /** The same for a function of `api` that may begin a capture and has no row (unseen.h); NULL: the caller's
  * own lookup may know better. */
 void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api);

@@ -14,7 +14,6 @@
 #include "hooks/ipc.h"
 #include "hooks/misfree.h"
 #include "hooks/serve_call.h"
-#include "hooks/submit.h"
 #include "pool/stream.h"
 
 static _Atomic uint64_t dropped_frees;
@@ -67,8 +66,6 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
     struct ms_pool_block given;
 
     ms_ipc_before_alloc();
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)))
-        ms_submit_refresh();
     switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
     case MS_POOL_SERVED:
         record(request, outer, &given);
@@ -191,8 +188,6 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, const void *fra
     if (!address || !is_ours_to_serve())
         return address && ms_thread.depth > 0 && drop(address, status_p);
     enter(&section, outer);
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_submit_on, memory_order_relaxed)))
-        ms_submit_refresh();
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block);

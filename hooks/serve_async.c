@@ -95,7 +95,6 @@ static int wait_in(const struct ms_gpu *gpu, uint64_t context, CUevent event)
     ours = joiner_of(gpu, context);
     ms_pool_joined(context);
     status = ours ? (int)gpu->stream_wait_event(ours, event, 0) : CUDA_ERROR_OUT_OF_MEMORY;
-    ms_pool_ordered_unseen(context);
     gpu->ctx_pop(&before);
     return status;
 }

@@ -17,7 +17,6 @@
 #include "hooks/buffers.h"
 #include "hooks/graph_memory.h"
 #include "hooks/serve_handles.h"
-#include "hooks/submit.h"
 #include "hooks/unseen.h"
 #include "hooks/watch.h"
 #include "pool/stream.h"
@@ -301,8 +300,6 @@ static void read_policy(void)
 void ms_serve_export_whole(void)
 {
     __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
-    ms_submit_give_up("%s is loaded, or MEMSHIM_IPC says so: a network card may be given addresses",
-                      "MPI, UCX or NVSHMEM");
 }
 
 void ms_serve_large_whole(void)
@@ -332,7 +329,6 @@ void ms_serve_start(bool again)
         if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
             ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
         ms_pool_init(&policy, &observer);
-        ms_submit_start();
         ms_clock_tell_rests(&ms_serve_rests, 1);
     }
     ms_ledger_set_pool_source(&source);
@@ -365,25 +361,10 @@ void ms_serve_refresh(void)
     ms_stream_each(tell_flow);
 }
 
-static void tell_ordered(void)
-{
-    struct ms_pool_ordered_figures f;
-
-    if (!ms_pool_ordered())
-        return;
-    ms_pool_ordered_figures(&f);
-    ms_diagnostic(MS_LOG_INFO, "pool",
-                  "MEMSHIM_FREE=ordered: %llu blocks free at once, %llu events, %llu waits on the device, "
-                  "%llu by the host",
-                  (unsigned long long)f.at_once, (unsigned long long)f.marks, (unsigned long long)f.waits,
-                  (unsigned long long)f.host_waits);
-}
-
 void ms_serve_finish(void)
 {
     if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
         return;
-    tell_ordered();
     ms_unseen_tell();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool",

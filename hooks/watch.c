@@ -9,7 +9,6 @@
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/serve.h"
-#include "hooks/submit.h"
 #include "hooks/unseen.h"
 #include "pool/stream.h"
 #include "pool/foreign.h"
@@ -70,22 +69,6 @@ static bool holds_lock(const struct ms_watch *watch)
     return watch->class == MS_CLASS_CAPTURE || watch->class == MS_CLASS_STREAM_END;
 }
 
-/* MEMSHIM_FREE=ordered: no event may fall into a capture, nor be asked of a stream that is gone. */
-static void ordered_enters(const struct ms_watch *watch)
-{
-    if (watch->class == MS_CLASS_CAPTURE)
-        ms_pool_ordered_shut(watch->context, 1);
-    else
-        ms_pool_ordered_stream_dies(watch->context, watch->args->stream);
-}
-
-/* Such a graph is launched by kernels, in streams that nobody names. */
-static void launches_itself(uint64_t flags)
-{
-    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
-        ms_submit_give_up("a graph may be launched by %s", "the device");
-}
-
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
                     const struct ms_args *args)
 {
@@ -119,8 +102,6 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
             ms_pool_capture_enter(watch->context);
         if (class == MS_CLASS_CAPTURE && !args->out)
             ms_pool_capture_begins();
-        if (MS_UNLIKELY(ms_pool_ordered()))
-            ordered_enters(watch);
         watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
         if (class == MS_CLASS_STREAM_END && watch->context) {
             ms_pool_stream_ending(watch->context, args->stream);
@@ -130,9 +111,6 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     case MS_CLASS_STREAM_WAIT:
         ms_clock_ns(); /* which notices a rest, before the wait */
         watch->context = context_of_stream(gpu, args->stream);
-        watch->stream = args->key ? NULL : ms_submit_stream(gpu, args->stream);
-        if (watch->stream)
-            watch->mark = ms_pool_stream_wait_begin(watch->stream);
         break;
     case MS_CLASS_STREAM_CREATE:
     case MS_CLASS_GRAPH:
@@ -169,7 +147,6 @@ static void capture_ended(struct ms_watch *watch, int status)
     if (change)
         ms_capture_set(watch->args->stream, watch->context, open);
     ms_serve_capture(watch->context, change);
-    ms_pool_ordered_shut(watch->context, watch->class == MS_CLASS_CAPTURE ? change - 1 : change);
     ms_pool_capture_leave(watch->context, change);
     if (gone)
         ms_pool_stream_dies(watch->context, watch->args->stream);
@@ -204,8 +181,6 @@ static void note(struct ms_watch *watch, int status)
         break;
     case MS_CLASS_STREAM_WAIT:
         ms_clock_no_rest();
-        if (status == 0 && watch->stream)
-            ms_pool_stream_wait_end(watch->stream, watch->mark);
         ms_serve_status(watch->context, status);
         settle(watch, status);
         break;
@@ -220,7 +195,6 @@ static void note(struct ms_watch *watch, int status)
             ms_pool_stream_born(watch->context, handle_out(args), true);
         break;
     case MS_CLASS_GRAPH:
-        launches_itself(args->flags);
         if (status == 0 && watch->context && handle_out(args))
             ms_graph_made(handle_out(args), watch->context);
         break;

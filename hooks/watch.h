@@ -15,7 +15,6 @@ struct ms_watch {
     const struct ms_gpu *gpu;
     const struct ms_args *args;
     uint64_t context, mark;
-    struct ms_pool_stream *stream; /* of a wait */
     struct ms_mempool *ending;
     struct ms_section section;
 };

@@ -146,19 +146,6 @@ static void catch_up(struct ms_heap *heap, uint64_t address, uint64_t bytes, uin
     }
 }
 
-/* Under `ordered` a block is free while work of its stream may still use it: only what was issued before it
- * was held is over when the context is quiet afterwards. Heap's lock held, and let go meanwhile. */
-static void keep_ordered(struct ms_heap *heap, struct ms_growth *growth)
-{
-    if (!growth->source_count || !ms_pool_ordered())
-        return;
-    ms_unlock(&heap->lock);
-    bool quiet = ms_fence_quiet(heap);
-    ms_lock(&heap->lock);
-    if (!quiet)
-        ms_pages_uncollect(heap, growth);
-}
-
 /* Moving is not to be a habit: where each page was moved many times, a program whose blocks lie otherwise in
  * every round gets some memory more, while the device has plenty. Heap's lock held. */
 static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
@@ -189,7 +176,6 @@ static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quie
              life = atomic_load_explicit(&heap->life, memory_order_relaxed);
     if (quiet && !makes_instead(heap, region_bytes))
         ms_pages_collect(heap, &growth, region_bytes / heap->backing->page_bytes);
-    keep_ordered(heap, &growth);
     ms_unlock(&heap->lock);
     bool filled = ms_map_fill(heap, &growth, status_p);
     if (filled && growth.made)
@@ -261,7 +247,6 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         uint64_t most = ms_backing_free_bytes(heap), page_bytes = heap->backing->page_bytes;
         uint64_t wanted = bytes - given < most ? ms_round_up(bytes - given, page_bytes) : most;
         ms_pages_collect(heap, &growth, (wanted < most ? wanted : most) / page_bytes);
-        keep_ordered(heap, &growth);
         ms_unlock(&heap->lock);
         if (!growth.source_count)
             break;

@@ -43,7 +43,6 @@ static void init_locks(struct ms_heap *heap)
         heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
     atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
-    heap->order.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_ORDER);
 }
 
 /* Table locked. */
@@ -72,7 +71,6 @@ struct ms_heap *ms_heap_known(uint64_t context)
     ms_lock(&ms_heap_table_lock);
     heap = ms_heap_of(context);
     if (!heap && (heap = unused_heap()) != NULL) {
-        ms_ordered_born(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_BLANK, memory_order_release);
         atomic_store_explicit(&heap->context, context, memory_order_release);
     }
@@ -243,7 +241,6 @@ void ms_pool_context_ending(uint64_t context)
 static void bury(struct ms_heap *heap)
 {
     ms_fence_forget(heap);
-    ms_ordered_forget(heap);
     ms_heap_lock_all(heap);
     ms_figures_bury(heap);
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);

@@ -1,7 +1,7 @@
 /* internal.h - what the files of the pool share.
  *
  * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
- * (which may be held across a vendor call), its order (ordered.c; likewise), a lease's, the heap's, the
+ * (which may be held across a vendor call), a lease's, the heap's, the
  * tables'. Records (segments, runs, slots, bags) are never given back to the system and keep their type, so
  * that who reads one without a lock reads something old at worst, and finds out by the stamp. */
 #ifndef MS_POOL_INTERNAL_H
@@ -20,7 +20,6 @@
 #include "pool/fence.h"
 #include "pool/figures.h"
 #include "pool/limbo.h"
-#include "pool/ordered.h"
 #include "pool/pagemap.h"
 #include "pool/pool.h"
 
@@ -225,7 +224,6 @@ struct ms_heap {
 
     struct ms_fence fence;
     struct ms_limbo limbo_sums;
-    struct ms_order order; /* MEMSHIM_FREE=ordered */
 
     struct ms_lock lock MS_CACHELINE;
     /* Chunks. */

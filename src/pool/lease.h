@@ -43,7 +43,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-/** Lease locked: a block that was freed and may be handed out at once (ordered.c). */
+/** Lease locked: a block that was freed and may be handed out at once. */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's
  * limbo. */

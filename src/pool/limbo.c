@@ -189,7 +189,7 @@ static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
 
 static bool may_wait(const struct ms_heap *heap)
 {
-    return (ms_policy->free_rule == MS_POOL_FENCE || ms_policy->free_rule == MS_POOL_ORDERED) &&
+    return ms_policy->free_rule == MS_POOL_FENCE &&
            ms_policy->oom_wait_ms && heap->gpu->ctx_record_event && !is_shared(heap);
 }
 

@@ -151,7 +151,6 @@ bool ms_pool_pin(uint64_t address)
     struct ms_pool_block block;
     if (!ms_pool_find(address, &block))
         return false;
-    ms_ordered_settle(block.own_heap); /* whoever it is shared with is no stream that could wait */
     ms_lock(&lock);
     struct pin *pin = find(block.address);
     if (!pin)

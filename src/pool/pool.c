@@ -35,7 +35,6 @@ void ms_pool_reset(void)
     ms_stop_reset();
     ms_figures_reset();
     ms_heap_reset();
-    ms_ordered_reset();
     ms_page_reset();
     ms_near_reset();
     ms_table_reset();
@@ -497,7 +496,7 @@ static bool must_wait(const struct ms_heap *heap, bool in_order)
 {
     if (MS_UNLIKELY(in_order))
         return false;
-    if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE && ms_policy->free_rule != MS_POOL_ORDERED))
+    if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE))
         return ms_policy->free_rule == MS_POOL_STRICT;
     return MS_UNLIKELY(!heap->gpu->ctx_record_event &&
                        atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
@@ -532,7 +531,6 @@ int ms_pool_free_end(struct ms_pool_block *block)
     }
     bool serving = atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
     bool at_once = MS_UNLIKELY(ms_policy->poison_free && serving) && poison(heap, block, &status);
-    at_once |= MS_UNLIKELY(ms_policy->free_rule == MS_POOL_ORDERED) && ms_ordered_frees_at_once(heap);
     if (MS_UNLIKELY(!retire(block, at_once, &unweighed)) || at_once)
         return status;
     if (MS_UNLIKELY(unweighed && serving && ms_policy->free_rule != MS_POOL_IMMEDIATE))

@@ -21,7 +21,7 @@
 #include "gpu/gpu.h"
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
-enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_ORDERED, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
+enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
 /** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, with 2 MiB alignment from 2
  * MiB on. */
 enum ms_pool_pack { MS_POOL_PACK_SMALL, MS_POOL_PACK_ALL, MS_POOL_PACK_NONE };
@@ -228,48 +228,6 @@ void ms_pool_graph_alive(uint64_t context, int change);
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
 void ms_pool_stream_ending(uint64_t context, uint64_t stream);
 void ms_pool_stream_dies(uint64_t context, uint64_t stream);
-
-/* MEMSHIM_FREE=ordered (ordered.c): who gives work to streams tells so, before and after. */
-
-/** Whether the policy is that. */
-bool ms_pool_ordered(void);
-/** A submitter that cannot be followed was seen: from now on as `fence`. `why` is one line, told once. */
-void ms_pool_ordered_off(const char *why);
-/** A stream of this context, by the handle that calls are given: 1 the legacy stream, 2 the calling thread's
- * own, which has to be current; NULL if it cannot be told apart. The record holds while ms_pool_streams_life
- * stays the same and the handle belongs to this thread's call. */
-struct ms_pool_stream;
-struct ms_pool_stream *ms_pool_stream_find(const struct ms_gpu *gpu, uint64_t context, uint64_t handle);
-extern _Atomic uint32_t ms_pool_streams_life;
-/** Whether ms_pool_submit_begin would do nothing: no lock, no call of the vendor's. */
-bool ms_pool_submit_is_plain(const struct ms_pool_stream *stream);
-/** Before the vendor is asked for work in the stream. May give the stream a wait, and another one an event.
- * False if the stream is capturing: then there is no end. */
-bool ms_pool_submit_begin(const struct ms_gpu *gpu, struct ms_pool_stream *stream);
-/** Instead of all that, where the stream has no record: it waits, and nothing is reused at once any more. */
-void ms_pool_submit_stranger(uint64_t context, uint64_t handle);
-/** How many contexts are known. */
-uint32_t ms_pool_contexts(void);
-/** ... the work may touch what lies at `address`, in whosever context that is; 0: anything. */
-void ms_pool_submit_reaches(const struct ms_pool_stream *stream, uint64_t address);
-/** ... and after it, whatever the vendor said. */
-void ms_pool_submit_end(struct ms_pool_stream *stream);
-/** Around a successful wait of the program's for one stream. */
-uint64_t ms_pool_stream_wait_begin(const struct ms_pool_stream *stream);
-void ms_pool_stream_wait_end(struct ms_pool_stream *stream, uint64_t epoch);
-/** Before the vendor is asked to destroy a stream. */
-void ms_pool_ordered_stream_dies(uint64_t context, uint64_t handle);
-/** A capture is about to begin in the context (+1), did not (-1), or is over (-1). */
-void ms_pool_ordered_shut(uint64_t context, int change);
-/** Work was, or may have been, given to a stream of this context (0: of any) and did not pass through
- * here. */
-void ms_pool_ordered_unseen(uint64_t context);
-/** A block is about to be seen from where no stream could wait: the host waits for the mark. */
-void ms_pool_ordered_settle(uint64_t address);
-struct ms_pool_ordered_figures {
-    uint64_t at_once, marks, waits, host_waits; /* blocks; events, waits on the device, waits by the host */
-};
-void ms_pool_ordered_figures(struct ms_pool_ordered_figures *figures_p);
 
 /** A context on `device` was given access to the memory of `context`, or gave it up. */
 void ms_pool_peer(uint64_t context, int device, bool allowed);

@@ -253,8 +253,6 @@ static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segme
                                     .ours = true};
     uint32_t done = 0;
     uint64_t bytes = 0;
-    if (!ms_ordered_guard(heap, heap->returns))
-        return 0;
     ms_lock(&ms_streams_lock);
     while (done < count && heap->gpu->mem_free_async(segments[done]->address, heap->returns) == CUDA_SUCCESS)
         bytes += segments[done++]->bytes;
