@@ -11,7 +11,8 @@ import threading
 import time
 
 LIBRARY, WAY = sys.argv[1:3]
-READ = 2
+ABSENT, READ = 0, 2
+WHOLE = 0  # probe_time()
 probe = ctypes.CDLL(LIBRARY)
 frames = ctypes.create_string_buffer(16 * 512)
 
@@ -124,8 +125,21 @@ def interpreters():
         deep(10)
 
 
+def off():
+    """MEMSHIM_PYTHON=off: also once stacks and objects are new, nothing is on the way but the look at one word that is always there."""
+    probe.probe_start(0)
+    for depth in range(20):
+        if deep(depth) != (ABSENT, 0):
+            sys.exit("a stack was read")
+        probe.probe_time(WHOLE, 10)
+        ctypes.CDLL("libm.so.6")
+    if probe.probe_looks() or probe.probe_codes():
+        sys.exit("an interpreter was looked for")
+    sys.exit(0)
+
+
 probe.probe_start(1)
-{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters)}[WAY]()
+{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters, off)}[WAY]()
 state, count = deep(20)
 if state != READ or count < 22:
     sys.exit("read %d frames, state %d" % (count, state))

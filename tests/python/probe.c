@@ -53,6 +53,7 @@ MS_EXPORT uint32_t probe_take(int *state, struct probe_frame *frames, unsigned m
 MS_EXPORT int probe_code(uint32_t row, struct probe_code *code);
 MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
+MS_EXPORT int probe_looks(void);
 MS_EXPORT int probe_interrupt(unsigned microseconds);
 MS_EXPORT unsigned probe_interrupts(void);
 MS_EXPORT double probe_time(int way, unsigned times);
@@ -196,6 +197,12 @@ uint32_t probe_version(void)
 uint32_t probe_codes(void)
 {
     return (uint32_t)ms_table_rows(MS_TABLE_CODES);
+}
+
+/* Whether the next stack looks for an interpreter, or reads the frames of one. */
+int probe_looks(void)
+{
+    return atomic_load(&ms_python_is_here);
 }
 
 /* What is timed: all that a hook pays for a stack, the Python part of it, or what it pays where no
