@@ -338,10 +338,8 @@ void ms_backing_detach(struct ms_heap *heap)
     ms_pins_forget(b->address, b->bytes);
     for (struct ms_run *run = segment->first, *after; run; run = after) {
         after = run->after;
-        if (!run->free && run->class_index != MS_NO_CLASS)
-            ms_table_drop_array(run->span.slots, run->span.order);
         run->vacuum = MS_VACUUM_NONE;
-        ms_table_drop_run(run);
+        ms_run_forget(run);
     }
     clear_units(b, b->address, b->top);
     clear_units(b, b->border, b->high);

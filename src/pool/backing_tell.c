@@ -31,12 +31,12 @@ static bool make_room(struct ms_backing *b)
     if (b->told_count < b->told_room)
         return true;
     uint32_t order, room = b->told_room ? b->told_room * 2 : 16;
-    struct ms_extent *wider = ms_table_array(room * sizeof(*wider), &order);
+    struct ms_extent *wider = ms_table_array(MS_ARRAY_OWN, room * sizeof(*wider), &order);
     if (!wider)
         return false;
     if (b->told_count)
         memcpy(wider, b->told, b->told_count * sizeof(*wider));
-    ms_table_drop_array(b->told, b->told_order);
+    ms_table_drop_array(MS_ARRAY_OWN, b->told, b->told_order);
     b->told = wider;
     b->told_room = room;
     b->told_order = order;

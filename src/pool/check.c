@@ -44,7 +44,7 @@ static const char *check_slots(struct ms_run *run, struct sums *sums)
         sums->bagged += state == MS_SLOT_READY || state == MS_SLOT_LIMBO;
     }
     MUST(run->class_index == MS_NO_CLASS || used == run->span.used, "a span miscounts its slots");
-    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < run->span.slot_count),
+    MUST(run->class_index == MS_NO_CLASS || run->listed == (used < ms_run_slot_count(run)),
          "a span with room is not listed, or one without is");
     MUST(ms_run_slot_count(run) * run->slot_bytes <= ms_run_bytes(run), "slots are longer than their span");
     return NULL;

@@ -243,10 +243,11 @@ static void bury(struct ms_heap *heap)
     ms_fence_forget(heap);
     ms_heap_lock_all(heap);
     ms_figures_bury(heap);
-    atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
     ms_backing_detach(heap);
     struct ms_segment *segments = ms_segment_detach_all(heap);
     clear(heap);
+    /* Last: who finds its block as it was, after it has read the life, has read the one that is over. */
+    atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
     atomic_store_explicit(&heap->sick_status, 0, memory_order_relaxed);
     ms_heap_unlock_all(heap);
     ms_segment_bury(heap, segments);

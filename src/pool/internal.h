@@ -22,6 +22,7 @@
 #include "pool/limbo.h"
 #include "pool/pagemap.h"
 #include "pool/pool.h"
+#include "pool/tables.h"
 
 #define MS_KIB             ((uint64_t)1 << 10)
 #define MS_MIB             ((uint64_t)1 << 20)
@@ -81,23 +82,19 @@ enum ms_vacuum {
  * first cache line alone. */
 struct ms_run {
     struct ms_segment *segment;
-    _Atomic uint64_t
-        address; /* with `steps` read without a lock; all else is steady while a block in it is live */
-    _Atomic uint32_t steps; /* of 512 bytes */
+    _Atomic uint64_t address; /* these two are read without a lock; the rest is steady while a block lives */
+    _Atomic uint32_t steps;   /* of 512 bytes */
     uint8_t class_index;    /* MS_NO_CLASS: one block of exact size */
     bool free;
     bool listed;         /* a span with a free slot is in its class's list */
     uint8_t vacuum;      /* enum ms_vacuum: neither free nor in use */
     uint64_t slot_bytes; /* granted to a block */
-    union {
-        struct ms_slot only; /* of a block of exact size */
-        struct {             /* of a span */
-            struct ms_slot
-                *slots; /* an array of the tables: its low bits read as a stamp are no live block's */
-            uint64_t reciprocal;              /* of slot_bytes / 512, 32 bits of fraction */
-            uint32_t slot_count, used, order; /* order: of the array of slots */
-        } span;
-    };
+    struct ms_slot only;        /* of a block of exact size; a late reader takes no part of a span for one */
+    struct {                    /* of a span */
+        _Atomic uint64_t slots; /* an array of the tables, and how many: ms_span_slots() */
+        uint64_t reciprocal;    /* of slot_bytes / 512, 32 bits of fraction */
+        uint32_t used, order;   /* order: of the array of slots */
+    } span;
     struct ms_run *before, *after;  /* in the segment */
     struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
     uint64_t map[16];               /* free slots of a span */
@@ -147,8 +144,7 @@ static inline bool ms_segment_covers(const struct ms_segment *segment, uint64_t 
            __atomic_load_n(&segment->bytes, __ATOMIC_RELAXED);
 }
 
-/** What the chunk's units hold, and which the address lies in; NULL where there are none, or the record has
- * become another segment's. No lock needed. */
+/** The chunk's units and which of them the address lies in; NULL where there are none (any more). No lock. */
 static inline struct ms_run *_Atomic *ms_segment_units(const struct ms_segment *segment, uint64_t address,
                                                        uint64_t *unit_p)
 {
@@ -329,19 +325,6 @@ struct ms_device {
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
-/* tables.c: records and arrays, kept for ever. Zeroed when new, as they were left when recycled. */
-struct ms_run *ms_table_run(void);
-void ms_table_drop_run(struct ms_run *run);
-struct ms_segment *ms_table_segment(void);
-void ms_table_drop_segment(struct ms_segment *segment);
-struct ms_bag *ms_table_bag(void);
-void ms_table_drop_bag(struct ms_bag *bag);
-/** An array of at least `bytes`, zeroed; `order_p` goes back with it. */
-void *ms_table_array(uint64_t bytes, uint32_t *order_p);
-void ms_table_drop_array(void *array, uint32_t order);
-uint64_t ms_table_serials(uint64_t count);
-void ms_table_reset(void);
-
 /* slab.c */
 static inline uint32_t ms_slab_class(uint64_t bytes)
 {
@@ -373,6 +356,8 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
+/** A run of a context that is gone: none of its blocks is live any more, and its record is another's. */
+void ms_run_forget(struct ms_run *run);
 /** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
 void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
 /** The size of what ms_run_take would carve; 0 if there is nothing. */
@@ -558,14 +543,36 @@ static inline void ms_run_set(struct ms_run *run, uint64_t address, uint64_t byt
     atomic_store_explicit(&run->steps, (uint32_t)(bytes / MS_STEP_BYTES), memory_order_relaxed);
 }
 
+/* Address and number in one word: who looks a block up reads them without a lock, perhaps of a run that
+ * becomes another's just then, and must not take the one's number for the other's. */
+enum { MS_SPAN_COUNT_SHIFT = 48 };
+
+static inline void ms_span_set_slots(struct ms_run *run, struct ms_slot *slots, uint32_t count)
+{
+    atomic_store_explicit(&run->span.slots, (uintptr_t)slots | (uint64_t)count << MS_SPAN_COUNT_SHIFT,
+                          memory_order_release);
+}
+
+/** NULL and 0 of a run that is no span any more. */
+static inline struct ms_slot *ms_span_slots(const struct ms_run *run, uint32_t *count_p)
+{
+    uint64_t slots = atomic_load_explicit(&run->span.slots, memory_order_acquire);
+    *count_p = (uint32_t)(slots >> MS_SPAN_COUNT_SHIFT);
+    return (struct ms_slot *)(uintptr_t)(slots & (((uint64_t)1 << MS_SPAN_COUNT_SHIFT) - 1));
+}
+
 static inline uint32_t ms_run_slot_count(const struct ms_run *run)
 {
-    return run->class_index == MS_NO_CLASS ? 1 : run->span.slot_count;
+    uint32_t count = 1;
+    if (run->class_index != MS_NO_CLASS)
+        ms_span_slots(run, &count);
+    return count;
 }
 
 static inline struct ms_slot *ms_run_slot(struct ms_run *run, uint32_t index)
 {
-    return run->class_index == MS_NO_CLASS ? &run->only : &run->span.slots[index];
+    uint32_t count;
+    return run->class_index == MS_NO_CLASS ? &run->only : &ms_span_slots(run, &count)[index];
 }
 
 /** A run becomes one block, for whoever took it. */

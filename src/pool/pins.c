@@ -122,7 +122,7 @@ static bool widen(void)
 {
     struct pin *narrow = pins;
     uint32_t order, narrow_order = pin_order, narrow_room = pin_room, room = pin_room ? pin_room * 2 : 64;
-    struct pin *wider = ms_table_array(room * sizeof(*wider), &order);
+    struct pin *wider = ms_table_array(MS_ARRAY_OWN, room * sizeof(*wider), &order);
     if (!wider)
         return false;
     pins = wider;
@@ -132,7 +132,7 @@ static bool widen(void)
         if (narrow[i].address)
             *place_of(narrow[i].address) = narrow[i];
     }
-    ms_table_drop_array(narrow, narrow_order);
+    ms_table_drop_array(MS_ARRAY_OWN, narrow, narrow_order);
     return true;
 }
 

@@ -359,8 +359,10 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
         return NULL;
     if (run->class_index == MS_NO_CLASS)
         return &run->only;
+    uint32_t count;
+    struct ms_slot *slots = ms_span_slots(run, &count);
     uint64_t index = ((address - ms_run_address(run)) / MS_STEP_BYTES * run->span.reciprocal) >> 32;
-    return index < run->span.slot_count ? &run->span.slots[index] : NULL;
+    return index < count ? &slots[index] : NULL;
 }
 
 /* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long
@@ -400,18 +402,30 @@ static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t addre
 {
     struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
-    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
+    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;
+    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;
     ms_unlock(&heap->lock);
     return slot;
 }
 
-static MS_INLINE bool die(struct ms_slot *slot, uint64_t address)
+/* The live block that begins there is no more: its stamp from now on; 0 if there is none. */
+static MS_INLINE uint64_t die(struct ms_slot *slot, uint64_t address)
 {
-    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire),
+             dying = (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING;
     return (stamp & MS_STATE_MASK) == MS_SLOT_LIVE && ms_slot_address(slot) == address &&
-           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp,
-                                                   (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
-                                                   memory_order_seq_cst, memory_order_relaxed);
+                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,
+                                                           memory_order_relaxed)
+               ? dying
+               : 0;
+}
+
+/* Whether what was read of a dying block is its own: its context may end meanwhile, and its records become
+ * another's. */
+static MS_INLINE bool is_still(const struct ms_slot *slot, uint64_t dying)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return MS_LIKELY(atomic_load_explicit(&slot->stamp, memory_order_relaxed) == dying);
 }
 
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p)
@@ -424,15 +438,19 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     struct ms_slot *slot = near_slot(set, way, segment, address);
     if (!slot)
         slot = slot_at(segment, address);
-    if (MS_UNLIKELY(!slot || !die(slot, address))) {
+    uint64_t dying = slot ? die(slot, address) : 0;
+    if (MS_UNLIKELY(!dying)) {
         slot = slot_at_locked(segment, address);
-        if (!slot || !die(slot, address)) {
+        dying = slot ? die(slot, address) : 0;
+        if (!dying) {
             *status_p = CUDA_ERROR_INVALID_VALUE;
             return MS_POOL_REFUSED;
         }
     }
     describe(slot, block_p);
     ms_near_drop(set, way);
+    if (!is_still(slot, dying))
+        return MS_POOL_PASSED;
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
@@ -462,11 +480,12 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
     struct ms_slot *slot = near_slot(block_p->own_set, block_p->own_way, segment, address);
     if (!slot)
         slot = slot_at(segment, address);
-    if (MS_UNLIKELY(!slot || !die(slot, address)))
+    uint64_t dying = slot ? die(slot, address) : 0;
+    if (MS_UNLIKELY(!dying))
         return false;
     ms_near_drop(block_p->own_set, block_p->own_way);
     describe_briefly(slot, block_p);
-    return true;
+    return is_still(slot, dying);
 }
 
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
@@ -550,7 +569,8 @@ bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
         return false;
     struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
-    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;
+    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;
+    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;
     /* Blocks are born and die under other locks: a stamp that stays the same is of one block. */
     uint64_t stamp = slot ? atomic_load_explicit(&slot->stamp, memory_order_acquire) : MS_SLOT_FREE;
     bool found = (stamp & MS_STATE_MASK) == MS_SLOT_LIVE;

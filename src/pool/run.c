@@ -351,20 +351,31 @@ void ms_run_join(struct ms_heap *heap, struct ms_run *run)
     ms_table_drop_run(run);
     void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
     atomic_store_explicit(&segment->units, NULL, memory_order_release);
-    ms_table_drop_array(units, segment->unit_order);
+    ms_table_drop_array(MS_ARRAY_UNITS, units, segment->unit_order);
     heap->chunk_bytes -= segment->bytes;
     ms_vacant_put(heap, segment);
+}
+
+void ms_run_forget(struct ms_run *run)
+{
+    uint32_t count = 0;
+    struct ms_slot *slots = ms_span_slots(run, &count);
+    for (uint32_t i = 0; i < count; i++)
+        ms_slot_set(&slots[i], MS_SLOT_FREE);
+    ms_span_set_slots(run, NULL, 0);
+    ms_table_drop_array(MS_ARRAY_SLOTS, slots, run->span.order);
+    ms_table_drop_run(run);
 }
 
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
 {
     struct ms_run *run = ms_table_run();
-    void *units =
-        ms_table_array((segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *), &segment->unit_order);
+    void *units = ms_table_array(MS_ARRAY_UNITS, (segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *),
+                                 &segment->unit_order);
     if (!run || !units) {
         if (run)
             ms_table_drop_run(run);
-        ms_table_drop_array(units, segment->unit_order);
+        ms_table_drop_array(MS_ARRAY_UNITS, units, segment->unit_order);
         return false;
     }
     atomic_store_explicit(&segment->units, units, memory_order_release);

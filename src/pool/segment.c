@@ -320,13 +320,11 @@ static void forget_runs(struct ms_segment *segment)
 {
     for (struct ms_run *run = segment->first, *after; run; run = after) {
         after = run->after;
-        if (!run->free && run->class_index != MS_NO_CLASS)
-            ms_table_drop_array(run->span.slots, run->span.order);
-        ms_table_drop_run(run);
+        ms_run_forget(run);
     }
     void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
     atomic_store_explicit(&segment->units, NULL, memory_order_release);
-    ms_table_drop_array(units, segment->unit_order);
+    ms_table_drop_array(MS_ARRAY_UNITS, units, segment->unit_order);
 }
 
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)

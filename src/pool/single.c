@@ -41,12 +41,12 @@ static bool make_room(struct ms_heap *heap)
     if (heap->vacant_count < heap->vacant_room)
         return true;
     uint32_t order, room = heap->vacant_room ? heap->vacant_room * 2 : 64;
-    struct ms_segment **wider = ms_table_array(room * sizeof(struct ms_segment *), &order);
+    struct ms_segment **wider = ms_table_array(MS_ARRAY_OWN, room * sizeof(struct ms_segment *), &order);
     if (!wider)
         return false;
     if (heap->vacant_count)
         memcpy(wider, heap->vacant, heap->vacant_count * sizeof(struct ms_segment *));
-    ms_table_drop_array(heap->vacant, heap->vacant_order);
+    ms_table_drop_array(MS_ARRAY_OWN, heap->vacant, heap->vacant_order);
     heap->vacant = wider;
     heap->vacant_room = room;
     heap->vacant_order = order;

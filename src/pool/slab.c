@@ -61,15 +61,13 @@ static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
             ms_run_take(heap, (count = fewest) * slot_bytes, MS_STEP_BYTES); /* what is left between others */
     if (!span)
         return NULL;
-    struct ms_slot *slots = ms_table_array(count * sizeof(*slots), &order);
+    struct ms_slot *slots = ms_table_array(MS_ARRAY_SLOTS, count * sizeof(*slots), &order);
     if (!slots) {
         ms_run_put(heap, span);
         return NULL;
     }
-    span->span.slots = slots;
     span->span.order = order;
     span->slot_bytes = slot_bytes;
-    span->span.slot_count = count;
     span->class_index = (uint8_t)class_index;
     span->span.reciprocal =
         (((uint64_t)1 << 32) + slot_bytes / MS_STEP_BYTES - 1) / (slot_bytes / MS_STEP_BYTES);
@@ -80,6 +78,7 @@ static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
         slots[i].index = i;
         span->map[i / 64] |= (uint64_t)1 << i % 64;
     }
+    ms_span_set_slots(span, slots, count);
     heap->span_count[class_index]++;
     list(heap, span);
     return span;
@@ -91,16 +90,18 @@ uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot
     struct ms_run *span = heap->spans[class_index];
     if (!span && !(span = new_span(heap, class_index)))
         return 0;
+    uint32_t slot_count;
+    struct ms_slot *slots = ms_span_slots(span, &slot_count);
     for (uint32_t word = 0; word < MS_ARRAY_LEN(span->map) && taken < count; word++) {
         while (span->map[word] && taken < count) {
             uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(span->map[word]);
             span->map[word] &= span->map[word] - 1;
-            items[taken++] = &span->span.slots[i];
-            ms_slot_set(&span->span.slots[i], MS_SLOT_READY);
+            items[taken++] = &slots[i];
+            ms_slot_set(&slots[i], MS_SLOT_READY);
         }
     }
     span->span.used += taken;
-    if (span->span.used == span->span.slot_count)
+    if (span->span.used == slot_count)
         unlist(heap, span);
     return taken;
 }
@@ -117,6 +118,9 @@ void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot)
         return;
     unlist(heap, span);
     heap->span_count[span->class_index]--;
-    ms_table_drop_array(span->span.slots, span->span.order);
+    uint32_t count;
+    struct ms_slot *slots = ms_span_slots(span, &count);
+    ms_span_set_slots(span, NULL, 0);
+    ms_table_drop_array(MS_ARRAY_SLOTS, slots, span->span.order);
     ms_run_put(heap, span);
 }

@@ -12,13 +12,18 @@
 
 enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
 
+/* What lies before an array. */
+struct array {
+    struct array *next;
+} MS_CACHELINE;
+
 /* The link of a dropped record is a word of it that nobody reads without a lock. */
 static struct {
     struct ms_lock lock;
     struct ms_run *runs;
     struct ms_segment *segments;
     struct ms_bag *bags;
-    void *arrays[ORDERS];
+    struct array *arrays[MS_ARRAY_KINDS][ORDERS];
     _Atomic uint64_t serial;
 } tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES), .serial = 1};
 
@@ -47,6 +52,7 @@ struct ms_run *ms_table_run(void)
 void ms_table_drop_run(struct ms_run *run)
 {
     ms_run_set(run, 0, 0);
+    atomic_store_explicit(&run->only.stamp, MS_SLOT_FREE, memory_order_relaxed);
     ms_lock(&tables.lock);
     run->next = tables.runs;
     tables.runs = run;
@@ -124,31 +130,32 @@ static uint32_t order_of(uint64_t bytes)
     return order;
 }
 
-void *ms_table_array(uint64_t bytes, uint32_t *order_p)
+void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p)
 {
     uint32_t order = order_of(bytes);
     if (order >= ORDERS)
         return NULL;
     ms_lock(&tables.lock);
-    void **array = tables.arrays[order];
+    struct array *array = tables.arrays[kind][order];
     if (array)
-        tables.arrays[order] = *array;
+        tables.arrays[kind][order] = array->next;
     ms_unlock(&tables.lock);
-    if (array)
-        memset(array, 0, bytes);
-    else
-        array = ms_arena_alloc((uint64_t)1 << order);
     *order_p = order;
-    return array;
+    if (array && kind != MS_ARRAY_SLOTS)
+        memset(array + 1, 0, bytes);
+    if (!array)
+        array = ms_arena_alloc(sizeof(*array) + ((uint64_t)1 << order));
+    return array ? array + 1 : NULL;
 }
 
-void ms_table_drop_array(void *array, uint32_t order)
+void ms_table_drop_array(enum ms_array_kind kind, void *items, uint32_t order)
 {
-    if (!array)
+    if (!items)
         return;
+    struct array *array = (struct array *)items - 1;
     ms_lock(&tables.lock);
-    *(void **)array = tables.arrays[order];
-    tables.arrays[order] = array;
+    array->next = tables.arrays[kind][order];
+    tables.arrays[kind][order] = array;
     ms_unlock(&tables.lock);
 }
 

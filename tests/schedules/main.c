@@ -62,6 +62,7 @@ static const struct program *find(const char *name)
                 printf("%s%s\t%s\n", p->name,
                        p->wrong == WRONG        ? " wrong"
                        : p->wrong == WRONG_WEAK ? " wrong-weak"
+                       : p->wrong == READS_OLD  ? " reads-old"
                                                 : "",
                        p->text);
             else if (strlen(p->name) == length && strncmp(p->name, name, length) == 0)

@@ -16,6 +16,8 @@ struct program {
         WRONG,      /* on purpose: each rule must find out */
         WRONG_WEAK, /* ... rule `weak` alone: what it shows needs memory that is not sequentially consistent
                      */
+        READS_OLD, /* reads plain words of records that become another's, and checks afterwards that they have
+                    * not: for all rules but `weak`, which takes such a read for a mistake */
     } wrong;
 };
 

@@ -31,6 +31,7 @@ PROGRAM(scarce, 24, false, "t6 i", "t7 g7 t4 g4", "g6 t4 g4 t3", "f t3 g3 t7 g7"
 PROGRAM(pins, 256, false, "t0 t3 t6", "p3 g3 t3 u", "p3 g6 t6 u", "g3 t3 p6 g6 u t6")
 PROGRAM(stopped, 256, false, "t0 t1 t3 t4 i g3", "f t3 g0 g4 t0", "o o o", "g1 t1 s t4")
 PROGRAM(ended, 256, false, "2 t0 t1 t3", "2 k", "l0 l3 t2 g2", "t5 l1 g5 l0")
+PROGRAM(freed_late, 256, false, "2 t0 t1 t3", "2 k", "g0 g1 g3", "t6 t4 t5")
 PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 l3 l3 l6 l6 l6 l3 l6 l3 l6 l3 l6")
 PROGRAM(returned, 256, false, "t3 t6 t4 g6 g4", "x t6", "m t4 g3", "s t7 x")
 PROGRAM(mapped, 256, true, "t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
@@ -101,6 +102,8 @@ const struct program heap_programs[] = {
     ROW(pins, "pins", "blocks are exported while others free them"),
     ROW(stopped, "stopped", "the pool is stopped while others use it"),
     ROW(ended, "context-ends", "a context ends while others look up what lay in it"),
+    {"freed-late", "a context ends while its memory is freed, and its records become another's",
+     prepare_freed_late, start_freed_late, calls_check, READS_OLD},
     ROW(grown, "grown", "memory comes while others look it up"),
     ROW(returned, "returned", "several give back what is idle"),
     ROW(mapped, "mapped", "the same where memory is mapped by handle"),
