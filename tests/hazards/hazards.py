@@ -17,7 +17,7 @@ from hooklib import BUILD, SEED, TMP, WATCHED, fact, plan, preload, skip  # noqa
 
 PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
 RACES = "thread" in WATCHED
-COUNT = int(os.environ.get("TEST_HAZARDS", "4000" if RACES else "8000" if WATCHED else "20000"))
+COUNT = int(os.environ.get("TEST_HAZARDS", "3000" if RACES else "8000" if WATCHED else "20000"))
 SOME = min(COUNT, 400000)
 FEW = min(COUNT, 12000)  # where others than memshim do the work
 WANTED = os.environ.get("TEST_RUNS", "")
