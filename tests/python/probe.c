@@ -209,12 +209,16 @@ int probe_looks(void)
  * interpreter is. */
 enum { WHOLE, PYTHON, NATIVE };
 
+/* Frames of a stack by default (options.def). */
+enum { DEPTH = 64 };
+
 /* Nanoseconds of one capture of the same stack. */
 double probe_time(int way, unsigned times)
 {
     struct timespec begun, ended;
     enum ms_python state;
     bool is_here = atomic_exchange(&ms_python_is_here, way != NATIVE);
+    ms_stack_configure(MS_WALK_UNWIND, DEPTH);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < times; i++) {
         if (way == PYTHON)
