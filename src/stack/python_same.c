@@ -138,32 +138,40 @@ static MS_INLINE bool is_news(struct seen *seen, const struct ms_python_print *p
     return !is_known;
 }
 
+/* Whether a record is still the frame that is read at `frame`, whose code object's parts are read at `parts`:
+ * where they lie, or copies. */
+static MS_INLINE MS_RAW bool is_same_record(const struct ms_python_interpreter *interpreter,
+                                            const struct offsets *offsets, enum ms_python_chain chain,
+                                            struct ms_python_thread *thread,
+                                            const struct ms_python_record *record, uintptr_t frame,
+                                            const struct parts *parts, struct seen *seen)
+{
+    const struct ms_python_print *print = &record->print;
+    if (!is_same_frame(offsets, chain, record, frame) ||
+        !is_same_run(offsets, chain, record, record == thread->records))
+        return false;
+    if (!record->is_told)
+        return true;
+    if (!is_same_head(offsets, print, parts->code))
+        return false;
+    /* Numbers begin anew with an interpreter: by itself this would not do. */
+    if (chain == MS_PYTHON_CHAIN_ENTRIES && MS_LIKELY(print->version))
+        return is_half(parts->code, offsets->version, print->version);
+    return is_same_content(interpreter, &thread->reader, print, parts, is_news(seen, print));
+}
+
 static MS_INLINE MS_RAW bool is_same_live(const struct ms_python_interpreter *interpreter,
                                           enum ms_python_chain chain, struct ms_python_thread *thread,
                                           unsigned last)
 {
     const struct offsets offsets = offsets_of(&interpreter->layout);
-    const uintptr_t code_mask = interpreter->layout.code_mask;
     struct seen seen = {0, 0};
-    const struct ms_python_record *record = &thread->records[last];
-    for (; record >= thread->records; record--) {
+    for (unsigned i = last + 1; i-- > 0;) {
+        const struct ms_python_record *record = &thread->records[i];
         const struct ms_python_print *print = &record->print;
-        if (!is_same_frame(&offsets, chain, record, record->at) ||
-            !is_same_run(&offsets, chain, record, record == thread->records))
-            return false;
-        if (!record->is_told)
-            continue;
-        struct parts parts = {record->code & code_mask, print->file, print->name, print->lines,
-                              ms_python_tail_of(print->lines, print->lines_bytes)};
-        if (!is_same_head(&offsets, print, parts.code))
-            return false;
-        /* Numbers begin anew with an interpreter: by itself this would not do. */
-        if (chain == MS_PYTHON_CHAIN_ENTRIES && MS_LIKELY(print->version)) {
-            if (!is_half(parts.code, offsets.version, print->version))
-                return false;
-            continue;
-        }
-        if (!is_same_content(interpreter, &thread->reader, print, &parts, is_news(&seen, print)))
+        struct parts parts = {ms_python_code_of(&interpreter->layout, record), print->file, print->name,
+                              print->lines, ms_python_tail_of(print->lines, print->lines_bytes)};
+        if (!is_same_record(interpreter, &offsets, chain, thread, record, record->at, &parts, &seen))
             return false;
     }
     return true;
@@ -186,14 +194,16 @@ static unsigned add_part(struct ms_python_batch *batch, uintptr_t at, size_t byt
     return batch->count++;
 }
 
-/* Frames first: they lie side by side. */
+/* Frames first: they lie side by side. A part that is not looked at has a range that is not its own. */
 static void add_records(const struct ms_python_layout *layout, struct ms_python_batch *batch,
                         const struct ms_python_record *first, unsigned count)
 {
     struct seen seen = {0, 0};
     batch->count = 0;
-    for (unsigned i = 0; i < count; i++)
-        batch->ranges[i].frame = add_part(batch, first[-(int)i].at, layout->frame_bytes, MS_PYTHON_GAP);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned range = add_part(batch, (first - i)->at, layout->frame_bytes, MS_PYTHON_GAP);
+        batch->ranges[i] = (struct ms_python_ranges){.frame = range};
+    }
     for (unsigned i = 0; i < count; i++) {
         const struct ms_python_record *record = first - i;
         const struct ms_python_print *print = &record->print;
@@ -240,45 +250,30 @@ static uintptr_t copy_of(const struct ms_python_batch *batch, unsigned range, ui
     return (uintptr_t)batch->to[range].iov_base + (live - (uintptr_t)batch->from[range].iov_base);
 }
 
-static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
-                         const struct ms_python_record *record, const struct ms_python_ranges *ranges,
-                         struct seen *seen)
-{
-    const struct ms_python_layout *layout = &interpreter->layout;
-    const struct offsets offsets = offsets_of(layout);
-    const struct ms_python_batch *batch = &thread->batch;
-    const struct ms_python_print *print = &record->print;
-    if (!is_same_frame(&offsets, layout->chain, record, copy_of(batch, ranges->frame, record->at)) ||
-        !is_same_run(&offsets, layout->chain, record, record == thread->records))
-        return false;
-    if (!record->is_told)
-        return true;
-    uintptr_t code = copy_of(batch, ranges->code, ms_python_code_of(layout, record));
-    if (!is_same_head(&offsets, print, code))
-        return false;
-    if (print->version)
-        return is_half(code, offsets.version, print->version);
-    bool has_file = is_news(seen, print);
-    struct parts parts = {code, has_file ? copy_of(batch, ranges->file, print->file) : 0,
-                          copy_of(batch, ranges->name, print->name),
-                          copy_of(batch, ranges->lines, print->lines), 0};
-    if (print->lines_bytes >= MS_PYTHON_LINES_TAIL)
-        parts.tail = copy_of(batch, ranges->tail, ms_python_tail_of(print->lines, print->lines_bytes));
-    return is_same_content(interpreter, &thread->reader, print, &parts, has_file);
-}
-
 static bool is_same_copied(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
                            unsigned last)
 {
+    const struct ms_python_layout *layout = &interpreter->layout;
+    const struct offsets offsets = offsets_of(layout);
+    struct ms_python_batch *batch = &thread->batch;
     for (unsigned end = last + 1; end > 0;) {
         const struct ms_python_record *first = &thread->records[end - 1];
         unsigned count = end < MS_PYTHON_BATCH ? end : MS_PYTHON_BATCH;
-        add_records(&interpreter->layout, &thread->batch, first, count);
         struct seen seen = {0, 0};
-        if (!copy_ranges(&thread->batch))
+        add_records(layout, batch, first, count);
+        if (!copy_ranges(batch))
             return false;
         for (unsigned i = 0; i < count; i++) {
-            if (!is_same_copy(interpreter, thread, first - i, &thread->batch.ranges[i], &seen))
+            const struct ms_python_record *record = first - i;
+            const struct ms_python_print *print = &record->print;
+            const struct ms_python_ranges *ranges = &batch->ranges[i];
+            struct parts parts = {
+                copy_of(batch, ranges->code, ms_python_code_of(layout, record)),
+                copy_of(batch, ranges->file, print->file), copy_of(batch, ranges->name, print->name),
+                copy_of(batch, ranges->lines, print->lines),
+                copy_of(batch, ranges->tail, ms_python_tail_of(print->lines, print->lines_bytes))};
+            if (!is_same_record(interpreter, &offsets, layout->chain, thread, record,
+                                copy_of(batch, ranges->frame, record->at), &parts, &seen))
                 return false;
         }
         end -= count;
