@@ -127,7 +127,6 @@ def interpreters():
 
 def off():
     """MEMSHIM_PYTHON=off: also once stacks and objects are new, nothing is on the way but the look at one word that is always there."""
-    probe.probe_start(0)
     for depth in range(20):
         if deep(depth) != (ABSENT, 0):
             sys.exit("a stack was read")
@@ -138,7 +137,7 @@ def off():
     sys.exit(0)
 
 
-probe.probe_start(1)
+probe.probe_start(int(WAY != "off"))
 {way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters, off)}[WAY]()
 state, count = deep(20)
 if state != READ or count < 22:

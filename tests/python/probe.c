@@ -41,10 +41,10 @@ enum { GAP_NATIVE = 1, GAP_LIBC = 2, GAP_FFI = 4 };
 
 /** The merged stack, as the program compares it. */
 struct probe_merged {
-    int32_t pythons;                     /* Python frames in it; 0: kept apart; -1: others than were read */
-    int32_t natives;                     /* native ones */
-    int32_t recorded;                    /* 1: the tree has the same; 0: another; -1: there was no room */
-    uint8_t gaps[MS_PYTHON_DEPTH_MAX];   /* before each Python frame: bits of the native ones there */
+    int32_t pythons;                   /* Python frames in it; 0: kept apart; -1: others than were read */
+    int32_t natives;                   /* native ones */
+    int32_t recorded;                  /* 1: the tree has the same; 0: another; -1: there was no room */
+    uint8_t gaps[MS_PYTHON_DEPTH_MAX]; /* before each Python frame: bits of the native ones there */
 };
 
 MS_EXPORT void probe_start(int on);
@@ -217,8 +217,10 @@ double probe_time(int way, unsigned times)
 {
     struct timespec begun, ended;
     enum ms_python state;
-    bool is_here = atomic_exchange(&ms_python_is_here, way != NATIVE);
+    bool is_here = atomic_load(&ms_python_is_here);
     ms_stack_configure(MS_WALK_UNWIND, DEPTH);
+    if (way == NATIVE)
+        atomic_store(&ms_python_is_here, false);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < times; i++) {
         if (way == PYTHON)
@@ -227,7 +229,8 @@ double probe_time(int way, unsigned times)
             ms_stack_capture(__builtin_frame_address(0), __builtin_return_address(0));
     }
     clock_gettime(CLOCK_MONOTONIC, &ended);
-    atomic_store(&ms_python_is_here, is_here);
+    if (way == NATIVE)
+        atomic_store(&ms_python_is_here, is_here);
     return ((double)(ended.tv_sec - begun.tv_sec) * 1e9 + (double)(ended.tv_nsec - begun.tv_nsec)) / times;
 }
 
