@@ -1,9 +1,12 @@
-"""scripts/bench pool, replay, random, runahead, shapes and submit: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench pool, replay, random, runahead, shapes, submit and stacks: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
 
 import json
 import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests/python"))
+import interpreters  # noqa: E402  pylint: disable=wrong-import-position
 
 MIB = 1 << 20
 TMP = os.environ["TEST_TMP"]
@@ -21,6 +24,7 @@ KEYS = {
     "shapes": ["allocator", "shape", "streams", "live_peak_bytes", "largest_bytes", "reserved_peak_bytes", "reserved_over_live", "limbo_bytes_at_peak",
                "events", "vendor_calls", "seconds"],
     "submit": ["allocator", "stream", "cpu_ns_per_call", "added_ns_per_call"],
+    "stacks": ["way", "interpreter", "frames", "ns", "added_ns"],
 }
 KEYS["async"] = KEYS["pool"]
 FACTS = []
@@ -141,6 +145,16 @@ def look_at_submit():
          "submit: every figure is a time")
 
 
+def look_at_stacks():
+    """Native ones of each depth; two rows for each interpreter that is here."""
+    rows = bench("stacks", "--milliseconds", "5")
+    fact(all(row["ns"] > 0 for row in rows), "stacks: every figure is a time")
+    fact([row["frames"] for row in rows if row["way"] == "rules+intern"] == [8, 16, 64], "stacks: native ones are of each depth")
+    python = [(row["interpreter"], row["frames"], row["added_ns"] is not None) for row in rows if row["way"].startswith("python")]
+    found = [version for version in interpreters.VERSIONS if interpreters.find(version)]
+    fact(found and python == [(version, 28, True) for version in found for _ in range(2)], "stacks: of Python, each interpreter that is here")
+
+
 def main():
     """All of them."""
     if os.environ["TEST_SANITIZE"]:
@@ -153,6 +167,7 @@ def main():
     look_at_runahead()
     look_at_shapes()
     look_at_submit()
+    look_at_stacks()
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
-"""scripts/bench vendors and stacks: the form that scripts rely on, and the figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench vendors: the form that scripts rely on, and the figures that are known beforehand. A short run; prints TAP."""
 
 import json
 import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests/python"))
-import interpreters  # noqa: E402  pylint: disable=wrong-import-position
-
 KEYS = ["interface", "case", "allocator", "ns_per_pair", "cpu_ns_per_pair", "cpu_over_native", "vendor_calls_per_1000", "pairs"]
-STACK_KEYS = ["way", "interpreter", "frames", "ns", "added_ns"]
 FACTS = []
 
 
@@ -19,34 +15,17 @@ def fact(holds, name):
     FACTS.append((bool(holds), name))
 
 
-def rows_of(name, keys):
-    """The rows of a run, and that it has its form."""
-    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), name, "--json", "--no-build", "--rounds", "1", "--milliseconds", "5"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
-    fact(done.returncode == 0, f"{name} runs: " + done.stderr.strip().replace("\n", " "))
-    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
-    fact(list(report) == ["name", "machine", "rows"] and all(list(row) == keys for row in report["rows"]),
-         f"{name}: its JSON has a name, a machine, and rows of one form")
-    return report["rows"]
-
-
-def look_at_stacks():
-    """Native ones of each depth; two rows for each interpreter that is here."""
-    rows = rows_of("stacks", STACK_KEYS)
-    fact(all(row["ns"] > 0 for row in rows), "stacks: every figure is a time")
-    fact([row["frames"] for row in rows if row["way"] == "rules+intern"] == [8, 16, 64], "stacks: native ones are of each depth")
-    python = [(row["interpreter"], row["frames"], row["added_ns"] is not None) for row in rows if row["way"].startswith("python")]
-    found = [version for version in interpreters.VERSIONS if interpreters.find(version)]
-    fact(found and python == [(version, 28, True) for version in found for _ in range(2)], "stacks: of Python, each interpreter that is here")
-
-
 def main():
-    """Two runs."""
+    """One run."""
     if os.environ["TEST_SANITIZE"]:
         print("1..0 # SKIP figures mean nothing under a sanitizer")
         return
-    look_at_stacks()
-    rows = rows_of("vendors", KEYS)
+    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), "vendors", "--json", "--no-build", "--rounds", "1", "--milliseconds", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    fact(done.returncode == 0, "it runs: " + done.stderr.strip().replace("\n", " "))
+    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+    rows = report["rows"]
+    fact(list(report) == ["name", "machine", "rows"] and all(list(row) == KEYS for row in rows), "its JSON has a name, a machine, and rows of one form")
     fact(rows and all(row["ns_per_pair"] > 0 and row["pairs"] > 0 for row in rows), "every figure is a time")
     handles = {(row["case"], row["allocator"]): row["vendor_calls_per_1000"] for row in rows if row["interface"] == "aclrtMallocPhysical"}
     fact(all(handles.get((case, way)) == 2000 for case in ("pair", "segment") for way in ("native", "memshim-track")),
