@@ -41,16 +41,19 @@ MUTANTS = (
     ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, epoch);",
      "    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "limbo epochs", "plain"),
     ("tag-of-next", LEASE, "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
-    ("die-no-exchange", POOL, "           atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp,\n                                                   (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,\n"
-     "                                                   memory_order_seq_cst, memory_order_relaxed);",
-     "           (atomic_store(&slot->stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING), true);", "twice", "plain"),
+    ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,\n"
+     "                                                           memory_order_relaxed)\n",
+     "                   (atomic_store(&slot->stamp, dying), true)\n", "twice", "plain"),
+    ("still-not-asked", POOL, "return MS_LIKELY(atomic_load_explicit(&slot->stamp, memory_order_relaxed) == dying);", "return dying != 0;", "freed-late", "plain"),
     ("visitors-not-awaited", "src/pool/heap.c", "    while (atomic_load(&heap->visitors))\n        ms_clock_nap(VISIT_NAP_NS);", "", "visited context-ends", "plain"),
     ("capture-not-asked", FENCE, "    if (ms_fence_captured(heap) ||\n        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;",
      "    if (atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;", "captures", "plain"),
     ("pins-unlocked", "src/pool/pins.c", "    ms_lock(&lock);\n    struct pin *pin = find(block.address);", "    struct pin *pin = find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
     ("released-unlocked", LEASE, "    ms_lock(&heap->lock);\n    ms_limbo_retire(heap);\n    ms_unlock(&heap->lock);\n}", "    ms_limbo_retire(heap);\n}", "returned limbo", "plain"),
-    ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;\n    /* Blocks",
-     "    struct ms_slot *slot = segment_of(address) == segment ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
+    ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
+     "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    /* Blocks",
+     "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
+     "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
     ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    if (!tables.bags) {", "    if (!tables.bags) {", "hits limbo returned", "plain"),
     ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "limbo epochs", "plain"),
     ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "freed-across scarce", "plain"),

@@ -11,6 +11,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, SEED, fact, plan  # noqa: E402
+import mutants  # noqa: E402
+import mutants_ledger  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
 COUNT = os.environ.get("TEST_SCHEDULES", "20")
@@ -24,6 +26,11 @@ def run(name, rule, *more):
     return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
 
 
+def lacks(path, text):
+    with open(os.path.join(os.environ["top_srcdir"], path), encoding="utf-8") as source:
+        return source.read().count(text) != 1
+
+
 def steps(lines):
     return [line for line in lines if line.startswith("step ")]
 
@@ -33,7 +40,7 @@ wrong = [name.split()[0] for name, _ in listed if name.endswith(" wrong")]
 wrong_weak = [name.split()[0] for name, _ in listed if name.endswith(" wrong-weak")]
 right = [name for name, _ in listed if " " not in name]
 reads_old = [name.split()[0] for name, _ in listed if name.endswith(" reads-old")]
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 4)
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 5)
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
@@ -44,7 +51,9 @@ for name in right + reads_old + ["calls:%d" % (int(SEED) + i) for i in range(RAN
         if rule == "weak" and name in reads_old:
             continue
         status, lines = run(name, rule, COUNT, SEED)
-        fact(status == 0 and lines[-1].endswith(": nothing"), lines[-1].split(": ", 1)[1].split(" s:")[0].join(("%s by %s: " % (name, rule), " s")), lines[:5] + lines[-5:])
+        fact(status == 0 and lines[-1].endswith(": nothing"), "%s by %s: %s" % (name, rule, lines[-1].split(": ", 1)[1]), lines[:5] + lines[-5:])
+missing = [mutant[0] for mutant in mutants.MUTANTS + mutants_ledger.SCHEDULES + mutants_ledger.CRASHES + mutants_ledger.NONE if lacks(*mutant[1:3])]
+fact(not missing, "what mutants replace stands in the sources, once", missing)
 _, first = run("wrong-both", "random", OF_WRONG, SEED)
 _, again = run("wrong-both", "random", OF_WRONG, SEED)
 fact(first[:-1] == again[:-1] and steps(first), "a seed makes the same schedule again", first[:3] + again[:3])
