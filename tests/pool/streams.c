@@ -28,7 +28,7 @@ static struct {
     int opportunistic, internal;
     cuuint64_t threshold, reserved, used;
     cuuint64_t unseen[MODEL_STREAMS]; /* freed there, and the host has not waited for the stream since */
-} pools[MODEL_POOLS]; /* 0 is the default one */
+} pools[MODEL_POOLS];                 /* 0 is the default one */
 static unsigned current_pool;
 static CUstreamCaptureMode mode;
 
@@ -576,9 +576,8 @@ static const struct ms_pool_observer observer = {.segment_added = added, .segmen
 
 const struct ms_gpu *model_fresh(uint64_t capacity)
 {
-    if (!units)
-        units = malloc(UNITS * sizeof *units);
-    memset(units, 0, UNITS * sizeof *units);
+    free(units); /* fresh pages: few are ever touched */
+    units = calloc(UNITS, sizeof *units);
     memset(streams, 0, sizeof streams);
     memset(blocks, 0, sizeof blocks);
     memset(pools, 0, sizeof pools);

@@ -12,10 +12,16 @@
 
 #define PC() __builtin_return_address(0)
 
+static inline void note(const volatile void *at, size_t bytes, bool writes, const void *pc)
+{
+    if (__builtin_expect(weak_is_on, false))
+        weak_plain(at, bytes, writes, pc);
+}
+
 #define ONE_ACCESS(name, bytes, writes)                                                                      \
     void __tsan_##name##bytes(void *at)                                                                      \
     {                                                                                                        \
-        weak_plain(at, bytes, writes, PC());                                                                 \
+        note(at, bytes, writes, PC());                                                                       \
     }
 #define ACCESS(bytes)                                                                                        \
     ONE_ACCESS(read, bytes, false)                                                                           \
@@ -34,31 +40,31 @@ ACCESS(16)
 
 void __tsan_read_range(void *at, size_t bytes)
 {
-    weak_plain(at, bytes, false, PC());
+    note(at, bytes, false, PC());
 }
 
 void __tsan_write_range(void *at, size_t bytes)
 {
-    weak_plain(at, bytes, true, PC());
+    note(at, bytes, true, PC());
 }
 
 void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 {
-    weak_plain(from, bytes, false, PC());
-    weak_plain(to, bytes, true, PC());
+    note(from, bytes, false, PC());
+    note(to, bytes, true, PC());
     return memcpy(to, from, bytes);
 }
 
 void *__tsan_memmove(void *to, const void *from, size_t bytes)
 {
-    weak_plain(from, bytes, false, PC());
-    weak_plain(to, bytes, true, PC());
+    note(from, bytes, false, PC());
+    note(to, bytes, true, PC());
     return memmove(to, from, bytes);
 }
 
 void *__tsan_memset(void *at, int byte, size_t bytes)
 {
-    weak_plain(at, bytes, true, PC());
+    note(at, bytes, true, PC());
     return memset(at, byte, bytes);
 }
 

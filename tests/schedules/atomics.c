@@ -20,7 +20,8 @@
         engine_point(PC());                                                                                  \
         uint##bits##_t old = *at;                                                                            \
         *at = (uint##bits##_t)(expression);                                                                  \
-        weak_update(at, bits / 8, old, *at, order, PC());                                                    \
+        if (weak_is_on)                                                                                      \
+            weak_update(at, bits / 8, old, *at, order, PC());                                                \
         return old;                                                                                          \
     }
 
@@ -30,11 +31,13 @@
                                         uint##bits##_t value, int order, int failure, const void *pc)        \
     {                                                                                                        \
         engine_point(pc);                                                                                    \
-        uint##bits##_t seen = (uint##bits##_t)weak_compare(at, bits / 8, *at, expected, failure, pc);        \
-        if (seen == expected) {                                                                              \
+        uint##bits##_t seen = *at;                                                                           \
+        if (weak_is_on)                                                                                      \
+            seen = (uint##bits##_t)weak_compare(at, bits / 8, seen, expected, failure, pc);                  \
+        if (seen == expected)                                                                                \
             *at = value;                                                                                     \
+        if (seen == expected && weak_is_on)                                                                  \
             weak_update(at, bits / 8, expected, value, order, pc);                                           \
-        }                                                                                                    \
         return seen;                                                                                         \
     }
 
@@ -52,12 +55,13 @@
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *at, int order)                  \
     {                                                                                                        \
         engine_point(PC());                                                                                  \
-        return (uint##bits##_t)weak_load(at, bits / 8, *at, order, PC());                                    \
+        return weak_is_on ? (uint##bits##_t)weak_load(at, bits / 8, *at, order, PC()) : *at;                 \
     }                                                                                                        \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *at, uint##bits##_t value, int order)           \
     {                                                                                                        \
         engine_point(PC());                                                                                  \
-        weak_store(at, bits / 8, *at, value, order, PC());                                                   \
+        if (weak_is_on)                                                                                      \
+            weak_store(at, bits / 8, *at, value, order, PC());                                               \
         *at = value;                                                                                         \
     }                                                                                                        \
     READ_MODIFY_WRITE(bits, exchange, value)                                                                 \

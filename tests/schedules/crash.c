@@ -35,6 +35,8 @@
 enum {
     PAGE = 4096,
     TRAP_FLAG = 0x100,
+    FRAME_PAGES = 3,
+    RED_ZONE = 128,
     OPENED_MOST = 4,
     SECONDS_MOST = 60,
     KEPT_ONE_OF = 25,
@@ -50,8 +52,8 @@ static struct keep {
     char *why, *opened[OPENED_MOST];
     unsigned opened_count;
     uint64_t points, wanted, seen, share, seed, loaded, empty, random;
-    const char *directory;
-    bool watches, found;
+    const char *directory, *page;
+    bool watches, found, is_watched;
 } * keep;
 
 static const struct program *const lists[] = {ledger_programs, run_programs};
@@ -94,14 +96,9 @@ static int judge(char *why)
     return !book_is_open() && (fd < 0 || says_nothing_yet(error)) ? EMPTY : WRONG_REPORT;
 }
 
-static void unprotect(void)
-{
-    real_protect(false, NULL, 0);
-}
-
 static void protect(void *at, size_t bytes)
 {
-    real_protect(true, at, bytes);
+    real_protect(at, bytes, false);
 }
 
 static int look(void)
@@ -112,7 +109,7 @@ static int look(void)
     keep->watches = false;
     files_changed = NULL;
     files_mapped = NULL;
-    unprotect();
+    freeze_end();
     engine_leave();
     ms_bias_reset(); /* the reader is another process: it is in no lock */
     if (keep->directory && keep->seen % KEPT_ONE_OF == 0) {
@@ -172,17 +169,39 @@ static void point(const void *pc)
  */
 
 #if defined(__x86_64__)
+static void look_in(void *at, size_t bytes)
+{
+    keep->is_watched |= (uintptr_t)keep->page - (uintptr_t)at < bytes;
+}
+
+/* Whether the page stands for a part of the file. */
+static bool is_watched(const char *page)
+{
+    keep->page = page;
+    keep->is_watched = false;
+    files_each_mapped(look_in);
+    return keep->watches && keep->is_watched;
+}
+
+static char *page_of(long long at)
+{
+    return (char *)(at & ~(long long)(PAGE - 1));
+}
+
 static void on_store(int signal_number, siginfo_t *info, void *context)
 {
     struct keep *k = keep;
     ucontext_t *at = context;
-    char *page = (char *)((uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1));
-    if (!k->watches || k->opened_count == OPENED_MOST || !real_is_watched(page)) {
+    char *page = page_of((long long)info->si_addr);
+    if (k->opened_count == OPENED_MOST || !freeze_open(page)) {
         signal(signal_number, SIG_DFL); /* a fault of the program's: it comes again */
         return;
     }
-    real_open_page(page);
+    if (!is_watched(page))
+        return;
     k->opened[k->opened_count++] = page;
+    for (int i = 0; i < FRAME_PAGES; i++) /* of the next signal, which comes on the task's own stack */
+        freeze_open(page_of(at->uc_mcontext.gregs[REG_RSP] - RED_ZONE - i * PAGE));
     at->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
 }
 
@@ -199,9 +218,10 @@ static void on_stored(int signal_number, siginfo_t *info, void *context)
 
 static void watch_stores(void)
 {
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
     action.sa_sigaction = on_store;
     sigaction(SIGSEGV, &action, NULL);
+    action.sa_flags &= ~SA_ONSTACK;
     action.sa_sigaction = on_stored;
     sigaction(SIGTRAP, &action, NULL);
 }
@@ -223,7 +243,6 @@ static void on_call(void)
 
 static void start(void)
 {
-    unprotect();
     files_changed = on_call;
     files_mapped = protect;
     files_each_mapped(protect);
@@ -234,7 +253,6 @@ static void start(void)
 static void check(void)
 {
     keep->watches = false;
-    unprotect();
     if (!keep->found && keep->points < keep->wanted)
         keep->program->check();
 }
@@ -248,7 +266,6 @@ static uint64_t run_seeds(void)
         struct schedule schedule = {.rule = RULE_RANDOM, .seed = k->seed};
         engine_run(&schedule, start, check, &k->outcome);
         k->watches = false;
-        unprotect();
         runs++;
         if (k->outcome.failed && !k->found) {
             k->found = true;
@@ -281,8 +298,8 @@ int main(int argc, char **argv)
     k->directory = argc > 5 ? argv[5] : NULL;
     k->share += !k->share;
     k->random = k->seed * 0x9e3779b97f4a7c15u | 1;
-    watch_stores();
     engine_freeze();
+    watch_stores();
     uint64_t begin = real_clock_ns(), runs = run_seeds();
     printf("%s: %llu points of %llu runs, %llu reports, %llu before there was any, %.2f s: %s\n",
            program->name, (unsigned long long)k->seen, (unsigned long long)runs,

@@ -1,8 +1,10 @@
 /* engine.c - tasks, and who goes on; see engine.h.
  *
- * A switch swaps the machine's context and the thread-local variables of this program. Nothing of the engine
- * lies in variables that are put back, but the address of what it keeps. */
+ * A switch swaps the registers that a call keeps (_setjmp: no call of the kernel's) and the thread-local
+ * variables of this program. Nothing of the engine lies in variables that are put back, but the address of
+ * what it keeps. */
 #include <errno.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 enum { STACK_BYTES = 256 << 10, TLS_BYTES = 4096, STEPS_MOST = 50000, STEP_NS = 10 };
 
 struct task {
-    ucontext_t context;
+    jmp_buf at, bottom; /* where it goes on, and where its next function begins */
     char *stack;
     char tls[TLS_BYTES];
     void (*function)(void *);
@@ -33,12 +35,17 @@ struct task {
 
 static struct engine {
     struct task tasks[TASKS];
-    ucontext_t home;
+    jmp_buf home;
     char home_tls[TLS_BYTES];
     int count, current;
+    struct task *running; /* tasks[current] */
+    unsigned waiting;     /* tasks that wait */
+    bool settled;         /* by priorities: nothing has changed since the one that runs was chosen */
     uint64_t clock, random;
     uint64_t changes_at[8];
     unsigned planned; /* choices of the plan that were made */
+    uint64_t is_planned[TASKS + 1]
+                       [STEPS_MOST / 64 + 1]; /* a bit for each step of a task's that the plan names */
     struct schedule schedule;
     struct outcome *outcome;
 } * engine;
@@ -66,14 +73,16 @@ static void swap(int next)
 {
     struct span tls = freeze_tls();
     int from = engine->current;
-    struct task *old = from < 0 ? NULL : &engine->tasks[from], *new = next < 0 ? NULL : &engine->tasks[next];
+    struct task *old = engine->running, *new = next < 0 ? NULL : &engine->tasks[next];
     if (next == from)
         return;
     memcpy(old ? old->tls : engine->home_tls, tls.at, tls.bytes);
     memcpy(tls.at, new ? new->tls : engine->home_tls, tls.bytes);
     engine->current = next;
+    engine->running = new;
     int saved_errno = errno; /* the C library's, and so the thread's that all run in */
-    swapcontext(old ? &old->context : &engine->home, new ? &new->context : &engine->home);
+    if (_setjmp(old ? old->at : engine->home) == 0)
+        _longjmp(new ? new->at : engine->home, 1);
     errno = saved_errno;
 }
 
@@ -91,13 +100,20 @@ void engine_fail(const char *format, ...)
         swap(-1);
 }
 
+static void wake(struct task *task)
+{
+    engine->waiting -= task->until != 0;
+    engine->settled = false;
+    task->until = 0;
+}
+
 static bool is_ready(struct task *task)
 {
     if (task->ended)
         return false;
     if (task->until && ((task->waits && *(const volatile uint32_t *)task->waits != task->waits_value) ||
                         task->until <= engine->clock))
-        task->until = 0;
+        wake(task);
     return !task->until;
 }
 
@@ -129,9 +145,15 @@ static bool has(const int *ready, unsigned count, int task)
     return false;
 }
 
-static int choose_random(const int *ready, unsigned count)
+static bool stays_by_chance(void)
 {
-    if (has(ready, count, engine->current) && engine_random() % 8)
+    return engine_random() % 8 != 0;
+}
+
+/* `asks`: the task that runs has not been asked yet whether it stays. */
+static int choose_random(const int *ready, unsigned count, bool asks)
+{
+    if (asks && has(ready, count, engine->current) && stays_by_chance())
         return engine->current;
     return ready[engine_random() % count];
 }
@@ -140,22 +162,48 @@ static int choose_random(const int *ready, unsigned count)
 static int choose_by_priority(const int *ready, unsigned count)
 {
     int best = ready[0];
-    for (unsigned i = 0; i < engine->schedule.changes && engine->current >= 0; i++) {
+    for (unsigned i = 0; i < engine->schedule.changes && engine->running; i++) {
         if (engine->changes_at[i] == engine->outcome->steps)
-            engine->tasks[engine->current].priority = engine->schedule.changes - i;
+            engine->running->priority = engine->schedule.changes - i;
     }
     for (unsigned i = 1; i < count; i++) {
         if (engine->tasks[ready[i]].priority > engine->tasks[best].priority)
             best = ready[i];
     }
+    engine->settled = true;
     return best;
+}
+
+static uint64_t *planned_bit(const struct choice *choice)
+{
+    return &engine->is_planned[choice->from][choice->step / 64];
+}
+
+static void index_plan(void)
+{
+    for (unsigned i = 0; i < engine->schedule.plan_count; i++)
+        *planned_bit(&engine->schedule.plan[i]) |= (uint64_t)1 << engine->schedule.plan[i].step % 64;
+}
+
+static void clear_index(void)
+{
+    for (unsigned i = 0; i < engine->schedule.plan_count; i++)
+        *planned_bit(&engine->schedule.plan[i]) = 0;
+}
+
+/* Whether the plan has something to say here. */
+static bool is_planned(int current, uint32_t step)
+{
+    return engine->is_planned[current < 0 ? TASKS : current][step / 64] >> step % 64 & 1;
 }
 
 static int choose_by_plan(const int *ready, unsigned count)
 {
     const struct choice *plan = engine->schedule.plan;
     int current = engine->current;
-    uint32_t step = current < 0 ? 0 : engine->tasks[current].steps;
+    uint32_t step = current < 0 ? 0 : engine->running->steps;
+    if (!is_planned(current, step))
+        return has(ready, count, current) ? current : ready[0];
     for (unsigned i = 0; i < engine->schedule.plan_count; i++) {
         if (plan[i].from != (current < 0 ? TASKS : current) || plan[i].step != step)
             continue;
@@ -172,14 +220,13 @@ static void note_choice(unsigned to)
     struct outcome *outcome = engine->outcome;
     int current = engine->current;
     if (outcome->choice_count < CHOICES)
-        outcome->choices[outcome->choice_count++] =
-            (struct choice){current < 0 ? 0 : engine->tasks[current].steps,
-                            (uint8_t)(current < 0 ? TASKS : current), (uint8_t)to};
+        outcome->choices[outcome->choice_count++] = (struct choice){
+            current < 0 ? 0 : engine->running->steps, (uint8_t)(current < 0 ? TASKS : current), (uint8_t)to};
 }
 
 static unsigned planned_thing(unsigned count)
 {
-    uint32_t step = engine->tasks[engine->current].steps;
+    uint32_t step = engine->running->steps;
     for (unsigned i = 0; i < engine->schedule.plan_count; i++) {
         const struct choice *choice = &engine->schedule.plan[i];
         if (choice->from == engine->current && choice->step == step && choice->to >= TASKS &&
@@ -209,12 +256,13 @@ unsigned engine_choose(unsigned count)
 bool engine_is_private(const volatile void *at)
 {
     struct span tls = freeze_tls();
-    size_t in_stack = (size_t)((uintptr_t)at - (uintptr_t)engine->tasks[engine->current].stack);
+    size_t in_stack = (size_t)((uintptr_t)at - (uintptr_t)engine->running->stack);
     return in_stack < STACK_BYTES || (size_t)((uintptr_t)at - (uintptr_t)tls.at) < tls.bytes ||
            at == (const volatile void *)&errno;
 }
 
-static int choose(void)
+/* -1: nobody is left. */
+static int choose(bool asks)
 {
     int ready[TASKS], next;
     unsigned count = find_ready(ready);
@@ -227,7 +275,7 @@ static int choose(void)
     }
     switch (engine->schedule.rule) {
     case RULE_RANDOM:
-        next = choose_random(ready, count);
+        next = choose_random(ready, count, asks);
         break;
     case RULE_PCT:
         next = choose_by_priority(ready, count);
@@ -240,11 +288,29 @@ static int choose(void)
     return next;
 }
 
+/* What choose() would say of the task that runs, where nobody waits. */
+static bool stays(void)
+{
+    if (engine->schedule.rule == RULE_RANDOM)
+        return stays_by_chance();
+    for (unsigned i = 0; i < engine->schedule.changes; i++) {
+        if (engine->changes_at[i] == engine->outcome->steps)
+            return false;
+    }
+    return engine->schedule.rule == RULE_PCT ? engine->settled
+                                             : !is_planned(engine->current, engine->running->steps);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * 0x9e3779b97f4a7c15u;
+}
+
 static void step(const void *pc)
 {
-    struct task *task = &engine->tasks[engine->current];
-    task->steps++;
+    engine->running->steps++;
     engine->clock += STEP_NS;
+    engine->outcome->trace = mix(engine->outcome->trace, (uintptr_t)pc << 3 | (unsigned)engine->current);
     if (engine->schedule.prints)
         printf("step %llu %d %p\n", (unsigned long long)engine->outcome->steps, engine->current, pc);
     if (++engine->outcome->steps > STEPS_MOST)
@@ -256,7 +322,10 @@ void engine_point(const void *pc)
     if (engine_current() < 0)
         return;
     step(pc);
-    swap(choose());
+    if (engine->waiting)
+        swap(choose(true));
+    else if (!stays())
+        swap(choose(false));
 }
 
 /* Who waits goes behind all others that have a priority. */
@@ -264,54 +333,72 @@ void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *p
 {
     if (engine_current() < 0)
         return;
-    struct task *task = &engine->tasks[engine->current];
+    struct task *task = engine->running;
     step(pc);
+    engine->waiting++;
     task->priority = 0;
     task->waits = address;
     task->waits_value = value;
     task->until = engine->clock + (ns ? ns : 1);
-    swap(choose());
+    swap(choose(true));
 }
 
-static void begin_task(void)
+/* What lies at the bottom of each stack: a schedule's task begins, by a jump, where this was left; one that
+ * did not end is forgotten. */
+static void run_functions(void)
 {
-    struct task *task = &engine->tasks[engine->current];
-    task->function(task->argument);
-    task->ended = true;
-    task->steps++;
-    swap(choose());
+    if (_setjmp(engine->tasks[engine->count].bottom) == 0)
+        _longjmp(engine->home, 1);
+    engine->running->function(engine->running->argument);
+    engine->running->ended = true;
+    engine->running->steps++;
+    swap(choose(true));
     abort();
 }
 
 void engine_task(void (*function)(void *), void *argument)
 {
     struct task *task = &engine->tasks[engine->count++];
-    char *stack = task->stack;
-    *task = (struct task){.stack = stack, .function = function, .argument = argument};
-    memcpy(task->tls, freeze_first_tls(), freeze_tls().bytes);
+    task->function = function;
+    task->argument = argument;
+    task->until = task->steps = 0;
+    task->ended = false;
     task->priority = TASKS + (unsigned)(engine_random() % 4096);
-    getcontext(&task->context);
-    task->context.uc_stack.ss_sp = stack;
-    task->context.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&task->context, begin_task, 0);
+    memcpy(task->at, task->bottom, sizeof task->at);
+    memcpy(task->tls, freeze_first_tls(), freeze_tls().bytes);
 }
 
 void engine_end_others(void)
 {
-    for (int i = 0; i < engine->count; i++)
+    for (int i = 0; i < engine->count; i++) {
+        wake(&engine->tasks[i]);
         engine->tasks[i].ended |= i != engine->current;
+    }
     weak_see_all();
+}
+
+/* The task of this number has its stack, and waits at its bottom. */
+static void make_stack(int number)
+{
+    ucontext_t context;
+    engine->count = number;
+    engine->tasks[number].stack = real_map(NULL, STACK_BYTES);
+    getcontext(&context);
+    context.uc_stack.ss_sp = engine->tasks[number].stack;
+    context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&context, run_functions, 0);
+    if (_setjmp(engine->home) == 0)
+        setcontext(&context);
 }
 
 /* Before main, and before whatever the program's constructors allocate. */
 static __attribute__((constructor(101))) void begin(void)
 {
     freeze_begin();
-    struct engine *made = real_map(NULL, sizeof *made);
+    engine = real_map(NULL, sizeof *engine);
+    engine->current = -1;
     for (int i = 0; i < TASKS; i++)
-        made->tasks[i].stack = real_map(NULL, STACK_BYTES);
-    made->current = -1;
-    engine = made;
+        make_stack(i);
     if (freeze_tls().bytes > TLS_BYTES)
         abort();
     weak_prepare();
@@ -320,6 +407,7 @@ static __attribute__((constructor(101))) void begin(void)
 void engine_leave(void)
 {
     engine->current = -1;
+    engine->running = NULL;
 }
 
 void engine_freeze(void)
@@ -336,14 +424,18 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->random = schedule->seed * 0x2545f4914f6cdd1du + 1;
     engine->clock = 1;
     engine->count = 0;
+    engine->waiting = 0;
+    engine->settled = false;
     engine->planned = 0;
+    index_plan();
     weak_begin(schedule->weak);
     start();
     for (unsigned i = 0; i < schedule->changes; i++)
         engine->changes_at[i] = 1 + engine_random() % (schedule->expected ? schedule->expected : 1);
-    swap(choose());
+    swap(choose(true));
     for (int i = 0; i < engine->count; i++)
         outcome_p->task_steps[i] = engine->tasks[i].steps;
+    clear_index();
     outcome_p->unmet = schedule->plan_count - engine->planned;
     if (!outcome_p->failed)
         check();

@@ -43,6 +43,7 @@ struct schedule {
 /** Of one run. `choices` are all places at which a task gave way. */
 struct outcome {
     uint64_t steps;
+    uint64_t trace; /* a hash of whose step each was, and where */
     uint64_t task_steps[TASKS];
     unsigned
         unmet; /* choices of the plan that could not be made: the task was not there, or the other waited */
@@ -86,13 +87,18 @@ uint64_t engine_random(void);
 void freeze_begin(void);
 void freeze_take(void);
 void freeze_put_back(void);
+/** The page, if schedules share it, can be written to from now on, and is put back; for handlers of SIGSEGV.
+ * False: it is another's. */
+bool freeze_open(void *page);
+/** A hash of all that differs from what was frozen. */
+uint64_t freeze_hash(void);
+/** In a child of fork(): everything can be written to, and nothing is put back any more. */
+void freeze_end(void);
 /* A stretch of memory. */
 struct span {
     char *at;
     size_t bytes;
 };
-/** All memory that goes with schedules, whether it was given out or not. */
-struct span freeze_arena(void);
 /** Memory that goes with the schedule, zeroed. */
 void *freeze_alloc(size_t bytes, size_t align);
 /** The thread-local variables of this program, and as they were when frozen. */

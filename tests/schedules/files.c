@@ -34,7 +34,7 @@ struct stretch {
 
 struct file {
     char path[96], *bytes;
-    uint64_t size, ino;
+    uint64_t size, ino, written; /* nothing but zeroes lies behind `written` in `bytes` */
     bool is_unlinked;
     unsigned stretch_count;
     struct stretch stretch[STRETCHES];
@@ -74,12 +74,28 @@ static void copy(struct file *file, uint64_t offset, char *out, const char *in, 
         char *place = place_of(file, offset, &part);
         part = part < bytes ? part : bytes;
         if (in) {
+            file->written = offset + part > file->written ? offset + part : file->written;
             memcpy(place, in, part);
             in += part;
         } else {
             memcpy(out, place, part);
             out += part;
         }
+        offset += part;
+        bytes -= part;
+    }
+}
+
+/* Into memory that was never written to: where the file has zeroes alone, nothing is touched. */
+static void copy_to_fresh(struct file *file, uint64_t offset, char *out, uint64_t bytes)
+{
+    while (bytes) {
+        uint64_t part;
+        char *place = place_of(file, offset, &part);
+        part = part < bytes ? part : bytes;
+        if (place != file->bytes + offset || offset < file->written)
+            memcpy(out, place, part);
+        out += part;
         offset += part;
         bytes -= part;
     }
@@ -287,7 +303,7 @@ bool files_map(void *at, size_t bytes, int fd, uint64_t offset)
     struct file *file = file_of(fd);
     if (!file || file->stretch_count == STRETCHES)
         return false;
-    copy(file, offset, at, NULL, bytes);
+    copy_to_fresh(file, offset, at, bytes);
     file->stretch[file->stretch_count++] = (struct stretch){at, offset, bytes};
     if (files_mapped)
         files_mapped(at, bytes);

@@ -1,25 +1,39 @@
 /* freeze.c - what all schedules share is put back: the program's variables, and what was allocated.
  *
- * The pages are mapped from a file that has them as they were when frozen, privately: those that were written
- * are dropped, and read as before. What must outlive a schedule lies in memory of its own. */
+ * Both are mapped so that they cannot be written to. The first store into a page raises SIGSEGV: what the
+ * page had is kept, and it can be written to from then on, by all schedules that follow. Each of those pages,
+ * and no other, is copied back before the next schedule, without a call of the kernel's: their number soon
+ * stays as it is. What must outlive a schedule lies in memory of its own.
+ *
+ * Calls of the kernel that write into such a page would fail with EFAULT; there are none (world.c). */
 #include <errno.h>
 #include <link.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "engine.h"
 #include "real.h"
 
-enum { PAGE = 4096, TLS_MOST = 64 << 10, PAGES_AT_ONCE = 4096 };
+/* PAGES_MOST: the longest program touches some hundreds. */
+enum { PAGE = 4096, TLS_MOST = 64 << 10, PAGES_MOST = 1 << 16, HANDLER_BYTES = 64 << 10 };
 #define ARENA       ((char *)0x2000000000) /* the same in every run, so that hashes of addresses are */
 #define ARENA_BYTES ((size_t)32 << 30)
 
+/* A page that was written to; `first` is what it had, NULL: zeroes. */
+struct touched {
+    char *at;
+    const char *first;
+};
+
 static struct frozen {
-    struct span variables, arena, tls;
+    struct span variables, tls;
     size_t arena_used, arena_kept;
     char first_tls[TLS_MOST];
+    char *kept; /* PAGES_MOST pages */
+    size_t kept_count, touched_count;
+    uint64_t is_touched[(ARENA_BYTES / PAGE) / 64], is_touched_variable[PAGES_MOST / 64];
+    struct touched touched[PAGES_MOST];
 } * frozen;
 
 /* Of the program itself, which comes first: its thread-local variables, and the writable part behind what the
@@ -52,13 +66,8 @@ void freeze_begin(void)
     if (real_map_at(ARENA, ARENA_BYTES) != ARENA)
         abort();
     dl_iterate_phdr(find_program, NULL);
-    if (frozen->tls.bytes > TLS_MOST)
+    if (frozen->tls.bytes > TLS_MOST || frozen->variables.bytes > (size_t)PAGE * PAGES_MOST)
         abort();
-}
-
-struct span freeze_arena(void)
-{
-    return (struct span){ARENA, ARENA_BYTES};
 }
 
 void *freeze_alloc(size_t bytes, size_t align)
@@ -71,50 +80,98 @@ void *freeze_alloc(size_t bytes, size_t align)
     return memory;
 }
 
-/* Into a file that has holes where memory was never touched. */
-static void take_pages(struct span span, int file, size_t done)
+/* The bit of a page that schedules share; NULL: of another one. */
+static uint64_t *bit_of(const char *page, uint64_t *mask_p)
 {
-    unsigned char touched[PAGES_AT_ONCE];
-    size_t pages = (span.bytes - done) / PAGE;
-    pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
-    if (mincore(span.at + done, pages * PAGE, touched) != 0)
-        abort();
-    for (size_t i = 0; i < pages; i++) {
-        if (touched[i] & 1)
-            real_write(file, span.at + done + i * PAGE, PAGE, done + i * PAGE);
-    }
+    size_t in_arena = (uintptr_t)page - (uintptr_t)ARENA,
+           in_variables = (uintptr_t)page - (uintptr_t)frozen->variables.at;
+    bool is_arena = in_arena < ARENA_BYTES;
+    size_t number = (is_arena ? in_arena : in_variables) / PAGE;
+    if (!is_arena && in_variables >= frozen->variables.bytes)
+        return NULL;
+    *mask_p = (uint64_t)1 << number % 64;
+    return &(is_arena ? frozen->is_touched : frozen->is_touched_variable)[number / 64];
 }
 
-/* Nothing of this is ever swapped out: it was written a moment ago. */
-static void take(struct span span)
+static bool has_zeroes_only(const char *page)
 {
-    int file = memfd_create("frozen", MFD_CLOEXEC);
-    if (file < 0)
-        abort();
-    real_truncate(file, span.bytes);
-    for (size_t done = 0; done < span.bytes; done += (size_t)PAGES_AT_ONCE * PAGE)
-        take_pages(span, file, done);
-    real_map_file(span.at, span.bytes, file);
-    real_close(file);
+    return !*page && memcmp(page, page + 1, PAGE - 1) == 0;
+}
+
+bool freeze_open(void *page)
+{
+    uint64_t mask, *bits = bit_of(page, &mask);
+    if (!bits)
+        return false;
+    if (!(*bits & mask)) {
+        if (frozen->touched_count == PAGES_MOST)
+            abort();
+        char *first = has_zeroes_only(page) ? NULL : frozen->kept + PAGE * frozen->kept_count++;
+        if (first)
+            memcpy(first, page, PAGE);
+        *bits |= mask;
+        frozen->touched[frozen->touched_count++] = (struct touched){page, first};
+    }
+    real_protect(page, PAGE, true);
+    return true;
+}
+
+static void on_store(int signal_number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (!freeze_open((void *)((uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1))))
+        signal(signal_number, SIG_DFL); /* a fault of the program's: it comes again */
 }
 
 void freeze_take(void)
 {
+    /* A task may be on a stack that was never written to. */
+    stack_t handlers = {.ss_sp = real_map(NULL, HANDLER_BYTES), .ss_size = HANDLER_BYTES};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    action.sa_sigaction = on_store;
+    sigaltstack(&handlers, NULL);
+    sigaction(SIGSEGV, &action, NULL);
     frozen->arena_kept = (frozen->arena_used + PAGE - 1) & ~(size_t)(PAGE - 1);
     frozen->arena_used = frozen->arena_kept;
+    frozen->kept = real_map(NULL, (size_t)PAGE * PAGES_MOST);
     memcpy(frozen->first_tls, frozen->tls.at, frozen->tls.bytes);
-    if (frozen->arena_kept)
-        take((struct span){ARENA, frozen->arena_kept});
-    take(frozen->variables);
+    real_protect(ARENA, ARENA_BYTES, false);
+    real_protect(frozen->variables.at, frozen->variables.bytes, false);
 }
 
 void freeze_put_back(void)
 {
-    real_drop(frozen->variables.at, frozen->variables.bytes);
-    if (frozen->arena_used)
-        real_drop(ARENA, (frozen->arena_used + PAGE - 1) & ~(size_t)(PAGE - 1));
+    for (size_t i = 0; i < frozen->touched_count; i++) {
+        struct touched *page = &frozen->touched[i];
+        if (page->first)
+            memcpy(page->at, page->first, PAGE);
+        else
+            memset(page->at, 0, PAGE);
+    }
     frozen->arena_used = frozen->arena_kept;
     memcpy(frozen->tls.at, frozen->first_tls, frozen->tls.bytes);
+}
+
+uint64_t freeze_hash(void)
+{
+    static const char zeroes[PAGE];
+    uint64_t sum = 0;
+    for (size_t i = 0; i < frozen->touched_count; i++) {
+        const struct touched *page = &frozen->touched[i];
+        uint64_t hash = (uintptr_t)page->at;
+        if (memcmp(page->at, page->first ? page->first : zeroes, PAGE) == 0)
+            continue;
+        for (size_t byte = 0; byte < PAGE; byte++)
+            hash = (hash ^ (unsigned char)page->at[byte]) * 0x100000001b3u;
+        sum += hash; /* pages come in the order in which they were touched, by whichever schedule */
+    }
+    return sum;
+}
+
+void freeze_end(void)
+{
+    real_protect(ARENA, ARENA_BYTES, true);
+    real_protect(frozen->variables.at, frozen->variables.bytes, true);
 }
 
 struct span freeze_tls(void)

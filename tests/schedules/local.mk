@@ -17,13 +17,13 @@ endif
 # What world.c puts in the place of the C library's.
 ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall gettid getpid clock_gettime nanosleep clock_nanosleep sched_yield pthread_mutex_lock pthread_mutex_unlock \
 	open openat close fstat stat fstatfs fchmod unlink posix_fallocate pread read pwrite ftruncate \
-	prctl pthread_sigmask sigpending sigtimedwait getrandom
+	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/main.c tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
 	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c \
 	tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c
 tests_schedules_schedules_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
-tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie $(ms_wrapped:%=-Wl,--wrap=%)
+tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie -Wl,-z,now $(ms_wrapped:%=-Wl,--wrap=%)
 tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The ledger's programs again, over the objects of the library, killed after each store.
 tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \

@@ -3,9 +3,10 @@
  * usage: schedules --list
  *        schedules PROGRAM random|pct|weak|every [COUNT [SEED [CHANGES]]]
  *        schedules PROGRAM random|pct|weak one SEED [CHANGES]    (prints each step of this one)
- * `weak` is random at even seeds and pct at odd ones, over memory as C11 has it (weak.h).
- * `every` makes all schedules with one preemption, and with two as far as COUNT goes. The last line is
- *   PROGRAM RULE: SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
+ *        schedules PROGRAM random|pct|weak again COUNT           (whether seed 1 does the same after COUNT
+ * others) `weak` is random at even seeds and pct at odd ones, over memory as C11 has it (weak.h). `every`
+ * makes all schedules with one preemption, and with two as far as COUNT goes. The last line is PROGRAM RULE:
+ * SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,12 @@ static struct keep {
     unsigned words[TASKS];
     uint64_t without[TASKS];
     char left[TASKS][128];
-    uint64_t schedules, steps, count, tasks;
-    bool found, weak;
+    uint64_t schedules, steps, count, tasks, memory;
+    bool found, weak, hashes;
 } * keep;
 
-static const struct program *const lists[] = {wrong_programs, litmus_programs,  locks_programs,
-                                              heap_programs,  streams_programs, ledger_programs,
+static const struct program *const lists[] = {wrong_programs,  litmus_programs,  locks_programs,
+                                              heap_programs,   streams_programs, ledger_programs,
                                               stacks_programs, run_programs};
 uint64_t program_seed;
 
@@ -72,10 +73,17 @@ static const struct program *find(const char *name)
     return NULL;
 }
 
+static void check(void)
+{
+    keep->program->check();
+    if (keep->hashes)
+        keep->memory = freeze_hash();
+}
+
 static bool run(const struct schedule *schedule)
 {
     struct keep *k = keep;
-    engine_run(schedule, k->program->start, k->program->check, &k->outcome);
+    engine_run(schedule, k->program->start, check, &k->outcome);
     k->schedules++;
     k->steps += k->outcome.steps;
     return k->outcome.failed;
@@ -193,6 +201,25 @@ static void run_seeds(enum rule rule, uint64_t count, uint64_t seed, unsigned ch
     }
 }
 
+/* What a schedule leaves behind would make one that comes later differ, in its steps or in its memory. */
+static void run_again(enum rule rule, uint64_t count)
+{
+    struct keep *k = keep;
+    struct schedule schedule = {.rule = rule, .seed = 1, .changes = 3, .expected = EXPECTED_AT_FIRST};
+    uint64_t trace = 0, memory = 0;
+    k->hashes = true;
+    for (uint64_t i = 0; i <= count && !k->found; i++) {
+        schedule.seed = i < count ? i + 1 : 1;
+        schedule.weak = k->weak;
+        k->found = run(&schedule);
+        trace = i ? trace : k->outcome.trace;
+        memory = i ? memory : k->memory;
+    }
+    k->found |= trace != k->outcome.trace || memory != k->memory;
+    printf("# trace %016llx and %016llx, memory %016llx and %016llx\n", (unsigned long long)trace,
+           (unsigned long long)k->outcome.trace, (unsigned long long)memory, (unsigned long long)k->memory);
+}
+
 /* All ways to go on from the first `made` preemptions of the plan with one more, behind them. */
 static bool run_every(unsigned made)
 {
@@ -241,7 +268,7 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct program *program = argc > 2 ? find(argv[1]) : NULL;
-    bool one = argc > 4 && strcmp(argv[3], "one") == 0;
+    bool again = argc > 4 && strcmp(argv[3], "again") == 0, one = argc > 4 && strcmp(argv[3], "one") == 0;
     uint64_t count = one        ? 1
                      : argc > 3 ? strtoull(argv[3], NULL, 0)
                                 : 1000,
@@ -262,6 +289,8 @@ int main(int argc, char **argv)
     uint64_t begin = real_clock_ns();
     if (strcmp(argv[2], "every") == 0)
         find_every(count);
+    else if (again)
+        run_again(strcmp(argv[2], "pct") == 0 ? RULE_PCT : RULE_RANDOM, seed);
     else
         run_seeds(strcmp(argv[2], "pct") == 0 ? RULE_PCT : RULE_RANDOM, count, seed, changes);
     printf("%s %s: %llu schedules, %llu steps, %.2f s: %s\n", program->name, argv[2],

@@ -10,20 +10,12 @@
 void *real_map(void *at, size_t bytes);
 /** The same at this address alone. */
 void *real_map_at(void *at, size_t bytes);
-/** A private mapping of a file, over what is there. */
-void real_map_file(void *at, size_t bytes, int file);
-/** Pages become what they were mapped as. */
-void real_drop(void *at, size_t bytes);
 /** Zeroed memory that children of fork() share. */
 void *real_map_shared(size_t bytes);
-/** Parts of what tasks allocate can be read alone: `watched` those, or none of all. */
-void real_protect(bool watched, void *at, size_t bytes);
-bool real_is_watched(const void *page);
-/** The page can be written to, until it is protected again. */
-void real_open_page(void *page);
+/** The pages can be read, and where `writable` written to. */
+void real_protect(void *at, size_t bytes, bool writable);
 /** Into a file of the engine's own; ends the program if that fails. */
 void real_write(int file, const void *bytes, size_t count, uint64_t offset);
-void real_truncate(int file, uint64_t bytes);
 void real_close(int file);
 uint64_t real_clock_ns(void);
 

@@ -19,6 +19,8 @@ COUNT = os.environ.get("TEST_SCHEDULES", "20")
 RANDOM_PROGRAMS = 6
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each
 RULES = ("random", "pct", "weak", "every")
+AGAIN = 1000, ("lock", "hits", "served-across", "run")  # programs of each kind, after so many schedules
+AGAIN_OTHERS = 10
 
 
 def run(name, rule, *more):
@@ -40,7 +42,7 @@ wrong = [name.split()[0] for name, _ in listed if name.endswith(" wrong")]
 wrong_weak = [name.split()[0] for name, _ in listed if name.endswith(" wrong-weak")]
 right = [name for name, _ in listed if " " not in name]
 reads_old = [name.split()[0] for name, _ in listed if name.endswith(" reads-old")]
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 5)
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6)
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
@@ -52,6 +54,12 @@ for name in right + reads_old + ["calls:%d" % (int(SEED) + i) for i in range(RAN
             continue
         status, lines = run(name, rule, COUNT, SEED)
         fact(status == 0 and lines[-1].endswith(": nothing"), "%s by %s: %s" % (name, rule, lines[-1].split(": ", 1)[1]), lines[:5] + lines[-5:])
+differs = []
+for name in right:
+    for rule in ("random", "pct", "weak") if name == AGAIN[1][1] else ("random",):
+        status, lines = run(name, rule, "again", str(AGAIN[0] if name in AGAIN[1] else AGAIN_OTHERS))
+        differs += [lines] if status else []
+fact(not differs, "a schedule does the same after %d others, and leaves the same memory" % AGAIN[0], differs)
 missing = [mutant[0] for mutant in mutants.MUTANTS + mutants_ledger.SCHEDULES + mutants_ledger.CRASHES + mutants_ledger.NONE if lacks(*mutant[1:3])]
 fact(not missing, "what mutants replace stands in the sources, once", missing)
 _, first = run("wrong-both", "random", OF_WRONG, SEED)

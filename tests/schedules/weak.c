@@ -15,7 +15,7 @@
 #include "weak.h"
 
 /* KEPT: an older store is not seen any more. The tables hold what the longest programs touch, many times. */
-enum { KEPT = 8, LOCATIONS = 1 << 15, WORDS = 1 << 16, WORD = 8 };
+enum { KEPT = 8, LOCATIONS = 1 << 15, WORDS = 1 << 16, WORD = 8, LINE = 64 };
 
 struct view {
     uint32_t at[TASKS];
@@ -53,13 +53,14 @@ struct word {
 };
 
 static struct weak {
-    bool on;
     uint32_t run, ordered;
     struct view fences; /* what fences of sequential consistency bring */
     struct sight now[TASKS], acquired[TASKS], released[TASKS];
     struct location locations[LOCATIONS];
     struct word words[WORDS];
 } * weak;
+
+bool weak_is_on; /* put back with all variables after each schedule */
 
 /* Plain accesses of such functions are meant (base/compiler.h). */
 extern const char __start_ms_unsynchronized[] __attribute__((weak)), /* the linker's names */
@@ -72,7 +73,9 @@ void weak_prepare(void)
 
 void weak_begin(bool on)
 {
-    weak->on = on;
+    weak_is_on = on;
+    if (!on)
+        return;
     weak->run++;
     weak->ordered = 0;
     memset(&weak->fences, 0, sizeof weak->fences);
@@ -85,7 +88,7 @@ void weak_begin(bool on)
 
 static bool applies(const volatile void *at)
 {
-    return weak && weak->on && engine_current() >= 0 && !engine_is_private(at);
+    return weak_is_on && engine_current() >= 0 && !engine_is_private(at);
 }
 
 static void join(struct view *view, const struct view *other)
@@ -121,9 +124,11 @@ static bool releases(int order)
 /* --- places -----------------------------------------------------------------------------------------------
  */
 
+/* What lies in one line of the cache is side by side in the tables too: few pages are touched. */
 static size_t hash_of(uintptr_t at, size_t count)
 {
-    return (size_t)((at * 0x9e3779b97f4a7c15u) >> 32) & (count - 1);
+    size_t line = (size_t)((at / LINE * 0x9e3779b97f4a7c15u) >> 32);
+    return (line * (LINE / WORD) + at % LINE / WORD) & (count - 1);
 }
 
 static struct word *word_of(uintptr_t at)
@@ -390,20 +395,20 @@ static void fence(int task, int order)
 
 void weak_fence(int order)
 {
-    if (weak && weak->on && engine_current() >= 0)
+    if (weak_is_on && engine_current() >= 0)
         fence(engine_current(), order);
 }
 
 void weak_see_all(void)
 {
-    for (int task = 0; task < TASKS; task++)
+    for (int task = 0; weak_is_on && task < TASKS; task++)
         join_sight(&weak->now[engine_current()], &weak->now[task]);
 }
 
 void weak_fence_all(void)
 {
     weak_fence(__ATOMIC_SEQ_CST);
-    for (int task = 0; weak && weak->on && task < TASKS; task++)
+    for (int task = 0; weak_is_on && task < TASKS; task++)
         fence(task, __ATOMIC_SEQ_CST);
     weak_fence(__ATOMIC_SEQ_CST);
 }

@@ -13,6 +13,9 @@
 
 /** Once, before anything is frozen. */
 void weak_prepare(void);
+/** Whether the schedule that runs is one of those: else nothing but weak_prepare() and weak_begin() need be
+ * called, which is what the callers ask for at each access. */
+extern bool weak_is_on;
 /** A schedule begins; what was there before it is seen by all. Else memory is sequentially consistent. */
 void weak_begin(bool weak);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,15 +23,13 @@
 /* The linker alone knows these names. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-enum { PAGE = 4096, FIRST_TID = 1000, PROCESS = 1234 };
+enum { PAGE = 4096, FIRST_TID = 1000, PROCESS = 1234, USER = 1000 };
 
 void *__real_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset);
 int __real_mprotect(void *at, size_t bytes, int rights);
-int __real_madvise(void *at, size_t bytes, int advice);
 int __real_clock_gettime(clockid_t clock, struct timespec *time_p);
 ssize_t __wrap_pwrite(int file, const void *bytes, size_t count, off_t offset);
 ssize_t __real_pwrite(int file, const void *bytes, size_t count, off_t offset);
-int __real_ftruncate(int file, off_t bytes);
 int __real_close(int file);
 long __real_syscall(long number, ...);
 
@@ -57,47 +56,15 @@ void *real_map_shared(size_t bytes)
     return memory;
 }
 
-void real_protect(bool watched, void *at, size_t bytes)
+void real_protect(void *at, size_t bytes, bool writable)
 {
-    struct span arena = freeze_arena();
-    if (__real_mprotect(watched ? at : arena.at, watched ? bytes : arena.bytes,
-                        watched ? PROT_READ : PROT_READ | PROT_WRITE) != 0)
-        abort();
-}
-
-bool real_is_watched(const void *page)
-{
-    struct span arena = freeze_arena();
-    return (uintptr_t)page - (uintptr_t)arena.at < arena.bytes;
-}
-
-void real_open_page(void *page)
-{
-    if (__real_mprotect(page, PAGE, PROT_READ | PROT_WRITE) != 0)
-        abort();
-}
-
-void real_map_file(void *at, size_t bytes, int file)
-{
-    if (__real_mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED)
-        abort();
-}
-
-void real_drop(void *at, size_t bytes)
-{
-    if (__real_madvise(at, bytes, MADV_DONTNEED) != 0)
+    if (__real_mprotect(at, bytes, PROT_READ | (writable ? PROT_WRITE : 0)) != 0)
         abort();
 }
 
 void real_write(int file, const void *bytes, size_t count, uint64_t offset)
 {
     if (__real_pwrite(file, bytes, count, (off_t)offset) != (ssize_t)count)
-        abort();
-}
-
-void real_truncate(int file, uint64_t bytes)
-{
-    if (__real_ftruncate(file, (off_t)bytes) != 0)
         abort();
 }
 
@@ -263,6 +230,37 @@ ssize_t __wrap_getrandom(void *into, size_t bytes, unsigned flags)
 int __wrap_getpid(void)
 {
     return PROCESS;
+}
+
+/* What the kernel would write into memory that schedules share (freeze.c), and what would differ by machine.
+ */
+unsigned __wrap_geteuid(void)
+{
+    return USER;
+}
+
+int __wrap_getrlimit(int resource, struct rlimit *limit)
+{
+    (void)resource;
+    *limit = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+    return 0;
+}
+
+ssize_t __wrap_readlink(const char *path, char *into, size_t bytes)
+{
+    (void)path;
+    return (ssize_t)strlen(strncpy(into, "/program", bytes));
+}
+
+char *__wrap_getcwd(char *into, size_t bytes)
+{
+    return strncpy(into, "/", bytes);
+}
+
+int __wrap_gethostname(char *into, size_t bytes)
+{
+    strncpy(into, "host", bytes);
+    return 0;
 }
 
 int __wrap_gettid(void)
