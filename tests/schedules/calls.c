@@ -72,8 +72,8 @@ static MS_UNSYNCHRONIZED bool forget(enum kept kept, uint64_t address)
     return false;
 }
 
-/* The pool has handed this out. */
-static MS_UNSYNCHRONIZED void note_taken(uint64_t address, uint64_t bytes, struct fake_context *context)
+/* The pool has handed this out. Returns what the recorder is to know it by. */
+static MS_UNSYNCHRONIZED uint32_t note_taken(uint64_t address, uint64_t bytes, struct fake_context *context)
 {
     for (unsigned i = 0; i < span_count; i++) {
         const struct span_of_memory *span = &spans[i];
@@ -87,6 +87,16 @@ static MS_UNSYNCHRONIZED void note_taken(uint64_t address, uint64_t bytes, struc
             engine_fail("work is still at the memory at %#llx", (unsigned long long)address);
     }
     keep(HELD, address, bytes, context);
+    return span_count;
+}
+
+static MS_UNSYNCHRONIZED uint32_t ticket_of(uint64_t address)
+{
+    for (unsigned i = 0; i < span_count; i++) {
+        if (spans[i].kept == HELD && spans[i].address == address)
+            return i + 1;
+    }
+    return 0;
 }
 
 static MS_UNSYNCHRONIZED struct fake_context *context_of(uint64_t address)
@@ -115,16 +125,26 @@ static void wait_for_limbo(const struct ms_pool_block *block)
         engine_point(__builtin_return_address(0));
 }
 
+static void look_at_freed(const struct ms_pool_block *block, unsigned which, uint32_t ticket)
+{
+    if (block->requested != sizes[which] || block->ticket != ticket)
+        engine_fail("a block of %llu bytes and ticket %u is freed as one of %llu and %u",
+                    (unsigned long long)sizes[which], ticket, (unsigned long long)block->requested,
+                    block->ticket);
+}
+
 static void give_back(unsigned which, uint64_t address)
 {
     struct ms_pool_block block;
     int status = 0;
     struct fake_context *context = context_of(address);
+    uint32_t ticket = ticket_of(address);
     if (is_dead(context) || !forget(HELD, address))
         return;
     keep(FREED, address, sizes[which], context);
     ms_pool_free_expect(address, &block);
     if (ms_pool_free_hit(address, &block)) {
+        look_at_freed(&block, which, ticket);
         block.over = ms_pool_free_hit_end(&block);
         wait_for_limbo(&block);
         return;
@@ -134,6 +154,7 @@ static void give_back(unsigned which, uint64_t address)
             engine_fail("a live block cannot be freed");
         return;
     }
+    look_at_freed(&block, which, ticket);
     ms_pool_free_end(&block);
     wait_for_limbo(&block);
 }
@@ -156,7 +177,7 @@ static void take(struct caller *caller, unsigned which)
     if (!ms_pool_hit(context, sizes[which], &block) &&
         ms_pool_alloc(gpu, context, 0, sizes[which], &block, &status) != MS_POOL_SERVED)
         return;
-    note_taken(block.address, sizes[which], caller->context);
+    ms_pool_set_ticket(&block, note_taken(block.address, sizes[which], caller->context));
     atomic_store_explicit(&blocks[which].seen, block.address, memory_order_relaxed);
     hand_over(which, block.address);
 }
@@ -203,6 +224,15 @@ static void unpin(struct caller *caller)
     caller->pinned = 0;
 }
 
+static bool was_asked_for(uint64_t bytes)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        if (sizes[i] == bytes)
+            return true;
+    }
+    return false;
+}
+
 static void look_up(unsigned which)
 {
     struct ms_pool_block block;
@@ -214,9 +244,18 @@ static void look_up(unsigned which)
         return;
     if (block.address > address)
         engine_fail("what is found begins behind what was asked for");
+    if (!was_asked_for(block.requested))
+        engine_fail("what is found has %llu bytes, for which nobody asked",
+                    (unsigned long long)block.requested);
     if (gone && block.context == (uintptr_t)contexts[1])
         engine_fail("what is found was the memory of a context that is no more");
     ms_pool_owns(address);
+}
+
+/* Of all that was issued one thing more is done. */
+static MS_UNSYNCHRONIZED void finish_one(struct fake_context *context)
+{
+    context->done += context->done < context->issued;
 }
 
 /* The driver's own, under its lock. */
@@ -276,8 +315,7 @@ static void add_piece(void *arg, const struct ms_pool_piece *piece)
     sum->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
 }
 
-/* Of one moment, the figures and the pieces say the same. */
-static void stop(void)
+void calls_stop(void)
 {
     struct ms_pool_figures f;
     struct pieces sum = {0, 0, 0};
@@ -326,13 +364,16 @@ static void call_more(struct caller *caller, char what)
         ms_pool_reclaimable(0);
         break;
     case 'o':
-        stop();
+        calls_stop();
         break;
     case 'r':
         ms_pool_peer((uintptr_t)caller->context, OTHER_DEVICE, true);
         break;
     case 'w':
         ms_pool_rested();
+        break;
+    case 'h':
+        finish_one(caller->context);
         break;
     case 'G':
         ms_pool_graph_alive((uintptr_t)caller->context, 1);

@@ -8,7 +8,7 @@ tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/te
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
 	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
-	tests/schedules/programs_heap.c tests/schedules/calls.h tests/schedules/calls.c
+	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/calls.h tests/schedules/calls.c
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool
 tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
 check_PROGRAMS += tests/schedules/schedules tests/schedules/crash
@@ -19,7 +19,7 @@ ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall get
 	open openat close fstat stat fstatfs fchmod unlink posix_fallocate pread read pwrite ftruncate \
 	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
-	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/main.c tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
+	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/main.c tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
 	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c \
 	tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c
 tests_schedules_schedules_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
@@ -34,4 +34,4 @@ tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)
 tests_schedules_crash_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 dist_check_SCRIPTS += tests/schedules/crash.py
 dist_check_SCRIPTS += tests/schedules/schedules.py
-EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py
+EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py tests/schedules/mutate.py

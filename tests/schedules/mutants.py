@@ -13,7 +13,7 @@ MUTANTS = (
     ("peers-add85bf", "src/pool/backing_peers.c", "__atomic_store_n(&b->peers[device], (uint8_t)after, __ATOMIC_RELAXED)",
      "b->peers[device] = (uint8_t)after", "peers", "history"),
     ("on-its-way-0a36434", "src/pool/ladder.c", "        ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);\n    return slot;",
-     "        ;\n    ms_lease_unlock(lease);\n    return slot;", "stopped limbo-stopped", "history"),
+     "        ;\n    ms_lease_unlock(lease);\n    return slot;", "on-its-way", "history"),
     ("while-stopped-aeea646", LEASE, "ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap)", "ms_fence_done(heap)", "limbo-stopped", "history"),
     ("two-tags-c90623a", INTERNAL,
      "    while (MS_UNLIKELY(freed < open) &&\n           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,\n"
@@ -30,7 +30,7 @@ MUTANTS = (
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
     ("bias-no-recheck", BIAS_H, "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias", "plain"),
-    ("bias-try-no-recheck", BIAS_H, "    if (MS_LIKELY(!atomic_load_explicit(&bias->owner, memory_order_relaxed)))\n        return true;", "    return true;", "lease limbo hits", "plain"),
+    ("bias-try-no-recheck", BIAS_H, "    if (MS_LIKELY(!atomic_load_explicit(&bias->owner, memory_order_relaxed)))\n        return true;", "    return true;", "bias-tries", "plain"),
     ("lock-no-exchange", LOCK_H, "if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
      "                                                             memory_order_acquire, memory_order_relaxed)))",
      "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock", "plain"),
@@ -39,7 +39,7 @@ MUTANTS = (
      "    uint64_t epoch = atomic_load(&heap->fence.open), freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
      "    atomic_store(&heap->fence.open, epoch + 1);", "limbo epochs", "plain"),
     ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, epoch);",
-     "    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "limbo epochs", "plain"),
+     "    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
     ("tag-of-next", LEASE, "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
     ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,\n"
      "                                                           memory_order_relaxed)\n",
@@ -55,8 +55,8 @@ MUTANTS = (
      "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
     ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    if (!tables.bags) {", "    if (!tables.bags) {", "hits limbo returned", "plain"),
-    ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "limbo epochs", "plain"),
-    ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "freed-across scarce", "plain"),
+    ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
+    ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
 
     ("page-relaxed", "src/pool/pagemap.c", "atomic_store_explicit(entry_of(page), segment, memory_order_release)",
      "atomic_store_explicit(entry_of(page), segment, memory_order_relaxed)", "grown", "weak"),
@@ -77,5 +77,5 @@ MUTANTS = (
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
     ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "moves scarce freed-across", "weak"),
-    ("done-relaxed", FENCE, "atomic_store_explicit(&fence->done, epoch, memory_order_release)", "atomic_store_explicit(&fence->done, epoch, memory_order_relaxed)", "limbo", "weak"),
+    ("done-relaxed", FENCE, "atomic_store_explicit(&fence->done, epoch, memory_order_release)", "atomic_store_explicit(&fence->done, epoch, memory_order_relaxed)", "host-function", "weak"),
 )

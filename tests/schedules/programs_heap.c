@@ -42,6 +42,10 @@ PROGRAM(epochs, 256, false, "t0 t1 t3 t4 i", "g0 s g1 t0", "g3 i s g4", "t5 i g5
 PROGRAM(twice, 256, false, "t0 t3 t6", "d0 d3 d6", "d3 d0 d6", "")
 PROGRAM(visited, 32, false, "2 t3 t6 g3 g6", "2 k", "m x t6", "t7 g7 t4")
 PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
+/* Those that a mistake needs, and nothing else: a freed block on its way to who asked; an event before the
+ * free that it is to cover. */
+PROGRAM(on_its_way, 256, false, "t4 i g4 f", "t4", "o o o", "")
+PROGRAM(covered, 256, false, "t4 i", "x h x t4 x", "i g4", "")
 
 /* --- random words -----------------------------------------------------------------------------------------
  */
@@ -58,7 +62,7 @@ static uint64_t next(uint64_t *state)
 /* Takes and gives mostly. */
 static void write_words(char *text, unsigned count, uint64_t *state)
 {
-    static const char kinds[] = "ttttttggggggggpulliifsscexxmmqorwG";
+    static const char kinds[] = "ttttttggggggggpulliifhsscexxmmqorwG";
     for (unsigned i = 0; i < count; i++) {
         char kind = kinds[next(state) % (sizeof kinds - 1)];
         *text++ = kind;
@@ -114,6 +118,8 @@ const struct program heap_programs[] = {
     ROW(twice, "twice", "two free the same blocks"),
     ROW(visited, "visited", "a context ends while others make room in it"),
     ROW(forked, "forked", "one forks in the middle of what others do"),
+    ROW(on_its_way, "on-its-way", "the pool is stopped while a freed block is on its way to who asked"),
+    ROW(covered, "covered", "a block is freed behind new work as an event is recorded"),
     ROW(words, "calls", "random calls: calls:SEED"),
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };

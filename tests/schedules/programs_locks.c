@@ -97,6 +97,24 @@ static void start_bias(void)
     engine_task(own, NULL);
 }
 
+/* Only if it is nobody's. */
+static void try_some(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TIMES; i++) {
+        if (!ms_bias_try(&bias, MS_BIAS_LEASE))
+            continue;
+        work();
+        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+    }
+}
+
+static void start_tries(void)
+{
+    engine_task(own, NULL);
+    engine_task(try_some, NULL);
+}
+
 static void check_bias(void)
 {
     if (total != 2 * STREAK + TIMES)
@@ -106,5 +124,7 @@ static void check_bias(void)
 const struct program locks_programs[] = {
     {"lock", "two take a lock, a third for a millisecond at most", nothing, start_lock, check_lock, false},
     {"bias", "two come to own a lock, which a third takes away", prepare_bias, start_bias, check_bias, false},
+    {"bias-tries", "one comes to own a lock, which another takes while it is nobody's", prepare_bias,
+     start_tries, nothing, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };

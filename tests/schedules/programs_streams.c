@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/bias.h"
+#include "calls.h"
 #include "engine.h"
 #include "programs.h"
 #include "streams_calls.h"
@@ -144,6 +145,29 @@ static void start_ending(void)
     engine_task(free_elsewhere, (void *)1);
 }
 
+/* --- a block that one stream has freed for another is wanted by itself, while the pool is stopped ---------
+ */
+
+static void take_what_was_freed(void *arg)
+{
+    (void)arg;
+    give(block[0], stream[2]);
+    give(take(MS_MEMPOOL_CURRENT, 4096, stream[2]), stream[2]);
+}
+
+static void stop_often(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++)
+        calls_stop();
+}
+
+static void start_home(void)
+{
+    engine_task(take_what_was_freed, NULL);
+    engine_task(stop_often, NULL);
+}
+
 /* --- memory runs out for two at once -----------------------------------------------------------------------
  */
 
@@ -212,6 +236,8 @@ const struct program streams_programs[] = {
      start_cross, check, false},
     {"stream-ends", "a stream ends while its blocks are freed on another", prepare_ending, start_ending,
      check, false},
+    {"taken-home", "a stream takes what it has freed for another, while the pool is stopped", prepare_cross,
+     start_home, check, false},
     {"moves", "vacant memory of one stream becomes another's", prepare_moves, start_moves, check, false},
     {"scarce", "two need more than there is at once", prepare_scarce, start_scarce, check, false},
     {NULL, NULL, NULL, NULL, NULL, false},

@@ -4,12 +4,14 @@
  * Their variables are atomic, so that each access is a point. */
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/lock.h"
 #include "engine.h"
 #include "programs.h"
 
 static _Atomic int count, flags[2], inside;
+static uint32_t *_Atomic there;
 static struct ms_lock locks[2] = {MS_LOCK_INIT(MS_RANK_ARENA), MS_LOCK_INIT(MS_RANK_LOG)};
 
 static void nothing(void)
@@ -95,10 +97,33 @@ static void check_words(void)
         engine_fail("both say x");
 }
 
+/* What one has seen is gone when it is used. */
+static void use(void *arg)
+{
+    (void)arg;
+    if (atomic_load(&there))
+        *atomic_load(&there) = 1;
+}
+
+static void end(void *arg)
+{
+    (void)arg;
+    atomic_store(&there, NULL);
+}
+
+static void start_death(void)
+{
+    static uint32_t number;
+    atomic_store(&there, &number);
+    engine_task(use, NULL);
+    engine_task(end, NULL);
+}
+
 const struct program wrong_programs[] = {
     {"wrong-lost", "two additions without a lock", nothing, start_lost, check_lost, true},
     {"wrong-both", "each looks before it says", nothing, start_both, nothing, true},
     {"wrong-crossed", "two locks, taken in both orders", nothing, start_crossed, nothing, true},
+    {"wrong-death", "a pointer is used that another has taken away", nothing, start_death, nothing, true},
     {"wrong-words", "words of which not both may be said", nothing, start_words, check_words, true},
     {NULL, NULL, NULL, NULL, NULL, false},
 };

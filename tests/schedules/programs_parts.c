@@ -1,0 +1,135 @@
+/* programs_parts.c - parts of the pool by themselves, where a whole program would rarely come to the one step
+ * that matters. */
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/bias.h"
+#include "calls.h"
+#include "engine.h"
+#include "fake.h"
+#include "pool/internal.h"
+#include "programs.h"
+
+/* --- what was freed by the end of an epoch, while a later one takes its place -----------------------------
+ */
+
+enum { OPENED = 3, BYTES_EACH = 100 };
+static struct ms_heap heap;
+
+static void open_epochs(void *count)
+{
+    for (size_t i = 0; i < (size_t)count; i++) {
+        uint64_t epoch = atomic_load(&heap.fence.open);
+        atomic_store(&heap.limbo_sums.freed_bytes, epoch * BYTES_EACH);
+        ms_limbo_next_epoch(&heap);
+    }
+}
+
+static void prepare_ends(void)
+{
+    atomic_store(&heap.fence.open, 1);
+    open_epochs((void *)MS_LIMBO_ENDS);
+}
+
+static void ask_for_old(void *arg)
+{
+    (void)arg;
+    for (uint64_t epoch = 1; epoch <= OPENED; epoch++) {
+        uint64_t freed = ms_limbo_freed_by(&heap, epoch);
+        if (freed && freed != epoch * BYTES_EACH)
+            engine_fail("by the end of epoch %llu %llu bytes are said to be freed", (unsigned long long)epoch,
+                        (unsigned long long)freed);
+    }
+}
+
+static void start_ends(void)
+{
+    engine_task(open_epochs, (void *)OPENED);
+    engine_task(ask_for_old, NULL);
+    engine_task(ask_for_old, NULL);
+}
+
+/* --- work of the host's: a function in a stream, which writes what the block's next owner writes -----------
+ */
+
+static struct ms_gpu gpu;
+static CUresult (*driver_query)(CUevent);
+static struct fake_context *context;
+static uint64_t address;
+static _Atomic uint32_t over;
+static int memory; /* what the program sees at `address` */
+
+/* Who hears of the driver that it is over sees what was done. */
+static CUresult query(CUevent event)
+{
+    CUresult status = driver_query(event);
+    if (status == CUDA_SUCCESS)
+        atomic_fetch_add_explicit(&over, 0, memory_order_acquire);
+    return status;
+}
+
+static void prepare_function(void)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    gpu = *fake_fresh(256 * MS_MIB);
+    driver_query = gpu.event_query;
+    gpu.event_query = query;
+    context = fake_context(0);
+    fake_set_current(context);
+    ms_pool_alloc(&gpu, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
+    address = block.address;
+    fake_issue(context);
+    ms_pool_free_begin(address, &block, &status);
+    ms_pool_free_end(&block);
+    ms_bias_start();
+}
+
+static void work(void *arg)
+{
+    (void)arg;
+    memory = 1;
+    atomic_fetch_add_explicit(&over, 1, memory_order_release);
+    fake_finish(context);
+}
+
+static void trim(void *arg)
+{
+    (void)arg;
+    fake_set_current(context);
+    for (unsigned i = 0; i < 2; i++)
+        ms_pool_epoch_done((uintptr_t)context, 1, true);
+}
+
+static void take(void *arg)
+{
+    struct ms_pool_block block;
+    (void)arg;
+    fake_set_current(context);
+    for (unsigned i = 0; i < 4; i++) {
+        engine_point(__builtin_return_address(0));
+        if (ms_pool_hit((uintptr_t)context, 3 * MS_MIB, &block) && block.address == address) {
+            memory = 2;
+            return;
+        }
+    }
+}
+
+static void start_function(void)
+{
+    engine_task(work, NULL);
+    engine_task(trim, NULL);
+    engine_task(take, NULL);
+}
+
+static void nothing(void)
+{
+}
+
+const struct program parts_programs[] = {
+    {"epoch-ends", "two ask what was freed by the end of epochs while others take their places", prepare_ends,
+     start_ends, nothing, RIGHT},
+    {"host-function", "memory that work of the host's has written is handed out when that is over",
+     prepare_function, start_function, calls_check, RIGHT},
+    {NULL, NULL, NULL, NULL, NULL, RIGHT},
+};
