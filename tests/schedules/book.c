@@ -2,13 +2,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/bias.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/objects.h"
 #include "base/options.h"
+#include "base/spare.h"
 #include "book_rows.h"
 #include "engine.h"
 #include "files.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+
+#define FIRST_FILE FILES_DIRECTORY "/memshim-1234-5678.ledger"
 
 struct book book;
 
@@ -38,6 +45,25 @@ void book_start(bool touched, const char *option)
     }
 }
 
+void book_fork(void)
+{
+    engine_end_others();
+    uint64_t sum = book_sum_of_first();
+    ms_store_reset();
+    ms_log_reset();
+    ms_arena_reset();
+    ms_spares_reset();
+    ms_objects_reset();
+    ms_stack_reset();
+    ms_ledger_reset();
+    ms_bias_reset();
+    ms_thread.tid = 0;
+    memset(&book, 0, sizeof book);
+    book.is_child = true;
+    book.parent_sum = sum;
+    book_start(false, "MEMSHIM_TIMELINE=16");
+}
+
 static void touch(void)
 {
     book_touch();
@@ -51,7 +77,8 @@ bool book_is_open(void)
 
 const char *book_path(void)
 {
-    return FILES_DIRECTORY "/memshim-1234-5678.ledger"; /* of the process that files.c tells of */
+    /* Of the process that files.c tells of; there a child has its parent's number, and so the next name. */
+    return book.is_child ? FILES_DIRECTORY "/memshim-1234-5678.2.ledger" : FIRST_FILE;
 }
 
 /* Three frames of its own, below two that every fourth has. */
@@ -201,6 +228,7 @@ bool book_refuse(unsigned i)
     if (row->is != BOOK_THERE || row->block.is_served)
         return false;
     begin(&site->freed, 1);
+    begin(&book.refused, ms_kind_is_device(row->block.kind));
     set(row, BOOK_GOING);
     lower(&row->block, true, false);
     if (!begin_free(row, &block))
@@ -208,6 +236,7 @@ bool book_refuse(unsigned i)
     ms_ledger_free_abort(&block);
     set(row, BOOK_THERE);
     raise(&row->block, true, false);
+    end(&book.refused, ms_kind_is_device(row->block.kind));
     site->freed.most--;
     return true;
 }

@@ -19,6 +19,9 @@ enum { BOOK_BLOCKS = 64, BOOK_STACKS = 64, BOOK_FRAMES = 8, BOOK_APIS = 4, BOOK_
 
 /** A new ledger; with its file in FILES_DIRECTORY if `touched`. Options are NAME=value. */
 void book_start(bool touched, const char *option);
+/** In a task: it is the only one of a child of fork() from here on, whose ledger begins anew, beside the file
+ * of its parent. As hooks/init.c starts over, as far as these rooms go. */
+void book_fork(void);
 /** Interns stack `i`, which differs for each, and shares its outermost frames with some. */
 ms_stack_id book_stack(unsigned i);
 /** Block `i` of the book comes: its bytes, kind, device and context follow from `i`, with that stack. */
@@ -44,6 +47,9 @@ void book_export(unsigned i);
 void book_revoke(unsigned i);
 void book_blind_spot(unsigned i);
 void book_device(unsigned i);
+void book_diagnostic(unsigned i);
+/** A code object of an interpreter's comes, in which a thread runs. */
+void book_code(unsigned i);
 /** The process says that it ends, which ends its exports. */
 void book_end(void);
 
@@ -52,6 +58,10 @@ void book_end(void);
 bool book_holds(char *why, size_t why_bytes);
 /** Likewise with the exports in its file, read as another process reads them. */
 bool book_exports_hold(char *why, size_t why_bytes);
+/** Where the ledger was loaded from its file: whether the trace, with what had not been written of it, is. */
+bool book_trace_holds(char *why, size_t why_bytes);
+/** Whether the file of the process that was forked is as it left it; true if none was. */
+bool book_parent_is_left(void);
 /** Whether anything was recorded when no call was under way: then the file says so. */
 bool book_is_open(void);
 

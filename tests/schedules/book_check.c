@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "book_rows.h"
+#include "files.h"
 #include "ledger/process.h"
 #include "ledger/snapshot.h"
 
@@ -14,7 +15,13 @@ static struct book view; /* the book, as it was while the snapshot was taken: wh
 static char *why_p;
 static size_t why_size;
 
-static MS_PRINTF(1, 2) bool wrong(const char *format, ...)
+void book_tell(char *why, size_t why_bytes)
+{
+    why_p = why;
+    why_size = why_bytes;
+}
+
+bool book_wrong(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -27,15 +34,15 @@ static bool is_in(struct range range, uint64_t value, const char *what, unsigned
 {
     if (value >= range.least && value <= range.most)
         return true;
-    return wrong("%s %u: %llu, where %llu to %llu is true", what, i, (unsigned long long)value,
-                 (unsigned long long)range.least, (unsigned long long)range.most);
+    return book_wrong("%s %u: %llu, where %llu to %llu is true", what, i, (unsigned long long)value,
+                      (unsigned long long)range.least, (unsigned long long)range.most);
 }
 
-static bool may_be(enum presence is, bool found, const char *what, unsigned i)
+bool book_may_be(enum presence is, bool found, const char *what, unsigned i)
 {
     if (found ? is != BOOK_GONE : is != BOOK_THERE)
         return true;
-    return wrong(found ? "%s %u is there, and is not" : "%s %u is lost", what, i);
+    return book_wrong(found ? "%s %u is there, and is not" : "%s %u is lost", what, i);
 }
 
 /* Whether a stack reads back as it was put in. */
@@ -68,25 +75,26 @@ static bool check_blocks(void)
 {
     bool seen[BOOK_BLOCKS] = {false};
     if (snapshot.block_count != snapshot.block_total)
-        return wrong("there are more blocks than were made");
+        return book_wrong("there are more blocks than were made");
     for (uint64_t k = 0; k < snapshot.block_count; k++) {
         const struct ms_block *block = &snapshot.blocks[k];
         unsigned i = 0;
         while (i < BOOK_BLOCKS && view.blocks[i].block.key != block->key)
             i++;
         if (i == BOOK_BLOCKS)
-            return wrong("there is a block at %#llx, where none was made", (unsigned long long)block->key);
+            return book_wrong("there is a block at %#llx, where none was made",
+                              (unsigned long long)block->key);
         if (seen[i])
-            return wrong("block %u is there twice", i);
+            return book_wrong("block %u is there twice", i);
         seen[i] = true;
         if (!is_same(block, &book.blocks[i].block))
-            return wrong("block %u is another than was made", i);
+            return book_wrong("block %u is another than was made", i);
         if (block->site >= snapshot.site_count ||
             (!view.blocks[i].is_unsure && !is_site(&snapshot.sites[block->site].site, &view.blocks[i].block)))
-            return wrong("block %u has the site of another", i);
+            return book_wrong("block %u has the site of another", i);
     }
     for (unsigned i = 0; i < BOOK_BLOCKS; i++) {
-        if (!may_be(view.blocks[i].is, seen[i], "block", i))
+        if (!book_may_be(view.blocks[i].is, seen[i], "block", i))
             return false;
     }
     return true;
@@ -99,9 +107,9 @@ static bool check_site(const struct ms_site *site, bool *seen)
     while (i < view.site_count && !is_site(site, &view.sites[i].like))
         i++;
     if (i == view.site_count)
-        return wrong("there is a site that was not made");
+        return book_wrong("there is a site that was not made");
     if (seen[i])
-        return wrong("site %u is there twice", i);
+        return book_wrong("site %u is there twice", i);
     seen[i] = true;
     for (uint64_t k = 0; k < snapshot.block_count; k++) {
         const struct ms_site *home = &snapshot.sites[snapshot.blocks[k].site].site;
@@ -109,11 +117,11 @@ static bool check_site(const struct ms_site *site, bool *seen)
         count += home == site;
     }
     if (live != site->live_bytes || count != site->live_count)
-        return wrong("site %u holds %llu bytes, its blocks %llu", i, (unsigned long long)site->live_bytes,
-                     (unsigned long long)live);
+        return book_wrong("site %u holds %llu bytes, its blocks %llu", i,
+                          (unsigned long long)site->live_bytes, (unsigned long long)live);
     if (site->live_bytes > site->max_bytes || site->max_bytes > site->total_bytes ||
         site->live_count + site->free_count + site->died_count > site->total_count)
-        return wrong("site %u: its figures do not add up", i);
+        return book_wrong("site %u: its figures do not add up", i);
     return is_in(view.sites[i].count, site->total_count, "allocations of site", i) &&
            is_in(view.sites[i].bytes, site->total_bytes, "bytes of site", i) &&
            is_in(view.sites[i].freed, site->free_count, "frees of site", i) &&
@@ -131,7 +139,7 @@ static bool check_sites(void)
     }
     for (unsigned i = 0; i < view.site_count; i++) {
         if (!seen[i] && view.sites[i].count.least)
-            return wrong("site %u is lost", i);
+            return book_wrong("site %u is lost", i);
     }
     return true;
 }
@@ -157,15 +165,15 @@ static bool check_device(unsigned i)
         at_peak += site->at_peak_bytes;
     }
     if (live != amount->live_bytes || at_peak != amount->peak_live_bytes)
-        return wrong("device %u: %llu live and %llu at its peak, its sites %llu and %llu", i,
-                     (unsigned long long)amount->live_bytes, (unsigned long long)amount->peak_live_bytes,
-                     (unsigned long long)live, (unsigned long long)at_peak);
+        return book_wrong("device %u: %llu live and %llu at its peak, its sites %llu and %llu", i,
+                          (unsigned long long)amount->live_bytes, (unsigned long long)amount->peak_live_bytes,
+                          (unsigned long long)live, (unsigned long long)at_peak);
     if (most_in_timeline(i) > view.peak[i].most)
-        return wrong("device %u: its timeline rises above all that ever was", i);
+        return book_wrong("device %u: its timeline rises above all that ever was", i);
     bool known = ms_events_device((int)i, &info);
     if (known && info.total_bytes != (uint64_t)(i + 1) << 30)
-        return wrong("device %u is another", i);
-    return may_be(view.devices[i], known, "device", i) &&
+        return book_wrong("device %u is another", i);
+    return book_may_be(view.devices[i], known, "device", i) &&
            is_in(view.live[i], amount->live_bytes, "live bytes of device", i) &&
            is_in(view.peak[i], amount->peak_live_bytes, "peak of device", i);
 }
@@ -191,22 +199,22 @@ static bool check_events(void)
         const struct ms_oom *oom = &events->ooms[i];
         if (oom->requested < 1000 || !is_stack(oom->stack, (unsigned)oom->requested - 1000) ||
             oom->cause != MS_OOM_CAPACITY || oom->reserved_bytes != 1 << 20)
-            return wrong("out-of-memory %u is another than there was", i);
+            return book_wrong("out-of-memory %u is another than there was", i);
     }
     for (unsigned i = 0; i < snapshot.misfree_count; i++) {
         misfrees += snapshot.misfrees[i].count;
         if (!snapshot.misfrees[i].stack || !snapshot.misfrees[i].block_bytes)
-            return wrong("refused free %u is of nothing", i);
+            return book_wrong("refused free %u is of nothing", i);
     }
     for (unsigned i = 0; i < events->death_count; i++) {
         if (events->deaths[i].context - 1 > 1 || !events->deaths[i].count)
-            return wrong("death %u is of nothing", i);
+            return book_wrong("death %u is of nothing", i);
     }
-    if (!may_be(view.ended, atomic_load(&ms_process()->end_reason) == MS_END_EXIT, "end", 0))
+    if (!book_may_be(view.ended, atomic_load(&ms_process()->end_reason) == MS_END_EXIT, "end", 0))
         return false;
     return is_in(view.ooms, events->oom_count + events->lost_ooms, "out-of-memory", 0) &&
            is_in(view.misfrees, misfrees, "refused frees", 0) &&
-           (events->death_count <= view.deaths.most || wrong("there are more deaths than there were"));
+           (events->death_count <= view.deaths.most || book_wrong("there are more deaths than there were"));
 }
 
 static bool check_lines(void)
@@ -218,12 +226,12 @@ static bool check_lines(void)
         while (i < BOOK_LINES && strcmp(line, book_line(i)) != 0)
             i++;
         if (i == BOOK_LINES)
-            return wrong("there is a line that nobody said: %s", line);
+            return book_wrong("there is a line that nobody said: %s", line);
         if (found[i]++)
-            return wrong("line %u is there twice", i);
+            return book_wrong("line %u is there twice", i);
     }
     for (unsigned i = 0; i < BOOK_LINES; i++) {
-        if (!may_be(view.lines[i], found[i], "line", i))
+        if (!book_may_be(view.lines[i], found[i], "line", i))
             return false;
     }
     return true;
@@ -241,11 +249,11 @@ static bool check_segments(void)
                 continue;
             found++;
             if (row->record.bytes != record.bytes || row->record.tier != record.tier)
-                return wrong("segment %u is another than was told", i);
+                return book_wrong("segment %u is another than was told", i);
         }
         if (found > 1)
-            return wrong("segment %u is there twice", i);
-        if (!may_be(view.segments[i], found, "segment", i))
+            return book_wrong("segment %u is there twice", i);
+        if (!book_may_be(view.segments[i], found, "segment", i))
             return false;
     }
     return true;
@@ -257,13 +265,13 @@ static bool check_pool(void)
     struct ms_flow_record flow;
     bool told = ms_pools_read(0, &pool);
     if (view.pool_told.least && !told)
-        return wrong("the pool's figures are lost");
+        return book_wrong("the pool's figures are lost");
     if (told && pool.served_allocs > view.pool_told.most) /* two may tell in another order than they say */
-        return wrong("the pool has figures that nobody told");
+        return book_wrong("the pool has figures that nobody told");
     for (unsigned i = 0; i < BOOK_FLOWS; i++) {
         bool there = ms_flows_read(i, &flow) && flow.pool;
         if (view.flows[i].least && (!there || flow.pool != i + 1 || flow.stream != i))
-            return wrong("flow %u is lost", i);
+            return book_wrong("flow %u is lost", i);
         if (there && !is_in(view.flows[i], flow.hits[0], "figures of flow", i))
             return false;
     }
@@ -313,15 +321,14 @@ static void see_changes(void)
 
 bool book_holds(char *why, size_t why_bytes)
 {
-    why_p = why;
-    why_size = why_bytes;
+    book_tell(why, why_bytes);
     view = book;
     if (ms_snapshot_take(&snapshot, BOOK_BLOCKS + 1) != 0)
-        return wrong("there is no memory for a snapshot");
+        return book_wrong("there is no memory for a snapshot");
     see_changes();
-    bool good = snapshot.consistent || wrong("a lock is not to be had");
+    bool good = snapshot.consistent || book_wrong("a lock is not to be had");
     good = good && check_blocks() && check_sites() && check_counts() && check_events() && check_lines() &&
-           check_segments() && check_pool();
+           check_segments() && check_pool() && book_texts_hold(&view);
     for (unsigned i = 0; i < BOOK_DEVICES && good; i++)
         good = check_device(i);
     ms_snapshot_release(&snapshot);
@@ -339,20 +346,40 @@ static bool check_export(int fd, unsigned i)
     enum presence before = book.exports[i];
     unsigned changes = book.export_changes[i];
     if (!ms_token_decode(book.tokens[i], &token))
-        return wrong("export %u has no token", i);
+        return book_wrong("export %u has no token", i);
     bool is_there = ms_export_read(fd, &token, &found, &reason);
     if (is_there && memcmp(&found, &record, sizeof found) != 0)
-        return wrong("export %u is another block", i);
+        return book_wrong("export %u is another block", i);
     /* Beside other tasks it may have gone meanwhile. */
     if (changes != book.export_changes[i] || (is_there ? before != BOOK_GONE : before != BOOK_THERE))
         return true;
-    return wrong("export %u %s", i, is_there ? "is not revoked" : reason);
+    return book_wrong("export %u %s", i, is_there ? "is not revoked" : reason);
+}
+
+uint64_t book_sum_of_first(void)
+{
+    static uint64_t words[8192];
+    uint64_t sum = 0, offset = 0;
+    int fd = open(FILES_DIRECTORY "/memshim-1234-5678.ledger", O_RDONLY);
+    ssize_t bytes;
+    while (fd >= 0 && (bytes = pread(fd, words, sizeof words, (off_t)offset)) > 0) {
+        for (size_t i = 0; i < (size_t)bytes / sizeof *words; i++)
+            sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15u;
+        offset += (uint64_t)bytes;
+    }
+    if (fd >= 0)
+        close(fd);
+    return sum ^ offset;
+}
+
+bool book_parent_is_left(void)
+{
+    return !book.is_child || book.parent_sum == book_sum_of_first();
 }
 
 bool book_exports_hold(char *why, size_t why_bytes)
 {
-    why_p = why;
-    why_size = why_bytes;
+    book_tell(why, why_bytes);
     int fd = open(book_path(), O_RDONLY);
     bool good = true;
     for (unsigned i = 0; fd >= 0 && i < BOOK_EXPORTS && good; i++)

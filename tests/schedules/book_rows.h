@@ -3,6 +3,7 @@
 #define MS_TESTS_SCHEDULES_BOOK_ROWS_H
 
 #include "book.h"
+#include "engine.h"
 #include "ledger/exports.h"
 
 enum {
@@ -11,7 +12,9 @@ enum {
     BOOK_FLOWS = 4,
     BOOK_LINES = 4,
     BOOK_EXPORTS = 8,
-    BOOK_DEATHS = 8
+    BOOK_DEATHS = 8,
+    BOOK_CODES = 8,
+    BOOK_TRACED = 512 /* blocks that a trace may have */
 };
 
 /* Of calls that returned, and of those that began. */
@@ -40,15 +43,17 @@ struct book {
     unsigned site_count;
     struct range live[BOOK_DEVICES], peak[BOOK_DEVICES]; /* of device memory */
     struct range calls[BOOK_APIS], call_bytes[BOOK_APIS], failures[BOOK_APIS], served[BOOK_APIS];
-    struct range ooms, misfrees, deaths;
+    struct range ooms, misfrees, deaths, refused; /* refused: frees that the driver refused */
     enum presence segments[BOOK_SEGMENTS], lines[BOOK_LINES], devices[BOOK_DEVICES];
+    enum presence diagnostics[BOOK_LINES], codes[BOOK_CODES];
     struct range pool_told, flows[BOOK_FLOWS];
     enum presence exports[BOOK_EXPORTS];
     unsigned export_changes[BOOK_EXPORTS];
     unsigned char tokens[BOOK_EXPORTS][MS_TOKEN_BYTES];
     uint32_t export_rows[BOOK_EXPORTS];
     enum presence ended;
-    bool is_open;
+    bool is_open, is_child;
+    uint64_t parent_sum; /* of the bytes of the parent's file */
 };
 extern struct book book;
 
@@ -61,5 +66,13 @@ struct ms_segment_record book_segment_record(unsigned i);
 struct ms_export book_export_record(unsigned i);
 const char *book_line(unsigned i);
 const char *book_path(void);
+/** Says why something is wrong, to whoever asked; false. */
+void book_tell(char *why, size_t why_bytes);
+bool book_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool book_may_be(enum presence is, bool found, const char *what, unsigned i);
+/** book_texts.c: what the record says in words. */
+bool book_texts_hold(const struct book *view);
+/** Of all bytes of the file of the first process. */
+uint64_t book_sum_of_first(void);
 
 #endif

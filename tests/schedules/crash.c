@@ -91,7 +91,7 @@ static int judge(char *why)
     if (!book_exports_hold(why, WHY))
         return WRONG_REPORT;
     if (fd >= 0 && ms_ledger_load(fd, false, error, sizeof error) == 0)
-        return book_holds(why, WHY) ? LOADED : WRONG_REPORT;
+        return book_holds(why, WHY) && book_trace_holds(why, WHY) ? LOADED : WRONG_REPORT;
     snprintf(why, WHY, "%s", fd < 0 ? "there is no file" : error);
     return !book_is_open() && (fd < 0 || says_nothing_yet(error)) ? EMPTY : WRONG_REPORT;
 }

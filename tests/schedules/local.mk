@@ -3,7 +3,8 @@ if !SANITIZED
 check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(LEDGER_SOURCES) \
 	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/log.c src/base/store.c src/base/objects.c src/base/spare.c \
-	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c
+	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c \
+	src/stack/python_codes.c src/stack/python_text.c src/stack/python_read.c
 tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/tests/schedules/subject.h
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
@@ -20,14 +21,14 @@ ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall get
 	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/main.c tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
-	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c \
+	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
 	tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c
 tests_schedules_schedules_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
 tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie -Wl,-z,now $(ms_wrapped:%=-Wl,--wrap=%)
 tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The ledger's programs again, over the objects of the library, killed after each store.
 tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
-	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c \
+	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
 	tests/schedules/programs.h tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c
 tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)

@@ -28,6 +28,8 @@ static void check(void)
         engine_fail("the file did not grow");
     else if (strcmp(ms_journal_path(), book_path()) != 0)
         engine_fail("the record has another file than its first");
+    else if (!book_parent_is_left())
+        engine_fail("the file of the parent has changed since the fork");
 }
 
 static void prepare(void)
@@ -222,6 +224,24 @@ static void start_dying(void)
     engine_task(unserve, (void *)0);
 }
 
+/* One of three forks, wherever the others are; its child records what it did, and has nothing of theirs. */
+static void fork_and_record(void *arg)
+{
+    record(arg);
+    book_fork();
+    record(arg);
+    book_export(1);
+    choose_lane(2);
+    book_take(30, 3, true);
+}
+
+static void start_forking(void)
+{
+    engine_task(record_in_lane, (void *)1);
+    engine_task(record_in_lane, (void *)2);
+    engine_task(fork_and_record, (void *)0);
+}
+
 /* --- growing ----------------------------------------------------------------------------------------------
  */
 
@@ -406,6 +426,8 @@ static void happen(void *arg)
     for (unsigned i = 0; i < 2; i++) {
         book_call((uint16_t)i, i == me, i != me, 100 + i);
         book_blind_spot(i + me);
+        book_diagnostic(i + me);
+        book_code(i + me);
         book_segment(2 * me + i, true);
         book_pool((uint64_t)(i + 1) << 21);
         book_flow(me, 100 + i);
@@ -462,6 +484,7 @@ const struct program ledger_programs[] = {
     {"refused", "frees are refused while others free", prepare_some, start_refused, check, RIGHT},
     {"context-dies", "a context dies while its blocks are freed and others made", prepare_some, start_dying,
      check, RIGHT},
+    {"forked-ledger", "one forks while two others record", prepare, start_forking, check, RIGHT},
     {"file-opens", "three record for the first time", prepare_untouched, start_opening, check, RIGHT},
     {"file-grows", "three record where tables are at their ends", prepare_growing, start_two_devices, check,
      RIGHT},

@@ -2,7 +2,6 @@
  * for `crash`, which looks after each store at what a process that was killed there would leave. */
 #include <stddef.h>
 
-#include "base/log.h"
 #include "book.h"
 #include "engine.h"
 #include "ledger/lanes.h"
@@ -47,11 +46,14 @@ static void tell_events(void)
         book_flow(i % 2, BEGIN + i);
         book_oom((uint16_t)i, i);
         book_export(i);
-        ms_diagnostic(MS_LOG_DEBUG, "test", "line %u", i);
+        book_diagnostic(i);
+        book_code(i);
     }
     book_segment(1, false);
     book_revoke(1);
     book_export(3);
+    for (unsigned i = 1; i < 6; i++)
+        book_code(i);
     book_segment(1, true);
 }
 
