@@ -26,6 +26,7 @@
 
 #include "base/bias.h"
 #include "book_rows.h"
+#include "deaths.h"
 #include "engine.h"
 #include "files.h"
 #include "ledger/recover.h"
@@ -194,7 +195,7 @@ static void on_store(int signal_number, siginfo_t *info, void *context)
     ucontext_t *at = context;
     char *page = page_of((long long)info->si_addr);
     if (k->opened_count == OPENED_MOST || !freeze_open(page)) {
-        signal(signal_number, SIG_DFL); /* a fault of the program's: it comes again */
+        death_by(signal_number, info, context);
         return;
     }
     if (!is_watched(page))

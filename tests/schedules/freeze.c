@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deaths.h"
 #include "engine.h"
 #include "real.h"
 
@@ -118,16 +119,15 @@ bool freeze_open(void *page)
 
 static void on_store(int signal_number, siginfo_t *info, void *context)
 {
-    (void)context;
     if (!freeze_open((void *)((uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1))))
-        signal(signal_number, SIG_DFL); /* a fault of the program's: it comes again */
+        death_by(signal_number, info, context);
 }
 
 void freeze_take(void)
 {
     /* A task may be on a stack that was never written to. */
     stack_t handlers = {.ss_sp = real_map(NULL, HANDLER_BYTES), .ss_size = HANDLER_BYTES};
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     action.sa_sigaction = on_store;
     sigaltstack(&handlers, NULL);
     sigaction(SIGSEGV, &action, NULL);

@@ -102,7 +102,7 @@ class Place:
         """After how many schedules, or points, it is found; None if it is not."""
         words = [os.path.join(self.directory, CRASH if way == "crash" else PROGRAM), program, *([] if way == "crash" else [way])]
         status, said = run(words, options.count, options.seed or 1)
-        found = re.search(r"^found (?:after|at point) (\d+)", said, re.MULTILINE)
+        found = re.search(r"^found (?:after|at point|by seed) (\d+)", said, re.MULTILINE)
         if found:
             return found.group(1)
         return None if status in (0, 1) else deadly(words, options)
