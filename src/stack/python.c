@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/guard.h"
 #include "stack/frame.h"
+#include "stack/python_life.h"
 #include "stack/python_thread.h"
 
 /* The process's first thread; 0 until asked for. */
@@ -47,8 +49,11 @@ static bool is_ours(const struct ms_python_layout *layout, uintptr_t state)
 static uintptr_t thread_state(const struct ms_python_interpreter *interpreter, bool *is_attached_p)
 {
     const struct ms_python_symbols *symbols = &interpreter->symbols;
-    uintptr_t first = (uintptr_t)symbols->this_thread();
     uintptr_t holder = symbols->current ? (uintptr_t)symbols->current() : 0;
+    *is_attached_p = true;
+    if (MS_LIKELY(holder && !interpreter->layout.state_thread_id))
+        return holder;
+    uintptr_t first = (uintptr_t)symbols->this_thread();
     *is_attached_p = holder != 0 && (holder == first || is_ours(&interpreter->layout, holder));
     return *is_attached_p ? holder : first;
 }
@@ -58,23 +63,43 @@ static MS_RAW bool find_head(const struct ms_python_interpreter *interpreter, st
 {
     const struct ms_python_layout *layout = &interpreter->layout;
     uint64_t word;
-    *head = (struct ms_python_head){0, 0};
-    if (state % sizeof word != 0 ||
-        !ms_python_read_slowly(reader, state + layout->state_frame, &word, sizeof word))
+    *head = (struct ms_python_head){0, 0, false};
+    if (!ms_python_read_word(reader, state + layout->state_frame, &word))
         return false;
     head->frame = (uintptr_t)word;
     if (!layout->has_cframe || !word)
         return true;
     head->cframe = layout->chain == MS_PYTHON_CHAIN_CFRAMES ? (uintptr_t)word : 0;
-    if (word % sizeof word != 0 ||
-        !ms_python_read_slowly(reader, (uintptr_t)word + layout->cframe_frame, &word, sizeof word))
+    if (!ms_python_read_word(reader, (uintptr_t)word + layout->cframe_frame, &word))
         return false;
     head->frame = (uintptr_t)word;
     return true;
 }
 
+/* What is remembered of another interpreter, or of another life of this one, is forgotten. Numbers do where
+ * the thread is in the main interpreter, of which it is known that it has not ended since. */
+static MS_RAW bool keep_to_interpreter(const struct ms_python_interpreter *interpreter,
+                                       struct ms_python_thread *thread, uintptr_t state, bool *by_numbers_p)
+{
+    uint64_t interp = 0, life = atomic_load_explicit(&ms_python_life, memory_order_acquire);
+    if (interpreter->layout.state_interp &&
+        !ms_python_read_word(&thread->reader, state + interpreter->layout.state_interp, &interp))
+        return false;
+    if (MS_UNLIKELY(thread->interp != interp || thread->life != life ||
+                    thread->generation != interpreter->generation)) {
+        thread->generation = interpreter->generation;
+        thread->life = life;
+        thread->interp = (uintptr_t)interp;
+        thread->count = 0;
+        memset(thread->known_at, 0, sizeof thread->known_at);
+    }
+    *by_numbers_p = life && interp == atomic_load_explicit(&ms_python_life_main, memory_order_relaxed);
+    return true;
+}
+
 /* Puts what was walked upon what is remembered of the outer frames; returns how many frames are new. */
-static unsigned put_fresh(struct ms_python_thread *thread, unsigned fresh, unsigned joined)
+static unsigned put_fresh(const struct ms_python_layout *layout, struct ms_python_thread *thread,
+                          unsigned fresh, unsigned joined)
 {
     unsigned frames = joined ? thread->records[joined - 1].frames : 0, new = 0;
     for (unsigned i = fresh; i-- > 0; joined++) {
@@ -88,6 +113,7 @@ static unsigned put_fresh(struct ms_python_thread *thread, unsigned fresh, unsig
             new ++;
         }
         record->frames = (uint16_t)frames;
+        ms_python_remember(layout, thread, joined);
     }
     thread->count = (uint16_t)joined;
     thread->frames = (uint16_t)frames;
@@ -130,7 +156,7 @@ static ms_stack_id capture_anew(const struct ms_python_interpreter *interpreter,
                                                                                 : MS_PYTHON_ABSENT;
         return 0;
     }
-    ms_stack_id id = intern(thread, put_fresh(thread, fresh, joined));
+    ms_stack_id id = intern(thread, put_fresh(&interpreter->layout, thread, fresh, joined));
     if (!id || walked == MS_PYTHON_CUT)
         thread->count = 0;
     *state_p = thread->frames ? MS_PYTHON_READ : MS_PYTHON_NONE;
@@ -144,7 +170,7 @@ static MS_RAW bool is_remembered(const struct ms_python_interpreter *interpreter
         return false;
     const struct ms_python_record *last = &thread->records[thread->count - 1];
     return last->at == head.frame && last->cframe == head.cframe && thread->frames &&
-           ms_python_is_same(interpreter, thread, thread->count - 1);
+           ms_python_is_same(interpreter, thread, thread->count - 1, head.by_numbers);
 }
 
 static ms_stack_id capture(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
@@ -152,11 +178,10 @@ static ms_stack_id capture(const struct ms_python_interpreter *interpreter, stru
 {
     struct ms_python_head head;
     thread->reader.is_copying = !is_attached && !is_first_thread();
-    if (MS_UNLIKELY(thread->generation != interpreter->generation)) {
-        thread->generation = interpreter->generation;
-        thread->count = 0;
-    }
-    if (!find_head(interpreter, &thread->reader, state, &head)) {
+    if (MS_UNLIKELY(!thread->life || thread->generation != interpreter->generation) && is_attached)
+        ms_python_life_watch(interpreter);
+    if (!find_head(interpreter, &thread->reader, state, &head) ||
+        !keep_to_interpreter(interpreter, thread, state, &head.by_numbers)) {
         *state_p = MS_PYTHON_UNSURE;
         thread->frames = 0;
         return 0;

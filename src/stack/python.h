@@ -2,8 +2,9 @@
  *
  * Floor 1. In any process that embeds CPython 3.9 to 3.15: no interpreter lock is taken, no reference count
  * touched, no function of the interpreter called but those that read one word (the thread's state, whether it
- * is finalising). What is read belongs to the calling thread, which stands still in our code meanwhile. No
- * lock; nothing is allocated once a stack is known. errno is preserved. */
+ * is finalising), and once Py_AtExit (python_life.h). What is read belongs to the calling thread, which
+ * stands still in our code meanwhile. No lock; nothing is allocated once a stack is known. errno is
+ * preserved. */
 #ifndef MS_STACK_PYTHON_H
 #define MS_STACK_PYTHON_H
 

@@ -18,11 +18,13 @@ struct ms_python_said {
  * other (co_version); where there is none, what the strings say counts, not only where they lie. */
 struct ms_python_print {
     uintptr_t file, name, lines;
+    uint64_t beside[2]; /* the words behind `file` and before `lines`, of which one is `name` */
     uint32_t first_line;
     uint32_t version; /* 0: none */
     uint32_t lines_bytes;
     uint32_t row; /* of the table of codes */
     struct ms_python_said file_said, name_said;
+    uint64_t lines_hash;
     uint64_t line_words[3]; /* of the line table: the first two and the last, where it is that long */
 };
 

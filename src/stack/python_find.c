@@ -84,6 +84,8 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg)
     symbols->current = (void *(*)(void))function(&elf, "PyThreadState_GetUnchecked");
     if (!symbols->current)
         symbols->current = (void *(*)(void))function(&elf, "_PyThreadState_UncheckedGet");
+    symbols->main = (void *(*)(void))function(&elf, "PyInterpreterState_Main");
+    symbols->at_exit = (int (*)(void (*)(void)))function(&elf, "Py_AtExit");
     symbols->runtime = ms_elf_symbol(&elf, "_PyRuntime");
     symbols->code_type = data_symbol(&elf, search->first_code_type, "PyCode_Type");
     symbols->str_type = data_symbol(&elf, search->first_str_type, "PyUnicode_Type");

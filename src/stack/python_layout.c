@@ -70,6 +70,7 @@ static const struct {
     {12,
      {.chain = MS_PYTHON_CHAIN_ENTRIES,
       .state_frame = 56,
+      .state_interp = 16,
       .has_cframe = true,
       .cframe_frame = 0,
       .cframe_previous = 8,
@@ -85,7 +86,7 @@ static const struct debug_words {
     uint32_t minor;
     uint16_t current_frame, frame; /* of the thread state; the size of a frame, which begins its group */
 } debug_words[] = {{13, 23, 28}, {14, 26, 31}, {15, 26, 39}};
-enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, WORDS = 48 };
+enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, INTERP_BEFORE_FRAME = 1, WORDS = 48 };
 /* Within the group of a frame. */
 enum { FRAME_SIZE, FRAME_PREVIOUS, FRAME_EXECUTABLE, FRAME_INSTR, FRAME_LOCALS, FRAME_OWNER };
 
@@ -112,7 +113,7 @@ static bool read_debug_offsets(const struct ms_python_symbols *symbols, const st
         *why_p = "it is a free-threaded build";
         return false;
     }
-    const uint64_t *frame = words + at->frame;
+    const uint64_t *frame = words + at->frame, interp = words[at->current_frame - INTERP_BEFORE_FRAME];
     *why_p = "what it says of its frames cannot be";
     if (frame[FRAME_SIZE] < 72 || frame[FRAME_SIZE] > MS_PYTHON_FRAME_BYTES_MAX ||
         !is_pointer_at(words[at->current_frame], 4096) || words[at->current_frame] == 0 ||
@@ -125,6 +126,7 @@ static bool read_debug_offsets(const struct ms_python_symbols *symbols, const st
     *layout = (struct ms_python_layout){
         .chain = MS_PYTHON_CHAIN_ENTRIES,
         .state_frame = (uint16_t)words[at->current_frame],
+        .state_interp = is_pointer_at(interp, 4096) ? (uint16_t)interp : 0,
         .frame_previous = (uint16_t)frame[FRAME_PREVIOUS],
         .frame_code = (uint16_t)frame[FRAME_EXECUTABLE],
         .frame_instr = (uint16_t)frame[FRAME_INSTR],
@@ -188,7 +190,8 @@ static bool find_members(const struct ms_python_symbols *symbols, struct ms_pyth
     }
     return layout->code_file && layout->code_name && layout->code_first_line && layout->code_lines &&
            layout->code_file % 8 == 0 && layout->code_name % 8 == 0 && layout->code_lines % 8 == 0 &&
-           layout->code_first_line % 4 == 0;
+           layout->code_first_line % 4 == 0 &&
+           (layout->code_name == layout->code_file + 8 || layout->code_name == layout->code_lines - 8);
 }
 
 bool ms_python_layout_find(const struct ms_python_symbols *symbols, struct ms_python_layout *layout_p,

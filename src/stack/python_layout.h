@@ -17,15 +17,17 @@ enum ms_python_chain {
     MS_PYTHON_CHAIN_ENTRIES, /* from 3.12 on: an entry frame on the C stack for each run */
 };
 
-/** What of an interpreter's symbols is used. Functions read one word each. */
+/** What of an interpreter's symbols is used. Functions read one word each, but for `at_exit`. */
 struct ms_python_symbols {
-    void *(*this_thread)(void);    /* PyGILState_GetThisThreadState */
-    void *(*current)(void);        /* _PyThreadState_UncheckedGet, PyThreadState_GetUnchecked; may be NULL */
-    int (*is_finalizing)(void);    /* _Py_IsFinalizing, Py_IsFinalizing */
-    int (*is_initialized)(void);   /* Py_IsInitialized */
-    uintptr_t runtime;             /* _PyRuntime */
-    uintptr_t code_type, str_type; /* PyCode_Type, PyUnicode_Type */
-    uintptr_t loop, loop_end;      /* to 3.10: code of _PyEval_EvalFrameDefault; else 0 */
+    void *(*this_thread)(void);     /* PyGILState_GetThisThreadState */
+    void *(*current)(void);         /* _PyThreadState_UncheckedGet, PyThreadState_GetUnchecked; may be NULL */
+    int (*is_finalizing)(void);     /* _Py_IsFinalizing, Py_IsFinalizing */
+    int (*is_initialized)(void);    /* Py_IsInitialized */
+    void *(*main)(void);            /* PyInterpreterState_Main; may be NULL */
+    int (*at_exit)(void (*)(void)); /* Py_AtExit; may be NULL (python_life.h) */
+    uintptr_t runtime;              /* _PyRuntime */
+    uintptr_t code_type, str_type;  /* PyCode_Type, PyUnicode_Type */
+    uintptr_t loop, loop_end;       /* to 3.10: code of _PyEval_EvalFrameDefault; else 0 */
     uint32_t version; /* PY_VERSION_HEX; to 3.10, which does not export it, without patch level */
 };
 
@@ -33,6 +35,7 @@ struct ms_python_layout {
     enum ms_python_chain chain;
     uint16_t state_thread_id; /* where `current` may be another thread's: to 3.11; else 0 */
     uint16_t state_frame;     /* the innermost frame; 3.11, 3.12: the _PyCFrame */
+    uint16_t state_interp;    /* which interpreter it belongs to; from 3.12 on, 0 where that is not known */
     bool has_cframe;          /* 3.11, 3.12 */
     uint16_t cframe_frame, cframe_previous;
     uint16_t frame_previous, frame_code, frame_instr;

@@ -80,10 +80,12 @@ static bool read_text(const struct ms_python_interpreter *interpreter, struct ms
 
 static bool read_lines(struct ms_python_reader *reader, struct ms_python_print *print)
 {
-    uint64_t bytes;
-    if (!ms_python_read_slowly(reader, print->lines + MS_PYTHON_LENGTH, &bytes, sizeof bytes) ||
-        bytes > INT32_MAX)
+    uint64_t said[2];
+    if (!ms_python_read_slowly(reader, print->lines + MS_PYTHON_LENGTH, said, sizeof said) ||
+        said[0] > INT32_MAX)
         return false;
+    uint64_t bytes = said[0];
+    print->lines_hash = said[1];
     print->lines_bytes = (uint32_t)bytes;
     if (bytes >= MS_PYTHON_LINES_HEAD && !ms_python_read_slowly(reader, print->lines + MS_PYTHON_BYTES_DATA,
                                                                 print->line_words, 2 * sizeof(uint64_t)))
@@ -98,10 +100,12 @@ bool ms_python_print(const struct ms_python_interpreter *interpreter, struct ms_
 {
     const struct ms_python_layout *layout = &interpreter->layout;
     uintptr_t at = (uintptr_t)code;
-    *print = (struct ms_python_print){.file = ms_python_word(at + layout->code_file),
-                                      .name = ms_python_word(at + layout->code_name),
-                                      .lines = ms_python_word(at + layout->code_lines),
-                                      .first_line = ms_python_half(at + layout->code_first_line)};
+    *print = (struct ms_python_print){
+        .file = ms_python_word(at + layout->code_file),
+        .name = ms_python_word(at + layout->code_name),
+        .lines = ms_python_word(at + layout->code_lines),
+        .beside = {ms_python_word(at + layout->code_file + 8), ms_python_word(at + layout->code_lines - 8)},
+        .first_line = ms_python_half(at + layout->code_first_line)};
     if (layout->code_version)
         print->version = ms_python_half(at + layout->code_version);
     return (print->file | print->name | print->lines) % 8 == 0 && read_lines(reader, print) &&

@@ -35,6 +35,17 @@ static inline MS_RAW uint64_t ms_python_word(uintptr_t at)
     return *(const volatile uint64_t *)at;
 }
 
+/** One word, where it is aligned. */
+static inline MS_RAW bool ms_python_read_word(struct ms_python_reader *reader, uintptr_t at, uint64_t *word_p)
+{
+    if (at % sizeof *word_p != 0)
+        return false;
+    if (reader->is_copying || !ms_python_knows(reader, at))
+        return ms_python_read_slowly(reader, at, word_p, sizeof *word_p);
+    *word_p = ms_python_word(at);
+    return true;
+}
+
 static inline MS_RAW uint32_t ms_python_half(uintptr_t at)
 {
     return *(const volatile uint32_t *)at;

@@ -1,12 +1,20 @@
 /* python_same.c - whether the frames that are remembered are still those of the thread.
  *
  * Floor 1. No lock, no allocation. What is remembered is compared from the innermost frame outwards, and a
- * place is looked at only when something alive has just led to it: the thread's state to the first frame, a
- * frame to the next and to its code, a code object to its strings. So plain loads do. A thread whose frames
- * another may take away meanwhile (python_read.h) has them copied first, all by one call of the kernel.
+ * place is looked at only when something alive has led to it: the thread's state to the first frame, a frame
+ * to the next and to its code, then all code objects to their strings. So plain loads do. A thread whose
+ * frames another may take away meanwhile (python_read.h) has them copied first, all by one call of the
+ * kernel.
  *
- * This is what a stack that is taken again costs. Words are compared as they are, those of one object
- * together, and each kind of interpreter has a loop of its own, made of the same functions. */
+ * A frame that is where one was, with the same code object and caller, and at the same instruction, says the
+ * same as that one, unless the code object is another in the same place: by its number that is seen, where
+ * numbers are of one interpreter (python_life.h); else by its own words and, where it has no number, by its
+ * strings. Whose part of the stack a frame is in (`owner`) need not be looked at: an entry of a run has a
+ * code object that no other frame has, or none.
+ *
+ * This is what a stack that is taken again costs. What is compared lies side by side in arrays of its own,
+ * differences are gathered where that is shorter than a branch each, and each loop is a function, so that
+ * what it goes by stays in registers. */
 #include "config.h"
 
 #include <sys/syscall.h>
@@ -17,18 +25,41 @@
 
 /* Where the parts of a code object are read: where they lie, or where they were copied to. */
 struct parts {
-    uintptr_t code, file, name, lines, tail;
+    uintptr_t name, lines, head, tail;
 };
 
 /* The offsets, each as an address takes it. */
 struct offsets {
-    uintptr_t previous, code, instr, owner, is_entry, cframe_previous;
-    uintptr_t first_line, file, name, lines, version;
+    uintptr_t previous, code, instr, is_entry, cframe_previous;
+};
+
+/* Of a code object: `file` and what follows it, what precedes `lines` and it. */
+struct code_offsets {
+    uintptr_t first_line, file, lines;
 };
 
 /* Plain loads, so that the compiler may take the shortest. */
 typedef uint64_t __attribute__((may_alias)) word;
 typedef uint32_t __attribute__((may_alias)) half;
+/* Two words in one load. */
+typedef uint64_t __attribute__((may_alias, vector_size(16), aligned(8))) pair;
+typedef uint64_t __attribute__((may_alias, vector_size(16))) known_pair;
+
+/* What is not as it was: bits of pairs and of single words, which are gathered, and looked at once. */
+struct differing {
+    pair pairs;
+    uint64_t words;
+};
+
+static MS_INLINE MS_RAW pair differ(uintptr_t at, const ms_python_pair *known)
+{
+    return *(const pair *)at ^ *(const known_pair *)known;
+}
+
+static MS_INLINE bool is_none(const struct differing *differing)
+{
+    return (differing->pairs[0] | differing->pairs[1] | differing->words) == 0;
+}
 
 static MS_INLINE MS_RAW bool is_word(uintptr_t at, uintptr_t offset, uint64_t known)
 {
@@ -40,9 +71,9 @@ static MS_INLINE MS_RAW bool is_half(uintptr_t at, uintptr_t offset, uint32_t kn
     return *(const half *)(at + offset) == known;
 }
 
-static MS_INLINE MS_RAW bool is_least(uintptr_t at, uintptr_t offset, unsigned least, bool known)
+static MS_INLINE MS_RAW bool is_byte(uintptr_t at, uintptr_t offset, unsigned char known)
 {
-    return (*(const unsigned char *)(at + offset) >= least) == known;
+    return *(const unsigned char *)(at + offset) == known;
 }
 
 static MS_INLINE struct offsets offsets_of(const struct ms_python_layout *layout)
@@ -50,45 +81,53 @@ static MS_INLINE struct offsets offsets_of(const struct ms_python_layout *layout
     return (struct offsets){.previous = layout->frame_previous,
                             .code = layout->frame_code,
                             .instr = layout->frame_instr,
-                            .owner = layout->frame_owner,
                             .is_entry = layout->frame_is_entry,
-                            .cframe_previous = layout->cframe_previous,
-                            .first_line = layout->code_first_line,
-                            .file = layout->code_file,
-                            .name = layout->code_name,
-                            .lines = layout->code_lines,
-                            .version = layout->code_version};
+                            .cframe_previous = layout->cframe_previous};
 }
 
-static MS_INLINE MS_RAW bool is_same_frame(const struct offsets *offsets, enum ms_python_chain chain,
-                                           const struct ms_python_record *record, uintptr_t frame)
+static MS_INLINE struct code_offsets code_offsets_of(const struct ms_python_layout *layout)
 {
-    if (!is_word(frame, offsets->previous, record->previous) || !is_word(frame, offsets->code, record->code))
+    return (struct code_offsets){layout->code_first_line, layout->code_file, layout->code_lines - 8u};
+}
+
+/* Whether a record is still the frame that is read at `frame`: where it lies, or a copy. */
+static MS_INLINE MS_RAW bool is_same_frame(const struct offsets *offsets, enum ms_python_chain chain,
+                                           const struct ms_python_trail *trail, uintptr_t frame)
+{
+    if (!is_word(frame, offsets->code, trail->code) || !is_word(frame, offsets->previous, trail[-1].at))
         return false;
     if (chain == MS_PYTHON_CHAIN_OBJECTS)
-        return is_half(frame, offsets->instr, (uint32_t)record->instr);
-    if (!is_word(frame, offsets->instr, record->instr))
-        return false;
-    if (chain == MS_PYTHON_CHAIN_CFRAMES)
-        return is_least(frame, offsets->is_entry, 1, record->ends_run);
-    return is_least(frame, offsets->owner, MS_PYTHON_OWNER_ENTRY, record->is_entry);
+        return is_half(frame, offsets->instr, (uint32_t)trail->instr);
+    return is_word(frame, offsets->instr, trail->instr) &&
+           (chain != MS_PYTHON_CHAIN_CFRAMES || is_byte(frame, offsets->is_entry, trail->ends_run));
 }
 
 /* 3.11: the run's record leads to the next run's. It lies on this thread's stack, or in the thread's state.
  */
-static MS_INLINE MS_RAW bool is_same_run(const struct offsets *offsets, enum ms_python_chain chain,
-                                         const struct ms_python_record *record, bool is_outermost)
+static MS_INLINE MS_RAW bool is_same_run(const struct offsets *offsets, const struct ms_python_thread *thread,
+                                         const struct ms_python_trail *trail)
 {
-    return chain != MS_PYTHON_CHAIN_CFRAMES || !record->ends_run || is_outermost ||
+    const struct ms_python_record *record = &thread->records[trail - thread->trail - 1];
+    return !trail->ends_run || record == thread->records ||
            is_word(record->cframe, offsets->cframe_previous, record[-1].cframe);
 }
 
-static MS_INLINE MS_RAW bool is_same_head(const struct offsets *offsets, const struct ms_python_print *print,
-                                          uintptr_t code)
+static MS_INLINE MS_RAW void compare_head(struct differing *differing, const struct code_offsets *offsets,
+                                          const struct ms_python_content *content, uintptr_t code)
 {
-    return is_word(code, offsets->file, print->file) && is_word(code, offsets->name, print->name) &&
-           is_word(code, offsets->lines, print->lines) &&
-           is_half(code, offsets->first_line, print->first_line);
+    differing->pairs |=
+        differ(code + offsets->file, &content->of_file) | differ(code + offsets->lines, &content->of_lines);
+    differing->words |= *(const half *)(code + offsets->first_line) ^ content->first_line;
+}
+
+/* What the strings say of a code object that has no number. Characters are another matter (is_same_texts). */
+static MS_INLINE MS_RAW void compare_said(struct differing *differing,
+                                          const struct ms_python_content *content, const struct parts *parts)
+{
+    differing->pairs |= differ(parts->lines + MS_PYTHON_LENGTH, &content->lines_said) |
+                        differ(parts->head, &content->head) |
+                        differ(parts->name + MS_PYTHON_LENGTH, &content->name_said);
+    differing->words |= *(const word *)parts->tail ^ content->tail;
 }
 
 /* By its hash, where it has one. */
@@ -102,79 +141,148 @@ static MS_INLINE MS_RAW bool is_same_text(const struct ms_python_interpreter *in
              ms_python_is_same_text(&interpreter->layout, reader, live, at, said)));
 }
 
-static MS_INLINE MS_RAW bool is_same_lines(const struct ms_python_print *print, const struct parts *parts)
+/* File names, and the rare names of functions without a hash. */
+static MS_INLINE bool is_same_texts(const struct ms_python_interpreter *interpreter,
+                                    struct ms_python_reader *reader, const struct ms_python_print *print,
+                                    uintptr_t file, uintptr_t name)
 {
-    if (!is_word(parts->lines, MS_PYTHON_LENGTH, print->lines_bytes))
-        return false;
-    if (MS_LIKELY(print->lines_bytes >= MS_PYTHON_LINES_HEAD) &&
-        (!is_word(parts->lines, MS_PYTHON_BYTES_DATA, print->line_words[0]) ||
-         !is_word(parts->lines, MS_PYTHON_BYTES_DATA + 8, print->line_words[1])))
-        return false;
-    return print->lines_bytes < MS_PYTHON_LINES_TAIL || is_word(parts->tail, 0, print->line_words[2]);
+    return is_same_text(interpreter, reader, print->file, file, &print->file_said) &&
+           is_same_text(interpreter, reader, print->name, name, &print->name_said);
 }
 
-/* Of a code object that has no number. `has_file`: what that says is not known yet. */
-static MS_INLINE MS_RAW bool is_same_content(const struct ms_python_interpreter *interpreter,
-                                             struct ms_python_reader *reader,
-                                             const struct ms_python_print *print, const struct parts *parts,
-                                             bool has_file)
+static MS_INLINE MS_RAW bool are_same_frames(const struct offsets *offsets, enum ms_python_chain chain,
+                                             const struct ms_python_thread *thread, unsigned last)
 {
-    return is_same_lines(print, parts) &&
-           is_same_text(interpreter, reader, print->name, parts->name, &print->name_said) &&
-           (!has_file || is_same_text(interpreter, reader, print->file, parts->file, &print->file_said));
-}
-
-/* Of which file the frame before was: most neighbours are of one. */
-struct seen {
-    uintptr_t file;
-    uint64_t sum;
-};
-
-/* Whether what the file says is not known from the frame before. */
-static MS_INLINE bool is_news(struct seen *seen, const struct ms_python_print *print)
-{
-    bool is_known = seen->file == print->file && seen->sum == print->file_said.sum;
-    *seen = (struct seen){print->file, print->file_said.sum};
-    return !is_known;
-}
-
-/* Whether a record is still the frame that is read at `frame`, whose code object's parts are read at `parts`:
- * where they lie, or copies. */
-static MS_INLINE MS_RAW bool is_same_record(const struct ms_python_interpreter *interpreter,
-                                            const struct offsets *offsets, enum ms_python_chain chain,
-                                            struct ms_python_thread *thread,
-                                            const struct ms_python_record *record, uintptr_t frame,
-                                            const struct parts *parts, struct seen *seen)
-{
-    const struct ms_python_print *print = &record->print;
-    if (!is_same_frame(offsets, chain, record, frame) ||
-        !is_same_run(offsets, chain, record, record == thread->records))
-        return false;
-    if (!record->is_told)
-        return true;
-    if (!is_same_head(offsets, print, parts->code))
-        return false;
-    /* Numbers begin anew with an interpreter: by itself this would not do. */
-    if (chain == MS_PYTHON_CHAIN_ENTRIES && MS_LIKELY(print->version))
-        return is_half(parts->code, offsets->version, print->version);
-    return is_same_content(interpreter, &thread->reader, print, parts, is_news(seen, print));
-}
-
-static MS_INLINE MS_RAW bool is_same_live(const struct ms_python_interpreter *interpreter,
-                                          enum ms_python_chain chain, struct ms_python_thread *thread,
-                                          unsigned last)
-{
-    const struct offsets offsets = offsets_of(&interpreter->layout);
-    struct seen seen = {0, 0};
-    for (unsigned i = last + 1; i-- > 0;) {
-        const struct ms_python_record *record = &thread->records[i];
-        const struct ms_python_print *print = &record->print;
-        struct parts parts = {ms_python_code_of(&interpreter->layout, record), print->file, print->name,
-                              print->lines, ms_python_tail_of(print->lines, print->lines_bytes)};
-        if (!is_same_record(interpreter, &offsets, chain, thread, record, record->at, &parts, &seen))
+    for (const struct ms_python_trail *trail = &thread->trail[last + 1]; trail->at; trail--) {
+        if (!is_same_frame(offsets, chain, trail, trail->at))
+            return false;
+        if (chain == MS_PYTHON_CHAIN_ENTRIES && !is_half(trail->number_at, 0, trail->number))
+            return false;
+        if (chain == MS_PYTHON_CHAIN_CFRAMES && !is_same_run(offsets, thread, trail))
             return false;
     }
     return true;
+}
+
+/* Functions of their own, so that what they go by is kept in registers. */
+static MS_NOINLINE MS_RAW bool are_same_heads(const struct ms_python_layout *layout,
+                                              const struct ms_python_content *content, unsigned count)
+{
+    const struct code_offsets offsets = code_offsets_of(layout);
+    struct differing differing = {{0, 0}, 0};
+    for (const struct ms_python_content *end = content + count; content < end; content++)
+        compare_head(&differing, &offsets, content, content->code);
+    return is_none(&differing);
+}
+
+/* `all`: none has a number. */
+static MS_INLINE MS_RAW bool are_said(const struct ms_python_content *content, unsigned count, bool all)
+{
+    struct differing differing = {{0, 0}, 0};
+    for (const struct ms_python_content *end = content + count; content < end; content++) {
+        struct parts parts = {content->name, content->lines, content->head_at, content->tail_at};
+        if (all || !content->is_numbered)
+            compare_said(&differing, content, &parts);
+    }
+    return is_none(&differing);
+}
+
+static MS_NOINLINE MS_RAW bool are_all_said(const struct ms_python_content *content, unsigned count)
+{
+    return are_said(content, count, true);
+}
+
+static MS_NOINLINE MS_RAW bool are_some_said(const struct ms_python_content *content, unsigned count)
+{
+    return are_said(content, count, false);
+}
+
+static MS_RAW bool are_same_texts(const struct ms_python_interpreter *interpreter,
+                                  struct ms_python_thread *thread, unsigned last)
+{
+    for (unsigned i = 0; i < thread->texts_count && thread->texts_of[i] <= last; i++) {
+        const struct ms_python_print *print = &thread->records[thread->texts_of[i]].print;
+        if (!is_same_texts(interpreter, &thread->reader, print, print->file, print->name))
+            return false;
+    }
+    return true;
+}
+
+static MS_NOINLINE MS_RAW bool is_same_by_numbers(const struct ms_python_layout *layout,
+                                                  const struct ms_python_thread *thread, unsigned last)
+{
+    const struct offsets offsets = offsets_of(layout);
+    return are_same_frames(&offsets, MS_PYTHON_CHAIN_ENTRIES, thread, last);
+}
+
+static MS_NOINLINE MS_RAW bool are_same_chained(const struct ms_python_layout *layout,
+                                                const struct ms_python_thread *thread, unsigned last)
+{
+    const struct offsets offsets = offsets_of(layout);
+    return layout->chain == MS_PYTHON_CHAIN_CFRAMES
+               ? are_same_frames(&offsets, MS_PYTHON_CHAIN_CFRAMES, thread, last)
+               : are_same_frames(&offsets, MS_PYTHON_CHAIN_OBJECTS, thread, last);
+}
+
+/* What a file name says need be looked at but once. */
+static bool is_news(const struct ms_python_thread *thread, const struct ms_python_print *print)
+{
+    for (unsigned i = 0; i < thread->texts_count; i++) {
+        const struct ms_python_print *known = &thread->records[thread->texts_of[i]].print;
+        if (known->file == print->file && known->file_said.sum == print->file_said.sum)
+            return false;
+    }
+    return true;
+}
+
+static void remember_content(const struct ms_python_layout *layout, struct ms_python_content *content,
+                             const struct ms_python_record *record)
+{
+    const struct ms_python_print *print = &record->print;
+    uintptr_t code = ms_python_code_of(layout, record);
+    *content = (struct ms_python_content){
+        .code = code,
+        .name = print->name,
+        .lines = print->lines,
+        .head_at = (uintptr_t)&content->head,
+        .tail_at = (uintptr_t)&content->tail,
+        .of_file = {{print->file, print->beside[0]}},
+        .of_lines = {{print->beside[1], print->lines}},
+        .first_line = print->first_line,
+        .is_numbered = print->version != 0,
+        .lines_said = {{print->lines_bytes, print->lines_hash}},
+        .head = {{print->line_words[0], print->line_words[1]}},
+        .name_said = {{print->name_said.bytes, print->name_said.hash}},
+        .tail = print->line_words[2],
+    };
+    if (print->lines_bytes >= MS_PYTHON_LINES_HEAD)
+        content->head_at = print->lines + MS_PYTHON_BYTES_DATA;
+    if (print->lines_bytes >= MS_PYTHON_LINES_TAIL)
+        content->tail_at = ms_python_tail_of(print->lines, print->lines_bytes);
+}
+
+void ms_python_remember(const struct ms_python_layout *layout, struct ms_python_thread *thread,
+                        unsigned index)
+{
+    const struct ms_python_record *record = &thread->records[index];
+    thread->trail[index + 1] = (struct ms_python_trail){.at = record->at,
+                                                        .code = record->code,
+                                                        .instr = record->instr,
+                                                        .number_at = record->number_at,
+                                                        .number = record->number,
+                                                        .ends_run = record->ends_run};
+    if (index == 0)
+        thread->is_numbered = true;
+    while (thread->texts_count && (index == 0 || thread->texts_of[thread->texts_count - 1] >= index))
+        thread->texts_count--;
+    if (!record->is_told)
+        return;
+    remember_content(layout, &thread->contents[record->frames - 1], record);
+    if (record->print.version)
+        return;
+    thread->is_numbered = false;
+    if (is_news(thread, &record->print) || (int64_t)record->print.name_said.hash == MS_PYTHON_NO_HASH)
+        thread->texts_of[thread->texts_count++] = (uint16_t)index;
 }
 
 /* Lets the last range reach a part that lies near its ends, or opens one; returns which. No page lies between
@@ -194,26 +302,37 @@ static unsigned add_part(struct ms_python_batch *batch, uintptr_t at, size_t byt
     return batch->count++;
 }
 
-/* Frames first: they lie side by side. A part that is not looked at has a range that is not its own. */
-static void add_records(const struct ms_python_layout *layout, struct ms_python_batch *batch,
-                        const struct ms_python_record *first, unsigned count)
+/* Whether the record's strings are looked at. */
+static bool has_texts(const struct ms_python_thread *thread, unsigned index)
 {
-    struct seen seen = {0, 0};
+    for (unsigned i = thread->texts_count; i-- > 0 && thread->texts_of[i] >= index;) {
+        if (thread->texts_of[i] == index)
+            return true;
+    }
+    return false;
+}
+
+/* Of records `last`, last - 1 and so on. Frames first: they lie side by side. A part that is not looked at
+ * has a range that is not its own. */
+static void add_records(const struct ms_python_layout *layout, struct ms_python_thread *thread, unsigned last,
+                        unsigned count)
+{
+    struct ms_python_batch *batch = &thread->batch;
     batch->count = 0;
     for (unsigned i = 0; i < count; i++) {
-        unsigned range = add_part(batch, (first - i)->at, layout->frame_bytes, MS_PYTHON_GAP);
+        unsigned range = add_part(batch, thread->records[last - i].at, layout->frame_bytes, MS_PYTHON_GAP);
         batch->ranges[i] = (struct ms_python_ranges){.frame = range};
     }
     for (unsigned i = 0; i < count; i++) {
-        const struct ms_python_record *record = first - i;
+        const struct ms_python_record *record = &thread->records[last - i];
         const struct ms_python_print *print = &record->print;
         struct ms_python_ranges *ranges = &batch->ranges[i];
-        if (!record->is_told)
+        if (record->code && !record->is_entry)
+            ranges->code = add_part(batch, ms_python_code_of(layout, record), layout->code_bytes, 0);
+        if (!record->is_told || print->version)
             continue;
-        ranges->code = add_part(batch, ms_python_code_of(layout, record), layout->code_bytes, 0);
-        if (print->version)
-            continue;
-        if (is_news(&seen, print))
+        ranges->has_texts = has_texts(thread, last - i);
+        if (ranges->has_texts)
             ranges->file = add_part(batch, print->file, MS_PYTHON_TEXT_HEAD_BYTES, 0);
         ranges->name = add_part(batch, print->name, MS_PYTHON_TEXT_HEAD_BYTES, 0);
         ranges->lines =
@@ -250,30 +369,61 @@ static uintptr_t copy_of(const struct ms_python_batch *batch, unsigned range, ui
     return (uintptr_t)batch->to[range].iov_base + (live - (uintptr_t)batch->from[range].iov_base);
 }
 
-static bool is_same_copied(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
-                           unsigned last)
+/* The number of a code object, or of an entry of a run. */
+static bool is_same_number(const struct ms_python_batch *batch, const struct ms_python_ranges *ranges,
+                           const struct ms_python_record *record)
 {
-    const struct ms_python_layout *layout = &interpreter->layout;
-    const struct offsets offsets = offsets_of(layout);
-    struct ms_python_batch *batch = &thread->batch;
+    unsigned range = record->is_entry ? ranges->frame : ranges->code;
+    return is_half(copy_of(batch, range, record->number_at), 0, record->number);
+}
+
+static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
+                         const struct offsets *offsets, const struct code_offsets *code_offsets,
+                         unsigned index, const struct ms_python_ranges *ranges)
+{
+    enum ms_python_chain chain = interpreter->layout.chain;
+    const struct ms_python_batch *batch = &thread->batch;
+    const struct ms_python_record *record = &thread->records[index];
+    const struct ms_python_trail *trail = &thread->trail[index + 1];
+    if (!is_same_frame(offsets, chain, trail, copy_of(batch, ranges->frame, record->at)) ||
+        (chain == MS_PYTHON_CHAIN_CFRAMES && !is_same_run(offsets, thread, trail)) ||
+        (chain == MS_PYTHON_CHAIN_ENTRIES && !is_same_number(batch, ranges, record)))
+        return false;
+    if (!record->is_told)
+        return true;
+    const struct ms_python_content *content = &thread->contents[record->frames - 1];
+    struct differing differing = {{0, 0}, 0};
+    compare_head(&differing, code_offsets, content, copy_of(batch, ranges->code, content->code));
+    if (content->is_numbered || !is_none(&differing))
+        return is_none(&differing);
+    struct parts parts = {.name = copy_of(batch, ranges->name, content->name),
+                          .lines = copy_of(batch, ranges->lines, content->lines),
+                          .head = content->lines_said.words[0] < MS_PYTHON_LINES_HEAD
+                                      ? content->head_at
+                                      : copy_of(batch, ranges->lines, content->head_at),
+                          .tail = content->lines_said.words[0] < MS_PYTHON_LINES_TAIL
+                                      ? content->tail_at
+                                      : copy_of(batch, ranges->tail, content->tail_at)};
+    compare_said(&differing, content, &parts);
+    return is_none(&differing) &&
+           (!ranges->has_texts ||
+            is_same_texts(interpreter, &thread->reader, &record->print,
+                          copy_of(batch, ranges->file, record->print.file), parts.name));
+}
+
+static MS_NOINLINE bool is_same_copied(const struct ms_python_interpreter *interpreter,
+                                       struct ms_python_thread *thread, unsigned last)
+{
+    const struct offsets offsets = offsets_of(&interpreter->layout);
+    const struct code_offsets code_offsets = code_offsets_of(&interpreter->layout);
     for (unsigned end = last + 1; end > 0;) {
-        const struct ms_python_record *first = &thread->records[end - 1];
         unsigned count = end < MS_PYTHON_BATCH ? end : MS_PYTHON_BATCH;
-        struct seen seen = {0, 0};
-        add_records(layout, batch, first, count);
-        if (!copy_ranges(batch))
+        add_records(&interpreter->layout, thread, end - 1, count);
+        if (!copy_ranges(&thread->batch))
             return false;
         for (unsigned i = 0; i < count; i++) {
-            const struct ms_python_record *record = first - i;
-            const struct ms_python_print *print = &record->print;
-            const struct ms_python_ranges *ranges = &batch->ranges[i];
-            struct parts parts = {
-                copy_of(batch, ranges->code, ms_python_code_of(layout, record)),
-                copy_of(batch, ranges->file, print->file), copy_of(batch, ranges->name, print->name),
-                copy_of(batch, ranges->lines, print->lines),
-                copy_of(batch, ranges->tail, ms_python_tail_of(print->lines, print->lines_bytes))};
-            if (!is_same_record(interpreter, &offsets, layout->chain, thread, record,
-                                copy_of(batch, ranges->frame, record->at), &parts, &seen))
+            if (!is_same_copy(interpreter, thread, &offsets, &code_offsets, end - 1 - i,
+                              &thread->batch.ranges[i]))
                 return false;
         }
         end -= count;
@@ -281,14 +431,21 @@ static bool is_same_copied(const struct ms_python_interpreter *interpreter, stru
     return true;
 }
 
-MS_RAW bool ms_python_is_same(const struct ms_python_interpreter *interpreter,
-                              struct ms_python_thread *thread, unsigned last)
+bool ms_python_is_same(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
+                       unsigned last, bool by_numbers)
 {
+    const struct ms_python_layout *layout = &interpreter->layout;
     if (MS_UNLIKELY(thread->reader.is_copying))
         return is_same_copied(interpreter, thread, last);
-    if (interpreter->layout.chain == MS_PYTHON_CHAIN_ENTRIES)
-        return is_same_live(interpreter, MS_PYTHON_CHAIN_ENTRIES, thread, last);
-    if (interpreter->layout.chain == MS_PYTHON_CHAIN_CFRAMES)
-        return is_same_live(interpreter, MS_PYTHON_CHAIN_CFRAMES, thread, last);
-    return is_same_live(interpreter, MS_PYTHON_CHAIN_OBJECTS, thread, last);
+    if (layout->chain == MS_PYTHON_CHAIN_ENTRIES && MS_LIKELY(by_numbers && thread->is_numbered))
+        return is_same_by_numbers(layout, thread, last);
+    bool may_have_numbers = layout->chain == MS_PYTHON_CHAIN_ENTRIES;
+    unsigned count = thread->records[last].frames;
+    if (!(may_have_numbers ? is_same_by_numbers(layout, thread, last)
+                           : are_same_chained(layout, thread, last)) ||
+        !are_same_heads(layout, thread->contents, count))
+        return false;
+    return (may_have_numbers ? are_some_said(thread->contents, count)
+                             : are_all_said(thread->contents, count)) &&
+           are_same_texts(interpreter, thread, last);
 }

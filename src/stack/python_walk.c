@@ -21,6 +21,7 @@ struct walk {
     struct ms_python_record *record; /* the one that is taken */
     uintptr_t cframe;
     unsigned told, joins;
+    bool by_numbers;
 };
 
 static uint64_t word_of(const uint64_t *copy, unsigned offset)
@@ -112,6 +113,10 @@ static bool take_code(const struct walk *walk, unsigned owner)
         word_of(code, MS_PYTHON_TYPE) != walk->interpreter->symbols.code_type ||
         !find_place(layout, walk->record, code, owner))
         return false;
+    if (layout->code_version) {
+        walk->record->number_at = at + layout->code_version;
+        walk->record->number = half_of(code, layout->code_version);
+    }
     return !walk->record->is_told || find_code(walk, code);
 }
 
@@ -137,8 +142,11 @@ static bool take_frame(struct walk *walk, uintptr_t at)
     };
     record->ends_run = layout->chain == MS_PYTHON_CHAIN_OBJECTS || record->is_entry ||
                        (layout->chain == MS_PYTHON_CHAIN_CFRAMES && bytes[layout->frame_is_entry] != 0);
-    if (record->is_entry)
+    if (record->is_entry) {
+        record->number_at = at + (layout->frame_owner & ~3u);
+        record->number = half_of(frame, layout->frame_owner);
         return layout->chain == MS_PYTHON_CHAIN_ENTRIES;
+    }
     return take_code(walk, owner);
 }
 
@@ -162,7 +170,7 @@ static unsigned join(struct walk *walk, uintptr_t at)
         if (record->cframe != walk->cframe || !(record->is_told || record->is_entry) ||
             ++walk->joins > JOINS_MAX)
             return 0;
-        return ms_python_is_same(walk->interpreter, thread, i) ? i + 1 : 0;
+        return ms_python_is_same(walk->interpreter, thread, i, walk->by_numbers) ? i + 1 : 0;
     }
     return 0;
 }
@@ -185,7 +193,8 @@ enum ms_python_walk ms_python_walk(const struct ms_python_interpreter *interpret
                                    struct ms_python_thread *thread, struct ms_python_head head,
                                    unsigned *fresh_p, unsigned *joined_p)
 {
-    struct walk walk = {.interpreter = interpreter, .thread = thread, .cframe = head.cframe};
+    struct walk walk = {
+        .interpreter = interpreter, .thread = thread, .cframe = head.cframe, .by_numbers = head.by_numbers};
     struct ms_python_record *outermost = NULL; /* of this run, of those that are told */
     uintptr_t at = head.frame, marked = 0;
     unsigned count = 0;

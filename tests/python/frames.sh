@@ -37,6 +37,27 @@ ends_of() { # VERSION PYTHON...
     check "$version: goes on while it ends, forks and is interrupted$failed" $?
 }
 
+# Where it is a library, too.
+lives_of() { # VERSION PYTHON...
+    version=$1
+    shift
+    library=$("$@" -c 'import sysconfig as s; print(s.get_config_var("LIBDIR") + "/" + s.get_config_var("LDLIBRARY"))' 2>/dev/null)
+    case $library in
+    *.so*) [ -f "$library" ] || return 0 ;;
+    *) return 0 ;;
+    esac
+    home=$("$@" -c 'import sys; print(sys.prefix)')
+    (env PYTHONHOME="$home" "$top_builddir/tests/python/lives" "$library") >/dev/null 2>&1 || {
+        skip "$version: several lives" "by itself it does not bear them"
+        return
+    }
+    out=$(env PYTHONHOME="$home" LD_PRELOAD="$probe" "$top_builddir/tests/python/lives" "$library" "$probe" 2>&1)
+    status=$?
+    [ "$version" = 3.9 ] || [ "$version" = 3.10 ] || [ "$version" = 3.11 ] || case " $out" in *" 0 "*) status=1 ;; esac
+    check "$version: is initialised and finalised several times, and tells each time what it is" "$status"
+    [ "$status" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
+}
+
 while IFS=$tab read -r version command; do
     if [ -z "$command" ]; then
         skip "Python $version" "Python $version is not here${TEST_MACHINE:+ for $TEST_MACHINE}"
@@ -48,7 +69,10 @@ while IFS=$tab read -r version command; do
     set -- $command
     IFS=$old_ifs
     stacks_of "$version" "$@" </dev/null
-    [ -n "${TEST_MACHINE-}" ] || ends_of "$version" "$@" </dev/null
+    [ -n "${TEST_MACHINE-}" ] || {
+        ends_of "$version" "$@" </dev/null
+        lives_of "$version" "$@" </dev/null
+    }
 done <<LIST
 $(python3 "$here/interpreters.py" "$probe")
 LIST

@@ -28,5 +28,10 @@ tests_python_probe_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_python_probe_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_python_probe_so_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 TESTS += tests/python/test_garbage tests/python/frames.sh
+
+# An interpreter that is a library, and has several lives.
+check_PROGRAMS += tests/python/lives
+tests_python_lives_SOURCES = tests/python/lives.c
+tests_python_lives_LDADD = -ldl
 dist_check_SCRIPTS += tests/python/frames.sh
 EXTRA_DIST += tests/python/own_frames.py tests/python/own_ends.py

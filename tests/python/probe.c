@@ -22,6 +22,7 @@
 #include "stack/merge.h"
 #include "stack/pair.h"
 #include "stack/python.h"
+#include "stack/python_life.h"
 #include "stack/unwind.h"
 
 /** One frame, as the program compares it. */
@@ -54,6 +55,7 @@ MS_EXPORT int probe_code(uint32_t row, struct probe_code *code);
 MS_EXPORT uint32_t probe_version(void);
 MS_EXPORT uint32_t probe_codes(void);
 MS_EXPORT int probe_looks(void);
+MS_EXPORT unsigned long long probe_life(void);
 MS_EXPORT int probe_interrupt(unsigned microseconds);
 MS_EXPORT unsigned probe_interrupts(void);
 MS_EXPORT double probe_time(int way, unsigned times);
@@ -203,6 +205,12 @@ uint32_t probe_codes(void)
 int probe_looks(void)
 {
     return atomic_load(&ms_python_is_here);
+}
+
+/* The interpreter's life, by which numbers of code objects count; 0: it is not known. */
+unsigned long long probe_life(void)
+{
+    return atomic_load(&ms_python_life);
 }
 
 /* What is timed: all that a hook pays for a stack, the Python part of it, or what it pays where no

@@ -56,6 +56,12 @@ static uint64_t *text(uint64_t *at, uintptr_t type, const char *content, unsigne
     return at;
 }
 
+/* Whether a run of the evaluation loop ends there. */
+static bool is_entry(unsigned i)
+{
+    return i % 7 == 3;
+}
+
 /* A frame, its code object and what that refers to. */
 static uintptr_t make_frame(unsigned i, uintptr_t previous)
 {
@@ -65,6 +71,8 @@ static uintptr_t make_frame(unsigned i, uintptr_t previous)
     snprintf(name, sizeof name, "function_%u", i);
     code[1] = interpreter.symbols.code_type;
     code[2] = 10;
+    if (is_entry(i))
+        frame[8] = (uint64_t)3 << 48;
     ((uint32_t *)code)[17] = i;
     ((uint32_t *)code)[22] = i * numbers;
     code[14] = (uintptr_t)text(file, interpreter.symbols.str_type, "program.py", 40);
@@ -89,7 +97,7 @@ static enum ms_python_walk walk(uintptr_t head, unsigned *fresh_p)
 {
     unsigned joined;
     thread->count = 0;
-    return ms_python_walk(&interpreter, thread, (struct ms_python_head){head, 0}, fresh_p, &joined);
+    return ms_python_walk(&interpreter, thread, (struct ms_python_head){head, 0, false}, fresh_p, &joined);
 }
 
 static uint64_t garbage(void)
@@ -156,73 +164,80 @@ static void remember(uintptr_t head)
 {
     unsigned fresh = 0;
     walk(head, &fresh);
-    for (unsigned i = 0; i < fresh; i++)
+    for (unsigned i = 0; i < fresh; i++) {
         thread->records[i] = thread->fresh[fresh - 1 - i];
+        thread->records[i].frames =
+            (uint16_t)((i ? thread->records[i - 1].frames : 0) + thread->records[i].is_told);
+        ms_python_remember(&interpreter.layout, thread, i);
+    }
     thread->count = (uint16_t)fresh;
 }
 
-static bool is_same(void)
+static bool is_same(bool by_numbers)
 {
-    return ms_python_is_same(&interpreter, thread, thread->count - 1u);
+    return ms_python_is_same(&interpreter, thread, thread->count - 1u, by_numbers);
 }
 
-/* The words of what make_frame makes by which it is known: of the frame, of the code object, and, where that
- * has no number, of the file's name, the function's and the line table: a bit of what counts in it, or 0. */
-static uint64_t counts(unsigned word, bool is_numbered)
+/* By what code objects are known again. */
+enum how { BY_WHAT_IS_SAID, NUMBERED, BY_NUMBERS, HOW };
+
+/* The words of what make_frame makes by which it is known, and from which way on that is no more: words of
+ * the frame, of the code object, and where that has no number, of the file's name, the function's and the
+ * line table; a bit of what counts in it, or 0. */
+static uint64_t counts(unsigned frame, unsigned word, enum how how)
 {
     static const struct {
         unsigned word;
         uint64_t bit;
-        bool is_said;
+        enum how until;
     } known[] = {
-        {0, 1, false},
-        {1, 1, false},
-        {7, 1, false},
-        {8, (uint64_t)3 << 48, false},
-        {FRAME_WORDS + 8, (uint64_t)1 << 32, false},
-        {FRAME_WORDS + 14, 1, false},
-        {FRAME_WORDS + 16, 1, false},
-        {FRAME_WORDS + 17, 1, false},
-        {FRAME_WORDS + CODE_WORDS + 2, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 3, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 5, 1, true},
-        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 2, 1, true},
-        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 3, 1, true},
-        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 6, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 2, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 4, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 5, 1, true},
-        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 6, 1, true},
+        {0, 1, HOW},
+        {1, 1, HOW},
+        {7, 1, HOW},
+        {FRAME_WORDS + 8, (uint64_t)1 << 32, BY_NUMBERS},
+        {FRAME_WORDS + 11, 1, HOW},
+        {FRAME_WORDS + 14, 1, BY_NUMBERS},
+        {FRAME_WORDS + 16, 1, BY_NUMBERS},
+        {FRAME_WORDS + 17, 1, BY_NUMBERS},
+        {FRAME_WORDS + CODE_WORDS + 2, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 3, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 5, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 2, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 3, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + TEXT_WORDS + 6, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 2, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 4, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 5, 1, NUMBERED},
+        {FRAME_WORDS + CODE_WORDS + 2 * TEXT_WORDS + 6, 1, NUMBERED},
     };
-    if (word == FRAME_WORDS + 11)
-        return is_numbered;
+    if (is_entry(frame))
+        return word == 8 ? (uint64_t)3 << 48 : word == 0 || word == 1 || word == 7;
     for (size_t i = 0; i < MS_ARRAY_LEN(known); i++) {
         if (known[i].word == word)
-            return known[i].is_said && is_numbered ? 0 : known[i].bit;
+            return how < known[i].until ? known[i].bit : 0;
     }
     return 0;
 }
 
-static void test_known_again(bool is_copying)
+static void test_known_again(enum how how, bool is_copying)
 {
     enum { WORDS = FRAME_WORDS + CODE_WORDS + 3 * TEXT_WORDS };
+    static const char *const words_of[] = {"by what is said", "numbered", "by numbers"};
     unsigned missed = 0, changed = 0;
-    uintptr_t head = make_chain();
-    bool is_numbered = numbers != 0;
-    remember(head);
+    numbers = how != BY_WHAT_IS_SAID;
+    remember(make_chain());
     thread->reader.is_copying = is_copying;
-    ok(thread->count == FRAMES && is_same(), "what is remembered is known again");
+    ok(thread->count == FRAMES && is_same(how == BY_NUMBERS), "what is remembered is known again");
     for (unsigned i = WORDS; i < FRAMES * WORDS; i++) {
-        uint64_t bit = counts(i % WORDS, is_numbered);
+        uint64_t bit = counts(i / WORDS, i % WORDS, how);
         words[i] ^= bit;
-        if (bit && ++changed && is_same())
+        if (bit && ++changed && is_same(how == BY_NUMBERS))
             missed++;
         words[i] ^= bit;
     }
-    ok(changed > FRAMES && !missed && is_same(),
+    ok(changed > FRAMES && !missed && is_same(how == BY_NUMBERS),
        "%s, %s: of %u changes each is seen (%u are not), and what is as it was is known",
-       is_copying ? "through the kernel" : "by loads", is_numbered ? "numbered" : "by what is said", changed,
-       missed);
+       is_copying ? "through the kernel" : "by loads", words_of[how], changed, missed);
     thread->reader.is_copying = false;
 }
 
@@ -254,7 +269,7 @@ static void test_refused(void)
 int main(void)
 {
     char *memory = mmap(NULL, BYTES + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    plan(24);
+    plan(28);
     mprotect(memory, 4096, PROT_NONE);
     mprotect(memory + 4096 + BYTES, 4096, PROT_NONE);
     words = (uint64_t *)(void *)(memory + 4096);
@@ -265,9 +280,9 @@ int main(void)
     test_circle();
     test_overwritten(false);
     test_overwritten(true);
-    for (numbers = 0; numbers < 2; numbers++) {
-        test_known_again(false);
-        test_known_again(true);
+    for (enum how how = BY_WHAT_IS_SAID; how < HOW; how++) {
+        test_known_again(how, false);
+        test_known_again(how, true);
     }
     test_refused();
     return done();
