@@ -16,19 +16,16 @@ if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
 noinst_LIBRARIES += src/cli/libmscommand.a
-# What the command needs of floor 0, compiled without the hooks' flags.
-CLI_BASE_SOURCES = src/base/compiler.h src/base/options.h src/base/options.def src/base/options.c \
-	src/base/options_value.h src/base/options_value.c src/base/size.h src/base/size.c src/base/files.h src/base/files.c src/base/run_list.h src/base/run_list.c src/base/spare.h src/base/spare.c
-# The record of another process is read and reported by the code that does so at exit.
-CLI_LEDGER_SOURCES = src/base/guard.h src/base/guard.c src/base/lock.h src/base/lock.c src/base/bias.h src/base/bias.c src/base/clock.h src/base/clock.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
-	src/base/objects.h src/base/objects.c src/base/tables.def src/base/store.h src/base/store.c src/base/store_load.c \
-	src/stack/stack.h src/stack/tree.h src/stack/nodes.c src/stack/frame.h src/stack/python.h src/stack/codes.c src/stack/sample.c $(LEDGER_SOURCES) src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c \
-	src/report/report.h $(REPORT_JSON_SOURCES)
-src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_BASE_SOURCES) $(CLI_LEDGER_SOURCES)
+# The record of another process is read and reported by the objects that do so at exit (src/libmsreport.a, src/libmsfloor.a).
+CLI_LEDGER_SOURCES = src/base/store_load.c src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c
+if !HAVE_STATIC_JANSSON
+CLI_LEDGER_SOURCES += $(REPORT_JSON_SOURCES)
+endif
+src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
 src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
-ms_command_libs = src/cli/libmscommand.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
+ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
 endif

@@ -7,6 +7,6 @@ libascendcl_so_SOURCES = src/gpu/abi/acl.h src/gpu/abi/acl_fn.h src/sim/acl/acl.
 libascendcl_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 libascendcl_so_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libascendcl.so -Wl,-Bsymbolic -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/src/sim/acl/ascendcl.map $(MS_NO_UNDEFINED)
-libascendcl_so_LDADD = libsimcuda.a
+libascendcl_so_LDADD = $(sim_cuda_front)
 EXTRA_libascendcl_so_DEPENDENCIES = src/sim/acl/ascendcl.map
 EXTRA_DIST += src/sim/acl/ascendcl.map

@@ -1,5 +1,5 @@
 /*
- * For libraries of other vendors that are built on a private copy of these rooms (libsimcuda.a), in which
+ * For libraries of other vendors that are built on a private copy of these rooms (libsimrooms.a), in which
  * nobody sees the driver's own functions: their names, costs, faults and counts are the library's, and its
  * calls of the rooms cost nothing.
  *

@@ -1,5 +1,5 @@
 # src/sim/cuda: the simulated driver. Room by room; what they offer each other is in sim.h.
-# The rooms: with fault.c, lookup.c and stubs.c they are the driver; as libsimcuda.a, with front.c, other vendors' libraries stand on them.
+# The rooms, compiled once: with fault.c, lookup.c and stubs.c they are the driver; with front.c other vendors' libraries stand on them.
 sim_cuda_rooms = \
 	src/sim/log.h src/sim/log.c \
 	src/gpu/abi/cuda_driver.h \
@@ -92,16 +92,21 @@ sim_cuda_rooms = \
 	src/sim/cuda/vmmshare.c
 
 sim_PROGRAMS += libcuda.so.1
-libcuda_so_1_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/fault.c src/sim/cuda/lookup.c \
+libcuda_so_1_SOURCES = src/sim/cuda/exports.def src/sim/cuda/fault.c src/sim/cuda/lookup.c \
 	src/sim/cuda/lookup.def src/sim/cuda/graphics.def src/sim/cuda/graphics.c src/sim/cuda/stubs.c src/sim/cuda/usage.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
-libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED)
+libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED) \
+	-Wl,--whole-archive,libsimrooms.a,--no-whole-archive
 EXTRA_DIST += scripts/gen-lookup
+EXTRA_libcuda_so_1_DEPENDENCIES = libsimrooms.a
 
-noinst_LIBRARIES += libsimcuda.a
-libsimcuda_a_SOURCES = $(sim_cuda_rooms) src/sim/cuda/exports.def src/sim/cuda/front.c src/sim/cuda/front.h
-libsimcuda_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
+noinst_LIBRARIES += libsimrooms.a libsimfront.a
+libsimrooms_a_SOURCES = $(sim_cuda_rooms)
+libsimrooms_a_CFLAGS = $(libcuda_so_1_CFLAGS)
+libsimfront_a_SOURCES = src/sim/cuda/front.c src/sim/cuda/front.h
+libsimfront_a_CFLAGS = $(libcuda_so_1_CFLAGS)
+sim_cuda_front = libsimfront.a libsimrooms.a
 
 # Programs that find the driver by themselves ask for libcuda.so as well: a link, since a copy would be a driver of its own.
 all-local: libcuda.so

@@ -20,19 +20,19 @@ libamdhip64_so_5_SOURCES = $(sim_hip_sources)
 libamdhip64_so_5_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_HIP=5
 libamdhip64_so_5_CFLAGS = $(sim_hip_cflags)
 libamdhip64_so_5_LDFLAGS = $(sim_hip_ldflags) -Wl,-soname,libamdhip64.so.5 -Wl,--version-script=src/sim/hip/nodes_5.map
-libamdhip64_so_5_LDADD = libsimcuda.a
+libamdhip64_so_5_LDADD = $(sim_cuda_front)
 EXTRA_libamdhip64_so_5_DEPENDENCIES = src/sim/hip/nodes_5.map
 
 libamdhip64_so_6_SOURCES = $(sim_hip_sources)
 libamdhip64_so_6_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_HIP=6
 libamdhip64_so_6_CFLAGS = $(sim_hip_cflags)
 libamdhip64_so_6_LDFLAGS = $(sim_hip_ldflags) -Wl,-soname,libamdhip64.so.6 -Wl,--version-script=src/sim/hip/nodes_6.map
-libamdhip64_so_6_LDADD = libsimcuda.a
+libamdhip64_so_6_LDADD = $(sim_cuda_front)
 EXTRA_libamdhip64_so_6_DEPENDENCIES = src/sim/hip/nodes_6.map
 
 libamdhip64_so_7_SOURCES = $(sim_hip_sources)
 libamdhip64_so_7_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_HIP=7
 libamdhip64_so_7_CFLAGS = $(sim_hip_cflags)
 libamdhip64_so_7_LDFLAGS = $(sim_hip_ldflags) -Wl,-soname,libamdhip64.so.7 -Wl,--version-script=src/sim/hip/nodes_7.map
-libamdhip64_so_7_LDADD = libsimcuda.a
+libamdhip64_so_7_LDADD = $(sim_cuda_front)
 EXTRA_libamdhip64_so_7_DEPENDENCIES = src/sim/hip/nodes_7.map
