@@ -52,8 +52,8 @@ static inline bool ms_direct_may(void)
 
 /** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values,
  * so that the arguments need never lie in memory: to clear that takes a twentieth of a call. */
-static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
-                                       const void *caller, const struct ms_args *args, int *status_p)
+static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
+                                          const void *caller, const struct ms_args *args, int *status_p)
 {
     uint64_t *out = (uint64_t *)(uintptr_t)args->out;
 
@@ -66,8 +66,8 @@ static inline bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *tar
                                                                args->bytes, args->key, args->stream);
 }
 
-static inline bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
-                                 const void *caller, const struct ms_args *args, int *status_p)
+static MS_INLINE bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
+                                    const void *caller, const struct ms_args *args, int *status_p)
 {
     (void)target, (void)frame, (void)caller;
     *status_p = 0;

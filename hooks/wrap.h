@@ -165,7 +165,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
 #endif
 
-#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, ...)                                 \
+#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -193,32 +193,39 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
-/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`. */
+/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`;
+ * what goes the whole way is a function of its own: to make room for its frame takes a third of an answer. */
 #define MS_TAKES_STACK_NAME       false
 #define MS_TAKES_STACK_NAME_ALLOC true
-#define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, ...)                                  \
+#define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
     _Static_assert(MS_FAMILY == MS_API_CUDA_RUNTIME || MS_FAMILY == MS_API_NCCL, #fn " would have to record"); \
-    static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
+    static MS_NOINLINE result whole_##fn declared                                                           \
+    {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
-        result ms_status_;                                                                                      \
-        int ms_answer_;                                                                                         \
-        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                      \
-            return (result)ms_answer_;                                                                          \
+        result ms_status_;                                                                                  \
         ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
-        ms_name_begin(&ms_call_, MS_TAKES_STACK_##cls);                                                         \
-        if (ms_args_.key)                                                                                       \
-            ms_serve_expect_free(ms_args_.key);                                                                 \
-        ms_status_ = ((result(*) types)ms_target_->real)passed;                                                 \
-        ms_name_end(&ms_call_, (int)ms_status_);                                                                \
-        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served && !ms_direct_knows(ms_args_.direct, ms_target_)) \
-            ms_direct_learn(ms_args_.direct, ms_target_, ms_call_.driver);                                      \
-        return ms_status_;                                                                                      \
+        ms_name_begin(&ms_call_, MS_TAKES_STACK_##cls);                                                     \
+        if (ms_args_.key)                                                                                   \
+            ms_serve_expect_free(ms_args_.key);                                                             \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        ms_name_end(&ms_call_, (int)ms_status_);                                                            \
+        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                        \
+            !ms_direct_knows(ms_args_.direct, ms_target_))                                                  \
+            ms_direct_learn(ms_args_.direct, ms_target_, ms_call_.driver);                                  \
+        return ms_status_;                                                                                  \
+    }                                                                                                       \
+    static MS_INLINE result body_##fn declared                                                              \
+    {                                                                                                       \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        int ms_answer_;                                                                                     \
+        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                  \
+            return (result)ms_answer_;                                                                      \
+        return whole_##fn forwarded;                                                                        \
     }
 
 /* A frame in which the call may be answered before the vendor hears of it. */
-#define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, ...)                                 \
+#define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                           \
         struct ms_call ms_call_;                                                                            \
@@ -235,7 +242,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                      \
     }
 
-#define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, ...)                                  \
+#define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -254,7 +261,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 /* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
-#define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, ...)                                \
+#define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         struct ms_call ms_call_;                                                                            \
@@ -271,7 +278,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
  * it. */
-#define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, ...)                                \
+#define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         (void)ms_frame_, (void)ms_caller_;                                                                  \
@@ -279,7 +286,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ((result(*) types)ms_target_->real)passed;                                                   \
     }
 
-#define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, ...)                                   \
+#define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -293,7 +300,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ((result(*) types)ms_target_->real)passed;                                                   \
     }
 
-#define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, ...)                                 \
+#define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -356,12 +363,13 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 #define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                     \
     result fn params;                                                                                       \
-    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, __VA_ARGS__) \
+    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, \
+        (MS_CONTEXT_ARGS, MS_STRIP args), __VA_ARGS__) \
     MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), cls, outc, look)
 
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
     result fn(void);                                                                                        \
-    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), __VA_ARGS__)     \
+    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)     \
     MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), cls, outc, look)
 
 #define MS_PASS(symbol, class, reason)
