@@ -41,10 +41,9 @@ bool ms_direct_is_ordinary(void)
 
 static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_pool_block *given)
 {
-    uint64_t context;
-    int device = ms_gpu_current(gpu, &context);
+    uint64_t context = ms_gpu_context_now(gpu);
 
-    if (!context || device < 0 || !ms_serve_context(gpu, context, device))
+    if (!ms_serve_context_is_ordinary(context) && !(context && ms_serve_context_is_served(context)))
         return false;
     ms_ipc_before_alloc();
     return ms_pool_hit(context, bytes, given);

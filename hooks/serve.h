@@ -39,6 +39,32 @@ const char *ms_serve_tool(void);
 
 /* serve_context.c */
 
+/** What is known of a context. `handle` is written last, and taken back first; entries never move. */
+enum { MS_SERVED_CONTEXTS = 64 }; /* power of two; a process with more has the rest followed */
+enum ms_served_state { MS_SERVED_UNCHECKED, MS_SERVED_CHECKING, MS_SERVED_YES, MS_SERVED_NO };
+struct ms_served_context {
+    _Atomic uint64_t handle;
+    _Atomic int state; /* enum ms_served_state */
+    _Atomic int captures;
+    _Atomic int pitch_state;
+    _Atomic uint32_t pitch_calls;
+    _Atomic uint64_t pitch;
+};
+extern struct ms_served_context ms_served_contexts[MS_SERVED_CONTEXTS];
+static inline unsigned ms_served_slot(uint64_t handle)
+{
+    return (unsigned)((handle >> 4) * 0x9e3779b97f4a7c15u >> 58) % MS_SERVED_CONTEXTS;
+}
+/** The usual answer of ms_serve_context: it was checked, lies where it is looked for first, and nothing is
+ * captured in it. False proves nothing. */
+static inline bool ms_serve_context_is_ordinary(uint64_t handle)
+{
+    const struct ms_served_context *c = &ms_served_contexts[ms_served_slot(handle)];
+
+    return MS_LIKELY(handle && atomic_load_explicit(&c->handle, memory_order_acquire) == handle &&
+                     atomic_load_explicit(&c->state, memory_order_acquire) == MS_SERVED_YES &&
+                     atomic_load_explicit(&c->captures, memory_order_relaxed) == 0);
+}
 /** Whether this context is served. The first call for a context checks that the driver does what the pool
  * builds on. Inside a section. */
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);

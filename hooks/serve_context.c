@@ -15,56 +15,41 @@
 #include "hooks/watch.h"
 #include "pool/stream.h"
 
-#define CONTEXTS 64 /* power of two; a process with more has the rest followed */
 #define PER_THREAD_STREAM 2u
 
-enum state { UNCHECKED, CHECKING, SERVED, REFUSED };
-
-static struct context {
-    _Atomic uint64_t handle;
-    _Atomic int state;
-    _Atomic int captures;
-    _Atomic int pitch_state;
-    _Atomic uint32_t pitch_calls;
-    _Atomic uint64_t pitch;
-} contexts[CONTEXTS];
+struct ms_served_context ms_served_contexts[MS_SERVED_CONTEXTS];
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
 _Atomic bool ms_serve_one_is_down; /* a context has shown an error that stays, some time */
 
-static unsigned slot_of(uint64_t handle)
-{
-    return (unsigned)((handle >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
-}
-
 /* Entries are never moved, so a gap left by a context that ended does not end the search. */
-static struct context *find(uint64_t handle)
+static struct ms_served_context *find(uint64_t handle)
 {
-    unsigned first = slot_of(handle);
+    unsigned first = ms_served_slot(handle);
 
-    for (unsigned i = 0; i < CONTEXTS; i++) {
-        struct context *c = &contexts[(first + i) % CONTEXTS];
+    for (unsigned i = 0; i < MS_SERVED_CONTEXTS; i++) {
+        struct ms_served_context *c = &ms_served_contexts[(first + i) % MS_SERVED_CONTEXTS];
         if (atomic_load_explicit(&c->handle, memory_order_acquire) == handle)
             return c;
     }
     return NULL;
 }
 
-static struct context *find_or_make(uint64_t handle)
+static struct ms_served_context *find_or_make(uint64_t handle)
 {
-    struct context *found = find(handle);
-    unsigned first = slot_of(handle);
+    struct ms_served_context *found = find(handle);
+    unsigned first = ms_served_slot(handle);
 
     if (found)
         return found;
     ms_lock(&lock);
     found = find(handle);
-    for (unsigned i = 0; i < CONTEXTS && !found; i++) {
-        struct context *c = &contexts[(first + i) % CONTEXTS];
+    for (unsigned i = 0; i < MS_SERVED_CONTEXTS && !found; i++) {
+        struct ms_served_context *c = &ms_served_contexts[(first + i) % MS_SERVED_CONTEXTS];
         if (atomic_load_explicit(&c->handle, memory_order_relaxed) != 0)
             continue;
-        atomic_store(&c->state, UNCHECKED);
+        atomic_store(&c->state, MS_SERVED_UNCHECKED);
         atomic_store(&c->captures, 0);
-        atomic_store(&c->pitch_state, UNCHECKED);
+        atomic_store(&c->pitch_state, MS_SERVED_UNCHECKED);
         atomic_store(&c->pitch_calls, 0);
         atomic_store(&c->pitch, 0);
         atomic_store_explicit(&c->handle, handle, memory_order_release);
@@ -78,48 +63,49 @@ static struct context *find_or_make(uint64_t handle)
 static int refuse(const char *why, int status)
 {
     ms_diagnostic(MS_LOG_WARN, "pool", "going on as with MEMSHIM_MODE=track: %s (status %d)", why, status);
-    return REFUSED;
+    return MS_SERVED_NO;
 }
 
 /* The thread that comes first checks; others are followed meanwhile. */
-static bool check(const struct ms_gpu *gpu, struct context *c)
+static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
 {
-    int unchecked = UNCHECKED, state;
+    int unchecked = MS_SERVED_UNCHECKED, state;
     const char *tool;
 
-    if (atomic_load(&c->captures) > 0 || !atomic_compare_exchange_strong(&c->state, &unchecked, CHECKING))
+    if (atomic_load(&c->captures) > 0 ||
+        !atomic_compare_exchange_strong(&c->state, &unchecked, MS_SERVED_CHECKING))
         return false;
     if ((tool = ms_serve_tool()) != NULL) {
         ms_diagnostic(MS_LOG_WARN, "pool",
                       "nothing is served while %s is at work: a pool would hide what it looks for", tool);
-        state = REFUSED;
+        state = MS_SERVED_NO;
     } else if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range) {
         state = refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
     } else {
         /* whether the driver does as known the pool sees in the first memory that it is given */
-        state = SERVED;
+        state = MS_SERVED_YES;
     }
     /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free
      * has to wait. */
-    if (state == SERVED && !gpu->ctx_record_event)
+    if (state == MS_SERVED_YES && !gpu->ctx_record_event)
         ms_pool_stream_born(atomic_load(&c->handle), PER_THREAD_STREAM, false);
     atomic_store(&c->state, state);
-    return state == SERVED;
+    return state == MS_SERVED_YES;
 }
 
 static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, int device)
 {
-    struct context *c = find(handle);
+    struct ms_served_context *c = find(handle);
     int state;
 
     if (MS_UNLIKELY(!c) && !(c = find_or_make(handle)))
         return false;
     state = atomic_load_explicit(&c->state, memory_order_acquire);
-    if (MS_UNLIKELY(state == UNCHECKED)) {
+    if (MS_UNLIKELY(state == MS_SERVED_UNCHECKED)) {
         ms_call_describe_device(gpu, device);
         return check(gpu, c);
     }
-    if (state != SERVED)
+    if (state != MS_SERVED_YES)
         return false;
     /* What a capture forbids natively it forbids under `strict` too: the driver decides. */
     return atomic_load_explicit(&c->captures, memory_order_relaxed) == 0 || !ms_serve_strictly;
@@ -127,59 +113,55 @@ static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, 
 
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
 {
-    const struct context *c = &contexts[slot_of(handle)];
-
-    if (MS_LIKELY(atomic_load_explicit(&c->handle, memory_order_acquire) == handle &&
-                  atomic_load_explicit(&c->state, memory_order_acquire) == SERVED &&
-                  atomic_load_explicit(&c->captures, memory_order_relaxed) == 0))
-        return true;
-    return serve_slowly(gpu, handle, device);
+    return ms_serve_context_is_ordinary(handle) || serve_slowly(gpu, handle, device);
 }
 
 /* Rounding up to a multiple explains what the driver does with one byte, and with one byte more than twice
  * that. What cannot be found out now is tried again, less and less often: at the second such call, the
  * fourth, the eighth. */
-static void learn_pitch(const struct ms_gpu *gpu, struct context *c, int device)
+static void learn_pitch(const struct ms_gpu *gpu, struct ms_served_context *c, int device)
 {
     uint64_t multiple, twice, handle = atomic_load(&c->handle);
     uint32_t calls = atomic_fetch_add_explicit(&c->pitch_calls, 1, memory_order_relaxed) + 1;
-    int unchecked = UNCHECKED, state = UNCHECKED;
+    int unchecked = MS_SERVED_UNCHECKED, state = MS_SERVED_UNCHECKED;
 
     if ((calls & (calls - 1)) || atomic_load(&c->captures) > 0 ||
-        !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, CHECKING))
+        !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, MS_SERVED_CHECKING))
         return;
     multiple = ms_pool_try_pitch(gpu, handle, device, 1, 4);
     twice = multiple ? ms_pool_try_pitch(gpu, handle, device, 2 * multiple + 1, 4) : 0;
     if (multiple && twice)
-        state = twice == 3 * multiple ? SERVED : REFUSED;
-    atomic_store(&c->pitch, state == SERVED ? multiple : 0);
+        state = twice == 3 * multiple ? MS_SERVED_YES : MS_SERVED_NO;
+    atomic_store(&c->pitch, state == MS_SERVED_YES ? multiple : 0);
     atomic_store_explicit(&c->pitch_state, state, memory_order_release);
 }
 
 uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, int device, unsigned element_bytes)
 {
-    struct context *c = find(handle);
+    struct ms_served_context *c = find(handle);
 
     if (!c || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
         return 0;
-    if (atomic_load_explicit(&c->pitch_state, memory_order_acquire) == UNCHECKED)
+    if (atomic_load_explicit(&c->pitch_state, memory_order_acquire) == MS_SERVED_UNCHECKED)
         learn_pitch(gpu, c, device);
-    return atomic_load_explicit(&c->pitch_state, memory_order_acquire) == SERVED ? atomic_load(&c->pitch) : 0;
+    return atomic_load_explicit(&c->pitch_state, memory_order_acquire) == MS_SERVED_YES
+               ? atomic_load(&c->pitch)
+               : 0;
 }
 
 bool ms_serve_context_is_served(uint64_t handle)
 {
-    const struct context *c = find(handle);
+    const struct ms_served_context *c = find(handle);
 
-    return c && atomic_load_explicit(&c->state, memory_order_acquire) == SERVED;
+    return c && atomic_load_explicit(&c->state, memory_order_acquire) == MS_SERVED_YES;
 }
 
 void ms_serve_context_foreign(uint64_t handle)
 {
-    struct context *c = handle ? find_or_make(handle) : NULL;
+    struct ms_served_context *c = handle ? find_or_make(handle) : NULL;
 
     if (c)
-        atomic_store(&c->state, REFUSED);
+        atomic_store(&c->state, MS_SERVED_NO);
 }
 
 void ms_serve_context_ending(uint64_t handle)
@@ -190,7 +172,7 @@ void ms_serve_context_ending(uint64_t handle)
 
 void ms_serve_context_ended(uint64_t handle, bool dead)
 {
-    struct context *c = handle ? find(handle) : NULL;
+    struct ms_served_context *c = handle ? find(handle) : NULL;
 
     if (handle && dead) {
         ms_stream_context_died(handle);
@@ -232,12 +214,12 @@ static bool is_sticky(int status)
 
 void ms_serve_status(uint64_t handle, int status)
 {
-    struct context *c;
-    int served = SERVED;
+    struct ms_served_context *c;
+    int served = MS_SERVED_YES;
 
     if (MS_LIKELY(status == 0) || !is_sticky(status) || !handle || !(c = find(handle)))
         return;
-    if (atomic_compare_exchange_strong(&c->state, &served, REFUSED)) {
+    if (atomic_compare_exchange_strong(&c->state, &served, MS_SERVED_NO)) {
         ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays",
                       status);
         atomic_store_explicit(&ms_serve_one_is_down, true, memory_order_relaxed);
@@ -247,14 +229,14 @@ void ms_serve_status(uint64_t handle, int status)
 
 int ms_serve_captures(uint64_t handle)
 {
-    struct context *c = handle ? find(handle) : NULL;
+    struct ms_served_context *c = handle ? find(handle) : NULL;
 
     return c ? atomic_load(&c->captures) : 0;
 }
 
 void ms_serve_capture(uint64_t handle, int change)
 {
-    struct context *c = handle ? find_or_make(handle) : NULL;
+    struct ms_served_context *c = handle ? find_or_make(handle) : NULL;
 
     if (c)
         atomic_fetch_add(&c->captures, change);
@@ -262,6 +244,6 @@ void ms_serve_capture(uint64_t handle, int change)
 
 void ms_serve_contexts_reset(void)
 {
-    memset((void *)contexts, 0, sizeof(contexts));
+    memset((void *)ms_served_contexts, 0, sizeof(ms_served_contexts));
     ms_lock_reset(&lock);
 }

@@ -15,13 +15,14 @@
 #define MS_GPU_GPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/devices.h"
 #include "gpu/abi/cuda_driver.h"
 
 #define MS_GPU_NO_DEVICE MS_DEVICE_NONE
-#define MS_GPU_OWN 12
+#define MS_GPU_OWN       12
 
 struct ms_gpu;
 struct ms_gpu_description;
@@ -157,6 +158,13 @@ void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status);
 
 /** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);
+/** The same of a CUDA driver's, without asking whether the context can be used: for who knows it already. */
+static inline uint64_t ms_gpu_context_now(const struct ms_gpu *gpu)
+{
+    CUcontext current = NULL;
+
+    return gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS ? (uintptr_t)current : 0;
+}
 
 /** Device on which `pointer`'s memory lies, or `otherwise` if the driver cannot say. */
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise);
