@@ -10,10 +10,6 @@
 #include "pool/internal.h"
 #include "pool/lease.h"
 
-/* What a bag gathers: as many as it holds, of runs that count as small 8 MiB, of larger ones so many. */
-enum { RUN_LIMIT = 8, SINGLE_LIMIT = 4 };
-#define SMALL_RUNS_BYTES (8 * MS_MIB)
-
 MS_TLS uint32_t ms_last_lease;
 static _Atomic uint32_t next_lease;
 
@@ -31,22 +27,6 @@ struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
     }
     ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
     return lease;
-}
-
-static bool is_full(const struct ms_bag *bag, uint64_t bytes)
-{
-    if (bytes <= MS_SLAB_MAX_BYTES)
-        return bag->count >= MS_BAG_ITEMS;
-    if (bytes <= MS_TIER_SLAB_BYTES)
-        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= SMALL_RUNS_BYTES;
-    return bag->count >= (bytes <= 16 * MS_MIB ? RUN_LIMIT : SINGLE_LIMIT);
-}
-
-/* A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits
- * for a later one: what a free waits for (limbo.c) is then there to be used. */
-static bool is_of_another(const struct ms_bag *bag, uint64_t bytes, uint64_t epoch)
-{
-    return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
 }
 
 static bool retired(const struct ms_heap *heap, const struct ms_bag *bag)
@@ -82,7 +62,7 @@ struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)
 {
     const struct ms_magazine *m = &lease->magazines[request->magazine];
-    return m->bytes == request->granted && m->freed && is_full(m->freed, m->bytes);
+    return m->bytes == request->granted && m->freed && ms_bag_is_full(m->freed, m->bytes);
 }
 
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot)
@@ -227,17 +207,17 @@ static void put_apart(struct ms_heap *heap, struct ms_slot *slot)
     ms_unlock(&heap->lock);
 }
 
-void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
     uint64_t bytes = slot->run->slot_bytes;
-    if (MS_UNLIKELY(slot->run->segment->release)) {
+    if (slot->run->segment->release) {
         put_apart(heap, slot);
         return;
     }
     struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
     struct ms_bag *bag = m->freed;
     uint64_t epoch = ms_fence_tag(heap);
-    if (MS_UNLIKELY(bag && (is_full(bag, bytes) || is_of_another(bag, bytes, epoch)))) {
+    if (bag && (ms_bag_is_full(bag, bytes) || ms_bag_is_of_another(bag, bytes, epoch))) {
         if (retired(heap, bag) && (!m->ready || !m->ready->count)) {
             m->freed = m->ready;
             m->ready = bag;
@@ -255,9 +235,7 @@ void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *
             return; /* no host memory: the block stays in limbo for ever */
         has_bag(lease, m);
     }
-    ms_slot_set(slot, MS_SLOT_LIMBO);
-    bag->epoch = epoch;
-    bag->items[bag->count++] = slot;
+    ms_bag_put(bag, slot, epoch);
 }
 
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
@@ -276,7 +254,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
             m->ready = ms_table_bag();
             has_bag(lease, m);
         }
-        if (m->ready && !is_full(m->ready, bytes)) {
+        if (m->ready && !ms_bag_is_full(m->ready, bytes)) {
             m->ready->items[m->ready->count++] = slot;
             return;
         }

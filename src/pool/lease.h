@@ -41,8 +41,6 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request);
 /** Lease locked: whether so much of the size waits in limbo that a fence comes before other memory. */
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
-/** Lease locked: a block that was freed, in the epoch that is open. */
-void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Lease locked: a block that was freed and may be handed out at once. */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's
@@ -60,6 +58,47 @@ static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
     return class_index < MS_CLASSES
                ? class_index
                : MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
+}
+/** What a bag gathers: as many as it holds, of runs that count as small 8 MiB, of larger ones so many. */
+enum { MS_BAG_RUNS = 8, MS_BAG_SINGLES = 4 };
+#define MS_BAG_SMALL_BYTES (8 * MS_MIB)
+static inline bool ms_bag_is_full(const struct ms_bag *bag, uint64_t bytes)
+{
+    if (bytes <= MS_SLAB_MAX_BYTES)
+        return bag->count >= MS_BAG_ITEMS;
+    if (bytes <= MS_TIER_SLAB_BYTES)
+        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= MS_BAG_SMALL_BYTES;
+    return bag->count >= (bytes <= 16 * MS_MIB ? MS_BAG_RUNS : MS_BAG_SINGLES);
+}
+/** A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits
+ * for a later one: what a free waits for (limbo.c) is then there to be used. */
+static inline bool ms_bag_is_of_another(const struct ms_bag *bag, uint64_t bytes, uint64_t epoch)
+{
+    return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
+}
+/** Lease locked: a block that was freed, into a bag that has room for it. */
+static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t epoch)
+{
+    ms_slot_set(slot, MS_SLOT_LIMBO);
+    bag->epoch = epoch;
+    bag->items[bag->count++] = slot;
+}
+/** Lease locked: a block that was freed, in the epoch that is open. */
+void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+static MS_INLINE void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+{
+    const struct ms_run *run = slot->run;
+    uint64_t bytes = run->slot_bytes;
+    struct ms_magazine *m = &lease->magazines[ms_magazine_of(bytes, run->class_index)];
+    struct ms_bag *bag = m->freed;
+    if (MS_LIKELY(m->bytes == bytes && bag && !ms_bag_is_full(bag, bytes) && !run->segment->release)) {
+        uint64_t epoch = ms_fence_tag(heap);
+        if (MS_LIKELY(!ms_bag_is_of_another(bag, bytes, epoch))) {
+            ms_bag_put(bag, slot, epoch);
+            return;
+        }
+    }
+    ms_lease_put_somewhere(heap, lease, slot);
 }
 /** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
 uint64_t ms_lease_settle(struct ms_heap *heap);

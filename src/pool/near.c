@@ -66,7 +66,7 @@ static MS_NOINLINE void look_around(struct ms_near_table *table, uint64_t number
         make(table);
 }
 
-void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
+void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
 {
     struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
     uint64_t hash = ms_near_hash(address);
@@ -80,10 +80,7 @@ void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
         way = (unsigned)(hash >> 8) % MS_NEAR_WAYS;
         look_around(table, hash >> table->shift);
     }
-    atomic_store_explicit(&set->tickets[way], ticket, memory_order_relaxed);
-    atomic_store_explicit(&set->entries[way],
-                          (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
-                          memory_order_relaxed);
+    ms_near_set(set, way, hash, slot, ticket);
 }
 
 void ms_near_reset(void)

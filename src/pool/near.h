@@ -55,8 +55,26 @@ static inline struct ms_slot *ms_near_slot(const struct ms_near_set *set, unsign
                                          MS_NEAR_TAG_BITS);
 }
 
-/** A block was given at this address, by this ticket. */
-void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
+static inline void ms_near_set(struct ms_near_set *set, unsigned way, uint64_t hash,
+                               const struct ms_slot *slot, uint32_t ticket)
+{
+    atomic_store_explicit(&set->tickets[way], ticket, memory_order_relaxed);
+    atomic_store_explicit(&set->entries[way],
+                          (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
+                          memory_order_relaxed);
+}
+/** A block was given at this address, by this ticket; the first way is free, mostly. */
+void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
+static MS_INLINE void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
+{
+    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
+    uint64_t hash = ms_near_hash(address);
+    struct ms_near_set *set = MS_LIKELY(table != NULL) ? &table->sets[hash >> table->shift] : NULL;
+    if (MS_LIKELY(set && !atomic_load_explicit(&set->entries[0], memory_order_relaxed)))
+        ms_near_set(set, 0, hash, slot, ticket);
+    else
+        ms_near_note_somewhere(address, slot, ticket);
+}
 /** What ms_near_find has found. */
 static inline void ms_near_drop(struct ms_near_set *set, unsigned way)
 {

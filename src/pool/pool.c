@@ -266,7 +266,7 @@ static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_reques
     return true;
 }
 
-bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
+static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
 {
     struct ms_request request;
     if (MS_UNLIKELY(ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
@@ -284,11 +284,16 @@ bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *blo
     return true;
 }
 
+bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
+{
+    return heap_hit(heap, bytes, block_p);
+}
+
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)
 {
     struct ms_heap *heap = ms_heap_of(context);
     return MS_LIKELY(heap && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) &&
-           ms_heap_hit(heap, bytes, block_p);
+           heap_hit(heap, bytes, block_p);
 }
 
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
