@@ -62,7 +62,7 @@ bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64
     served = hits(request.gpu, bytes, &given);
     if (MS_LIKELY(served)) {
         record(&request, NULL, &given);
-        ms_ledger_call((uint16_t)row, true, true, bytes);
+        ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
     }
     leave(&section, NULL);
@@ -84,7 +84,7 @@ bool ms_direct_free(unsigned row, uint64_t address)
     if (MS_LIKELY(served)) {
         ms_ledger_unserve(block.ticket, block.address, NULL);
         waits = MS_UNLIKELY(ms_pool_free_hit_end(&block)) && ms_pool_wait_begin(&block, &wait);
-        ms_ledger_call((uint16_t)row, true, true, 0);
+        ms_ledger_call_answered((uint16_t)row, 0);
     }
     leave(&section, NULL);
     if (MS_UNLIKELY(waits))

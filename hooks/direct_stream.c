@@ -36,7 +36,7 @@ bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *fra
     served = stream && ms_stream_hit(stream, pool, bytes, &given);
     if (MS_LIKELY(served)) {
         record(&request, NULL, &given);
-        ms_ledger_call((uint16_t)row, true, true, bytes);
+        ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
     }
     leave(&section, NULL);
@@ -68,7 +68,7 @@ bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t handle)
     if (MS_LIKELY(served)) {
         ms_ledger_unserve(block.ticket, block.address, NULL);
         ms_stream_free_end(&block, stream);
-        ms_ledger_call((uint16_t)row, true, true, 0);
+        ms_ledger_call_answered((uint16_t)row, 0);
     }
     leave(&section, NULL);
     return served;

@@ -1,5 +1,5 @@
 /* accounts.c - counting blocks in and out of the totals of their device, in the lane of the thread that makes
- * them.
+ * them; blocks of the pool, which finds them itself, come and go here by their tickets.
  *
  * Floor 2. Locks: that of the lane; where it cannot do it by itself, the account's and those of all its lanes
  * (lanes.h). Nothing is allocated but rows and indices.
@@ -301,14 +301,27 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arri
     return ticket;
 }
 
-uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns)
+static MS_INLINE uint32_t arrive_new(const struct arrival arrival)
 {
-    const struct arrival arrival = {block, now_ns, served, false};
-    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(block->device)];
+    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(arrival.block->device)];
     if (MS_UNLIKELY(!ms_lanes[0][0].row))
         ms_accounts_open();
     MS_KEEP(lane);
     return arrive(lane, arrival);
+}
+
+uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
+{
+    return arrive_new((struct arrival){block, now_ns, false, false});
+}
+
+uint32_t ms_ledger_serve(const struct ms_block *block)
+{
+    uint64_t now_ns = ms_ledger_now();
+    ms_events_touch();
+    uint32_t ticket = arrive_new((struct arrival){block, now_ns, true, false});
+    ms_trace_look();
+    return ticket;
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
@@ -341,7 +354,7 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
 }
 
 static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site, const struct ms_slot *slot,
-                              enum ms_block_end end, uint64_t now_ns)
+                                 enum ms_block_end end, uint64_t now_ns)
 {
     keep_past(lane, site, now_ns);
     site->live_bytes -= slot->bytes;
@@ -370,7 +383,7 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
 }
 
 static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_end end, uint64_t now_ns,
-                         struct ms_block *block_p)
+                            struct ms_block *block_p)
 {
     struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_site *site = ms_site_row(slot->site);
@@ -415,8 +428,8 @@ static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot
     return MS_LIKELY(first->is_alone) ? first : NULL;
 }
 
-bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
-                       uint64_t now_ns, struct ms_block *block_p)
+static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_t key, bool served,
+                                   enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     const struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
@@ -429,6 +442,31 @@ bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool 
     }
     bool found = remove_from(lane, ticket, space, key, served, end, now_ns, block_p);
     ms_lane_unlock(lane);
+    return found;
+}
+
+bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
+                       uint64_t now_ns, struct ms_block *block_p)
+{
+    return remove_block(ticket, space, key, served, end, now_ns, block_p);
+}
+
+/* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
+static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
+{
+    const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
+    __builtin_prefetch(site, 1);
+    __builtin_prefetch(&site->last_ns, 1);
+}
+
+bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
+{
+    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
+        return false;
+    expect_site(ms_slot_at(ticket - 1));
+    bool found = remove_block(ticket, MS_SPACE_ADDRESS, key, true, MS_BLOCK_FREED, ms_ledger_now(), block_p);
+    ms_trace_look();
+    ms_blocks_look_if_late(found);
     return found;
 }
 

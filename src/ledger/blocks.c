@@ -1,5 +1,5 @@
-/* blocks.c - the live blocks that are found by their key, through a hash map in shards; and those of the
- * pool, which finds them itself.
+/* blocks.c - the live blocks that are found by their key, through a hash map in shards. Those of the pool,
+ * which finds them itself, come and go in accounts.c.
  *
  * Floor 2. A shard's index (open addressing, linear probing, no tombstones: a removal moves its successors
  * up) holds the number of a slot and half of its key's hash, so that probing touches no other slot. The index
@@ -34,7 +34,7 @@ struct MS_CACHELINE shard {
 
 static struct shard shards[MS_SHARDS] = {[0 ... MS_SHARDS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_BLOCKS)}};
 
-static atomic_bool reported;
+atomic_bool ms_blocks_reported;
 static void (*tell)(uint64_t late_frees);
 
 static uint64_t hash(unsigned space, uint64_t key)
@@ -151,32 +151,16 @@ void ms_ledger_alloc(const struct ms_block *block)
     ms_events_touch();
     ms_lock(&shard->lock);
     if (MS_LIKELY(find_place(shard, h, block, now_ns, &place)))
-        put(shard, h, place, ms_account_add(block, false, now_ns));
+        put(shard, h, place, ms_account_add(block, now_ns));
     ms_unlock(&shard->lock);
     ms_trace_look();
 }
 
-uint32_t ms_ledger_serve(const struct ms_block *block)
-{
-    uint64_t now_ns = ms_ledger_now();
-    ms_events_touch();
-    uint32_t ticket = ms_account_add(block, true, now_ns);
-    ms_trace_look();
-    return ticket;
-}
-
-static void count_late(void)
+void ms_blocks_count_late(void)
 {
     uint64_t before = atomic_fetch_add_explicit(&ms_process()->late_frees, 1, memory_order_relaxed);
     if (tell)
         tell(before + 1);
-}
-
-static inline void look_if_late(bool found)
-{
-    ms_trace_look();
-    if (MS_UNLIKELY(atomic_load_explicit(&reported, memory_order_relaxed)) && found)
-        count_late();
 }
 
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
@@ -193,7 +177,8 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
         found = true;
     }
     ms_unlock(&shard->lock);
-    look_if_late(found);
+    ms_trace_look();
+    ms_blocks_look_if_late(found);
     return found;
 }
 
@@ -203,29 +188,10 @@ void ms_ledger_expect(uint32_t ticket)
         __builtin_prefetch(ms_slot_at(ticket - 1), 1);
 }
 
-/* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
-static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
-{
-    const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
-    __builtin_prefetch(site, 1);
-    __builtin_prefetch(&site->last_ns, 1);
-}
-
-bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
-{
-    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
-        return false;
-    expect_site(ms_slot_at(ticket - 1));
-    uint64_t now_ns = ms_ledger_now();
-    bool found = ms_account_remove(ticket, MS_SPACE_ADDRESS, key, true, MS_BLOCK_FREED, now_ns, block_p);
-    look_if_late(found);
-    return found;
-}
-
 void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
 {
     tell = tell_func;
-    atomic_store_explicit(&reported, true, memory_order_release);
+    atomic_store_explicit(&ms_blocks_reported, true, memory_order_release);
 }
 
 void ms_ledger_free_abort(const struct ms_block *block)
@@ -337,7 +303,7 @@ uint64_t ms_blocks_replaced(void)
 
 void ms_blocks_reset(void)
 {
-    atomic_store_explicit(&reported, false, memory_order_relaxed);
+    atomic_store_explicit(&ms_blocks_reported, false, memory_order_relaxed);
     memset((void *)shards, 0, sizeof shards);
     for (unsigned i = 0; i < MS_SHARDS; i++) {
         shards[i].lock.rank = MS_RANK_BLOCKS;

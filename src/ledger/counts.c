@@ -123,6 +123,18 @@ void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes)
         count_slowly(api, succeeded, served, bytes);
 }
 
+void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
+{
+    struct ms_counts *rows = own;
+    if (MS_UNLIKELY(!rows || api >= atomic_load_explicit(&api_total, memory_order_relaxed))) {
+        ms_ledger_call(api, true, true, bytes);
+        return;
+    }
+    add(&rows[api].calls, 1);
+    add(&rows[api].served, 1);
+    add(&rows[api].bytes, bytes);
+}
+
 bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)
 {
     uint64_t apis = ms_table_rows(MS_TABLE_APIS), rows = ms_table_rows(MS_TABLE_COUNTS);

@@ -96,14 +96,14 @@ struct MS_CACHELINE ms_site {
     uint64_t max_bytes; /* the most it ever held */
     uint64_t last_ns;   /* of its allocations */
     uint64_t total_bytes, total_count, free_count;
-    uint64_t lifetime_ns_sum;        /* of those that were freed */
-    uint64_t rounding_bytes;         /* bytes - requested, over live blocks */
+    uint64_t lifetime_ns_sum;                  /* of those that were freed */
+    uint64_t rounding_bytes;                   /* bytes - requested, over live blocks */
     uint64_t freed_key, freed_bytes, freed_ns; /* the block that was freed last, for misfrees.h */
     uint64_t size_hist[MS_SIZE_CLASSES]; /* [0]: no bytes; [k]: 2^(k-1) <= bytes < 2^k, or more in the last */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
-    struct ms_estimate estimate; /* of all that its stack allocated, where stacks are sampled; else 0 */
-    uint32_t whole;              /* the row of lane 0 that says the same; its own number there */
-    uint32_t next;               /* in lane 0: the latest row of another lane, + 1; there: one before */
+    struct ms_estimate estimate;   /* of all that its stack allocated, where stacks are sampled; else 0 */
+    uint32_t whole;                /* the row of lane 0 that says the same; its own number there */
+    uint32_t next;                 /* in lane 0: the latest row of another lane, + 1; there: one before */
     uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
     uint64_t first_ns;
     uint64_t died_bytes, died_count; /* went with their context */
@@ -148,9 +148,9 @@ uint64_t ms_account_live(int device);
 /** Whether what the lanes may come to hold without asking adds up to no more than the peak. Under its
  * locks. */
 bool ms_account_is_bounded(unsigned number);
-/** Counts a block in, as born at `now_ns` and served or not, and gives it a slot that says so: returns the
- * slot + 1, or 0 without room. Under the block's shard, if it has an entry there. */
-uint32_t ms_account_add(const struct ms_block *block, bool served, uint64_t now_ns);
+/** Counts a block in that is found by its key, as born at `now_ns`, and gives it a slot that says so: returns
+ * the slot + 1, or 0 without room. Under the block's shard. */
+uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns);
 /** The opposite of a removal, after a refused free: as if it had never been begun. */
 uint32_t ms_account_restore(const struct ms_block *block);
 /** The block of the slot - 1 went, at `now_ns`: its slot says so, and its end is counted. False, and nothing
@@ -223,6 +223,14 @@ uint64_t ms_blocks_count(void);
 uint64_t ms_blocks_dropped(void);
 
 /* blocks.c: finding a block by its key. */
+/** After a block went, `found`: one more late free, where the record is reported. With nothing locked. */
+extern atomic_bool ms_blocks_reported;
+void ms_blocks_count_late(void);
+static inline void ms_blocks_look_if_late(bool found)
+{
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_blocks_reported, memory_order_relaxed)) && found)
+        ms_blocks_count_late();
+}
 /** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without,
  * then). */
 bool ms_blocks_lock_all(unsigned timeout_ms);

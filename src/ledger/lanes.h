@@ -29,6 +29,8 @@ struct MS_CACHELINE ms_lane {
     uint32_t free_list;        /* slot + 1, linked through `next` of the free slots */
     uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
     uint32_t site_count;
+    uint32_t latest_site; /* + 1: what was looked for last, as a program asks for the same again and again, */
+    uint64_t latest_key;  /* ... by ms_site_key */
 };
 
 extern struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
@@ -79,24 +81,20 @@ static inline struct ms_site *ms_site_row(uint32_t number)
 {
     return number == UINT32_MAX ? NULL : &MS_ROWS(SITES, struct ms_site)[number];
 }
-static inline uint32_t ms_site_hash(ms_stack_id stack, unsigned api, unsigned kind)
+/** Tells one site of an account from all others. */
+static inline uint64_t ms_site_key(ms_stack_id stack, unsigned api, unsigned kind)
 {
-    uint64_t h = ((uint64_t)stack << 24 | api << 8 | kind) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h >> 32);
+    return (uint64_t)stack << 24 | api << 8 | kind;
 }
 
 /** The number of the block's site in this lane; UINT32_MAX if it has none. */
-static inline uint32_t ms_lane_find_site(const struct ms_lane *lane, const struct ms_block *block)
+uint32_t ms_lane_look_for_site(struct ms_lane *lane, const struct ms_block *block);
+static inline uint32_t ms_lane_find_site(struct ms_lane *lane, const struct ms_block *block)
 {
-    if (MS_UNLIKELY(!lane->site_index))
-        return UINT32_MAX;
-    uint32_t place = ms_site_hash(block->stack, block->api, block->kind) & lane->site_mask, number;
-    for (; (number = lane->site_index[place]) != 0; place = (place + 1) & lane->site_mask) {
-        const struct ms_site *site = ms_site_row(number - 1);
-        if (site->stack == block->stack && site->api == block->api && site->kind == block->kind)
-            return number - 1;
-    }
-    return UINT32_MAX;
+    if (MS_LIKELY(lane->latest_key == ms_site_key(block->stack, block->api, block->kind) &&
+                  lane->latest_site))
+        return lane->latest_site - 1;
+    return ms_lane_look_for_site(lane, block);
 }
 /** ... which is made where there is none. In lane 0, where there is no room, it is the site without a stack
  * of its device, function and kind; UINT32_MAX where that has none either, which is counted. In another lane

@@ -150,6 +150,8 @@ void ms_ledger_context_died(uint64_t context);
 /** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked
  * for (0 for frees). */
 void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
+/** The same of one that succeeded, and was served. */
+void ms_ledger_call_answered(uint16_t api, uint64_t bytes);
 /** There was no memory: remembered for oom[]. */
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,
                    const struct ms_oom_view *view);

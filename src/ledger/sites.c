@@ -38,13 +38,35 @@ uint64_t ms_sites_merged(void)
     return atomic_load_explicit(&ms_process()->merged_allocs, memory_order_relaxed);
 }
 
+static uint32_t hash_of(uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
+}
+
 static void put(uint32_t *index, uint32_t mask, uint32_t number)
 {
     const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
-    uint32_t place = ms_site_hash(site->stack, site->api, site->kind) & mask;
+    uint32_t place = hash_of(ms_site_key(site->stack, site->api, site->kind)) & mask;
     while (index[place])
         place = (place + 1) & mask;
     index[place] = number + 1;
+}
+
+MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, const struct ms_block *block)
+{
+    uint64_t key = ms_site_key(block->stack, block->api, block->kind);
+    if (MS_UNLIKELY(!lane->site_index))
+        return UINT32_MAX;
+    uint32_t place = hash_of(key) & lane->site_mask, number;
+    for (; (number = lane->site_index[place]) != 0; place = (place + 1) & lane->site_mask) {
+        const struct ms_site *site = ms_site_row(number - 1);
+        if (ms_site_key(site->stack, site->api, site->kind) != key)
+            continue;
+        lane->latest_key = key;
+        lane->latest_site = number;
+        return number - 1;
+    }
+    return UINT32_MAX;
 }
 
 /* Makes the index hold one more at half load. */
