@@ -76,6 +76,6 @@ MUTANTS = (
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
-    ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "moves scarce freed-across", "weak"),
+    ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "streams-first", "weak"),
     ("done-relaxed", FENCE, "atomic_store_explicit(&fence->done, epoch, memory_order_release)", "atomic_store_explicit(&fence->done, epoch, memory_order_relaxed)", "host-function", "weak"),
 )

@@ -3,7 +3,8 @@
 SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves that is killed after a store (`crash`). Each is
 (name, file, what is there, what is put there, program). Those of NONE are no mistakes, though they look like some; each says why.
 """
-ACCOUNTS, BLOCKS, EVENTS = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c"
+ACCOUNTS, BLOCKS, EVENTS, LANES = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c", "src/ledger/lanes.c"
+STORE, TREE = "src/base/store.c", "src/stack/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&shard->lock);\n    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n"
      "    if (shard->index && shard->index[place].slot) {\n        end_block",
@@ -21,6 +22,21 @@ SCHEDULES = (
      "            put(index, wanted, id);\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);", "stacks"),
     ("node-counted-unlocked", "src/stack/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
      "    struct index *index = roomy_index();\n    ms_lock(&add_lock);", "stacks-grow"),
+    ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lanes"),
+    ("lane-open-first", LANES, "    lock_lanes(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n        open_another(number, account);\n",
+     "    if (is_new)\n        open_another(number, account);\n    lock_lanes(account, commons[account].open);\n", "lanes lanes-same"),
+    ("peak-unlocked", ACCOUNTS, "    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n    ms_lanes_unlock(account);\n",
+     "    ms_lanes_unlock(account);\n    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n", "lanes lanes-owned"),
+    ("rows-taken-twice", STORE, "    } while (!atomic_compare_exchange_weak(&ms_table_states[table].rows, &first, first + count));\n",
+     "    } while (0);\n    atomic_store(&ms_table_states[table].rows, first + count);\n", "lanes file-grows"),
+    ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&shards[i].lock);\n", "", "forked-ledger"),
+    ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
+    ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
+    ("committed-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);",
+     "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_relaxed);", "file-grows"),
+    ("published-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);",
+     "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "reported stacks events"),
+    ("store-relaxed", STORE, "    atomic_store_explicit(&ms_store_base, range, memory_order_release);", "    atomic_store_explicit(&ms_store_base, range, memory_order_relaxed);", "file-opens"),
 )
 CRASHES = (
     ("live-first", ACCOUNTS, "    fill_slot(slot, number, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, arrival);\n",

@@ -19,7 +19,7 @@ PROGRAM, CRASH = "tests/schedules/schedules", "tests/schedules/crash"
 OTHERS = ("build", "build-ci", "autom4te.cache", ".git")  # what is at the top and no source
 SUBJECTS = ("src", "tests/schedules", "tests/pool")  # what the answers depend on
 MOST_SECONDS = 1800
-WAYS = ("random", "pct", "weak")
+WAYS = ("random", "pct", "weak", "every")
 NEVER = "—"
 PAGE_BEGIN, PAGE_END = "<!-- %s: made by scripts/schedules --mutants --write -->\n", "<!-- end of %s -->\n"
 

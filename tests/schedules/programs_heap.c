@@ -44,8 +44,7 @@ PROGRAM(visited, 32, false, "2 t3 t6 g3 g6", "2 k", "m x t6", "t7 g7 t4")
 PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
 /* Those that a mistake needs, and nothing else: a freed block on its way to who asked; an event before the
  * free that it is to cover. */
-PROGRAM(on_its_way, 256, false, "t4 i g4 f", "t4", "o o o", "")
-PROGRAM(covered, 256, false, "t4 i", "x h x t4 x", "i g4", "")
+PROGRAM(on_its_way, 256, false, "t4 i g4 f", "t4", "o", "")
 
 /* --- random words -----------------------------------------------------------------------------------------
  */
@@ -119,7 +118,6 @@ const struct program heap_programs[] = {
     ROW(visited, "visited", "a context ends while others make room in it"),
     ROW(forked, "forked", "one forks in the middle of what others do"),
     ROW(on_its_way, "on-its-way", "the pool is stopped while a freed block is on its way to who asked"),
-    ROW(covered, "covered", "a block is freed behind new work as an event is recorded"),
     ROW(words, "calls", "random calls: calls:SEED"),
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };

@@ -101,6 +101,64 @@ static void trim(void *arg)
         ms_pool_epoch_done((uintptr_t)context, 1, true);
 }
 
+/* --- an event is recorded as a block is freed behind new work ----------------------------------------------
+ */
+
+static uint64_t late, late_work;
+
+static void prepare_covered(void)
+{
+    struct ms_pool_block block, other;
+    int status = 0;
+    const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
+    context = fake_context(0);
+    fake_set_current(context);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, MS_MIB, &other, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, MS_MIB, &block, &status);
+    late = block.address;
+    fake_issue(context);
+    ms_pool_free_begin(other.address, &other, &status);
+    ms_pool_free_end(&other);
+    ms_bias_start();
+}
+
+static void free_late(void *arg)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    (void)arg;
+    fake_issue(context);
+    late_work = context->issued;
+    ms_pool_free_begin(late, &block, &status);
+    ms_pool_free_end(&block);
+}
+
+/* The work that was issued first is done, and what was freed by then is taken. */
+static void cover(void *arg)
+{
+    struct ms_pool_block block;
+    (void)arg;
+    fake_set_current(context);
+    ms_pool_epoch_done((uintptr_t)context, 1, true);
+    context->done = 1;
+    ms_pool_epoch_done((uintptr_t)context, UINT64_MAX, false);
+    while (ms_pool_hit((uintptr_t)context, MS_MIB, &block)) {
+        if (block.address == late && context->done < late_work)
+            engine_fail("work is still at the memory at %#llx", (unsigned long long)late);
+        if (block.address == late)
+            return;
+    }
+}
+
+static void start_covered(void)
+{
+    engine_task(cover, NULL);
+    engine_task(free_late, NULL);
+}
+
+/* --- the host function's block is taken by another than who heard of the event ----------------------------
+ */
+
 static void take(void *arg)
 {
     struct ms_pool_block block;
@@ -109,6 +167,8 @@ static void take(void *arg)
     for (unsigned i = 0; i < 4; i++) {
         engine_point(__builtin_return_address(0));
         if (ms_pool_hit((uintptr_t)context, 3 * MS_MIB, &block) && block.address == address) {
+            if (memory != 1)
+                engine_fail("what the work has written is not there");
             memory = 2;
             return;
         }
@@ -129,6 +189,8 @@ static void nothing(void)
 const struct program parts_programs[] = {
     {"epoch-ends", "two ask what was freed by the end of epochs while others take their places", prepare_ends,
      start_ends, nothing, RIGHT},
+    {"covered", "a block is freed behind new work as an event is recorded", prepare_covered, start_covered,
+     calls_check, RIGHT},
     {"host-function", "memory that work of the host's has written is handed out when that is over",
      prepare_function, start_function, calls_check, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},

@@ -155,17 +155,49 @@ static void take_what_was_freed(void *arg)
     give(take(MS_MEMPOOL_CURRENT, 4096, stream[2]), stream[2]);
 }
 
-static void stop_often(void *arg)
+static void stop_once(void *arg)
 {
     (void)arg;
-    for (unsigned i = 0; i < 3; i++)
-        calls_stop();
+    calls_stop();
 }
 
 static void start_home(void)
 {
     engine_task(take_what_was_freed, NULL);
-    engine_task(stop_often, NULL);
+    engine_task(stop_once, NULL);
+}
+
+/* --- streams ask for their first memory while it is looked for what may go back ----------------------------
+ */
+
+static void prepare_first(void)
+{
+    gpu = model_fresh(64 * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    prepared();
+}
+
+static void ask_first(void *arg)
+{
+    size_t me = (size_t)arg;
+    give(take(MS_MEMPOOL_CURRENT, MIB, stream[me]), stream[me]);
+}
+
+static void trim_twice(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        ms_stream_trim(0);
+        ms_stream_reclaimable(0);
+    }
+}
+
+static void start_first(void)
+{
+    engine_task(ask_first, (void *)0);
+    engine_task(ask_first, (void *)1);
+    engine_task(trim_twice, NULL);
 }
 
 /* --- memory runs out for two at once -----------------------------------------------------------------------
@@ -238,6 +270,8 @@ const struct program streams_programs[] = {
      check, false},
     {"taken-home", "a stream takes what it has freed for another, while the pool is stopped", prepare_cross,
      start_home, check, false},
+    {"streams-first", "two streams ask for their first memory, while a third task trims", prepare_first,
+     start_first, check, false},
     {"moves", "vacant memory of one stream becomes another's", prepare_moves, start_moves, check, false},
     {"scarce", "two need more than there is at once", prepare_scarce, start_scarce, check, false},
     {NULL, NULL, NULL, NULL, NULL, false},
