@@ -53,18 +53,28 @@ def read(*path):
 
 
 def digest_of(top):
-    """Of all that answers depend on."""
+    """Of all that answers depend on but for the programs, of which each is in one file."""
     digest = hashlib.sha256()
     for path in (path for where in SUBJECTS for path in files_of(top, where)):
-        if not path.endswith(".py"):
+        if not path.endswith(".py") and not is_of_programs(path):
             digest.update(path.encode() + b"\0" + read(top, path))
     return digest
+
+
+def is_of_programs(path):
+    return re.match(r"tests/schedules/programs_.*\.c$", path) is not None
+
+
+def programs_of(top):
+    """(path, text) of the files that have programs."""
+    return [(path, read(top, path)) for path in files_of(top, "tests/schedules") if is_of_programs(path)]
 
 
 class Results:
     """What was found so far, in a file: a line for each program and way."""
     def __init__(self, top, path):
-        self.path, self.rows, self.lock, self.sources = path, {}, threading.Lock(), digest_of(top)
+        self.path, self.rows, self.lock = path, {}, threading.Lock()
+        self.sources, self.programs = digest_of(top), programs_of(top)
         if os.path.exists(path):
             with open(path, encoding="utf-8") as lines:
                 self.rows = dict(line.rstrip("\n").split("\t") for line in lines)
@@ -72,6 +82,9 @@ class Results:
     def key(self, mutant, program, way, options):
         digest = self.sources.copy()
         digest.update(repr((mutant.file, mutant.before, mutant.after)).encode())
+        for path, text in self.programs:
+            if ('"%s"' % program).encode() in text:
+                digest.update(path.encode() + b"\0" + text)
         return " ".join((digest.hexdigest()[:24], mutant.name, program, way, str(options.count), str(options.seed or 1)))
 
     def put(self, key, answer):

@@ -148,11 +148,21 @@ static void start_ending(void)
 /* --- a block that one stream has freed for another is wanted by itself, while the pool is stopped ---------
  */
 
+static void prepare_home(void)
+{
+    gpu = model_fresh(64 * MIB);
+    for (unsigned i = 0; i < 3; i++)
+        stream[i] = model_stream();
+    block[0] = take(MS_MEMPOOL_CURRENT, MIB, stream[0]);
+    model_issue(stream[2]);
+    prepared();
+}
+
 static void take_what_was_freed(void *arg)
 {
     (void)arg;
     give(block[0], stream[2]);
-    give(take(MS_MEMPOOL_CURRENT, 4096, stream[2]), stream[2]);
+    take(MS_MEMPOOL_CURRENT, MIB, stream[2]);
 }
 
 static void stop_once(void *arg)
@@ -268,7 +278,7 @@ const struct program streams_programs[] = {
      start_cross, check, false},
     {"stream-ends", "a stream ends while its blocks are freed on another", prepare_ending, start_ending,
      check, false},
-    {"taken-home", "a stream takes what it has freed for another, while the pool is stopped", prepare_cross,
+    {"taken-home", "a stream takes what it has freed for another, while the pool is stopped", prepare_home,
      start_home, check, false},
     {"streams-first", "two streams ask for their first memory, while a third task trims", prepare_first,
      start_first, check, false},
