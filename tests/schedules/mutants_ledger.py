@@ -22,7 +22,7 @@ SCHEDULES = (
      "            put(index, wanted, id);\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);", "stacks"),
     ("node-counted-unlocked", "src/stack/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
      "    struct index *index = roomy_index();\n    ms_lock(&add_lock);", "stacks-grow"),
-    ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lanes-same lanes"),
+    ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lane-opens"),
     ("lane-open-first", LANES, "    lock_lanes(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n        open_another(number, account);\n",
      "    if (is_new)\n        open_another(number, account);\n    lock_lanes(account, commons[account].open);\n", "lanes lanes-same"),
     ("peak-unlocked", ACCOUNTS, "    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n    ms_lanes_unlock(account);\n",

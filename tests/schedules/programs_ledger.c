@@ -80,6 +80,18 @@ static void start_lanes(void)
         engine_task(record_in_lane, (void *)i);
 }
 
+static void record_once(void *arg)
+{
+    choose_lane(1);
+    book_take((unsigned)(size_t)arg, 3, false);
+}
+
+static void start_opening_lane(void)
+{
+    engine_task(record_once, (void *)0);
+    engine_task(record_once, (void *)1);
+}
+
 /* One lane is there already, and owned by its thread. */
 static void prepare_owned(void)
 {
@@ -477,6 +489,8 @@ const struct program ledger_programs[] = {
     {"address-again", "an address is allocated and freed by three in turn", prepare, start_across, check,
      RIGHT},
     {"lanes-same", "three record, of which two open the same lane", prepare, start_same, check, RIGHT},
+    {"lane-opens", "two record one block each in a lane that is not open yet", prepare, start_opening_lane,
+     check, RIGHT},
     {"one-shard", "two record blocks that are at one place of an index", prepare_crowded_shard,
      start_crowded_shard, check, RIGHT},
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
