@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "engine.h"
+#include "order.h"
 #include "weak.h"
 
 /* The compiler declares none of these. */
@@ -18,6 +19,7 @@
                                                 int order)                                                   \
     {                                                                                                        \
         engine_point(PC());                                                                                  \
+        order_access(at, bits / 8, true);                                                                    \
         uint##bits##_t old = *at;                                                                            \
         *at = (uint##bits##_t)(expression);                                                                  \
         if (weak_is_on)                                                                                      \
@@ -32,6 +34,7 @@
     {                                                                                                        \
         engine_point(pc);                                                                                    \
         uint##bits##_t seen = *at;                                                                           \
+        order_access(at, bits / 8, seen == expected);                                                        \
         if (weak_is_on)                                                                                      \
             seen = (uint##bits##_t)weak_compare(at, bits / 8, seen, expected, failure, pc);                  \
         if (seen == expected)                                                                                \
@@ -55,11 +58,13 @@
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *at, int order)                  \
     {                                                                                                        \
         engine_point(PC());                                                                                  \
+        order_access(at, bits / 8, false);                                                                   \
         return weak_is_on ? (uint##bits##_t)weak_load(at, bits / 8, *at, order, PC()) : *at;                 \
     }                                                                                                        \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *at, uint##bits##_t value, int order)           \
     {                                                                                                        \
         engine_point(PC());                                                                                  \
+        order_access(at, bits / 8, true);                                                                    \
         if (weak_is_on)                                                                                      \
             weak_store(at, bits / 8, *at, value, order, PC());                                               \
         *at = value;                                                                                         \

@@ -12,6 +12,7 @@
 #include <ucontext.h>
 
 #include "engine.h"
+#include "order.h"
 #include "real.h"
 #include "weak.h"
 
@@ -57,6 +58,7 @@ int engine_current(void)
 
 uint64_t engine_clock(void)
 {
+    order_world();
     return engine->clock += STEP_NS;
 }
 
@@ -261,12 +263,28 @@ bool engine_is_private(const volatile void *at)
            at == (const volatile void *)&errno;
 }
 
+/* Whether who makes plans ends the schedule here. */
+static bool is_cut(const int *ready, unsigned count, int next, bool is_planned)
+{
+    int current = engine->current;
+    struct choice choice = {current < 0 ? 0 : engine->running->steps,
+                            (uint8_t)(current < 0 ? TASKS : current), (uint8_t)next};
+    unsigned mask = 0;
+    for (unsigned i = 0; i < count; i++)
+        mask |= 1u << ready[i];
+    engine->outcome->cut = engine->schedule.visit(&choice, mask, has(ready, count, current), is_planned);
+    return engine->outcome->cut;
+}
+
 /* -1: nobody is left. */
 static int choose(bool asks)
 {
     int ready[TASKS], next;
-    unsigned count = find_ready(ready);
+    unsigned count = find_ready(ready), to_come = engine->schedule.plan_count - engine->planned;
     if (!count) {
+        bool touched_shared;
+        if (order_is_on && engine->running)
+            order_end_step(engine->current, &touched_shared);
         for (int i = 0; i < engine->count; i++) {
             if (!engine->tasks[i].ended)
                 engine_fail("nobody can go on");
@@ -285,7 +303,7 @@ static int choose(bool asks)
     }
     if (next != engine->current)
         note_choice((unsigned)next);
-    return next;
+    return engine->schedule.visit && is_cut(ready, count, next, to_come) ? -1 : next;
 }
 
 /* What choose() would say of the task that runs, where nobody waits. */
@@ -297,8 +315,9 @@ static bool stays(void)
         if (engine->changes_at[i] == engine->outcome->steps)
             return false;
     }
-    return engine->schedule.rule == RULE_PCT ? engine->settled
-                                             : !is_planned(engine->current, engine->running->steps);
+    return engine->schedule.rule == RULE_PCT
+               ? engine->settled
+               : !engine->schedule.visit && !is_planned(engine->current, engine->running->steps);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -309,7 +328,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 static void step(const void *pc)
 {
     engine->running->steps++;
-    engine->clock += STEP_NS;
+    engine->clock += order_is_on ? 0 : STEP_NS;
     engine->outcome->trace = mix(engine->outcome->trace, (uintptr_t)pc << 3 | (unsigned)engine->current);
     if (engine->schedule.prints)
         printf("step %llu %d %p\n", (unsigned long long)engine->outcome->steps, engine->current, pc);
@@ -335,6 +354,7 @@ void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *p
         return;
     struct task *task = engine->running;
     step(pc);
+    order_world();
     engine->waiting++;
     task->priority = 0;
     task->waits = address;
@@ -375,6 +395,8 @@ void engine_end_others(void)
         engine->tasks[i].ended |= i != engine->current;
     }
     weak_see_all();
+    if (order_is_on)
+        order_all();
 }
 
 /* The task of this number has its stack, and waits at its bottom. */
@@ -402,6 +424,7 @@ static __attribute__((constructor(101))) void begin(void)
     if (freeze_tls().bytes > TLS_BYTES)
         abort();
     weak_prepare();
+    order_prepare();
 }
 
 void engine_leave(void)
@@ -429,6 +452,7 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->planned = 0;
     index_plan();
     weak_begin(schedule->weak);
+    order_begin(schedule->ordered);
     start();
     for (unsigned i = 0; i < schedule->changes; i++)
         engine->changes_at[i] = 1 + engine_random() % (schedule->expected ? schedule->expected : 1);
@@ -437,7 +461,7 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
         outcome_p->task_steps[i] = engine->tasks[i].steps;
     clear_index();
     outcome_p->unmet = schedule->plan_count - engine->planned;
-    if (!outcome_p->failed)
+    if (!outcome_p->failed && !outcome_p->cut)
         check();
     freeze_put_back();
 }

@@ -37,7 +37,11 @@ struct schedule {
     const struct choice *plan;
     unsigned plan_count;
     bool prints;
-    bool weak; /* loads may see older stores (weak.h) */
+    bool weak;    /* loads may see older stores (weak.h) */
+    bool ordered; /* time stands while anybody can go on, and it is noted what depends on what (order.h) */
+    /* Of a plan: called where somebody is chosen; whether the schedule is to end there. `ready` is a bit for
+     * each who could be, `stays` whether who runs is among them, `is_planned` whether choices are to come. */
+    bool (*visit)(const struct choice *choice, unsigned ready, bool stays, bool is_planned);
 };
 
 /** Of one run. `choices` are all places at which a task gave way. */
@@ -47,7 +51,7 @@ struct outcome {
     uint64_t task_steps[TASKS];
     unsigned
         unmet; /* choices of the plan that could not be made: the task was not there, or the other waited */
-    bool failed;
+    bool failed, cut; /* `cut`: visit() has ended it */
     char why[256];
     unsigned choice_count;
     struct choice choices[CHOICES];

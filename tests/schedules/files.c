@@ -17,6 +17,7 @@
 
 #include "engine.h"
 #include "files.h"
+#include "order.h"
 #include "real.h"
 
 /* The linker alone knows these names. */
@@ -73,6 +74,7 @@ static void copy(struct file *file, uint64_t offset, char *out, const char *in, 
         uint64_t part;
         char *place = place_of(file, offset, &part);
         part = part < bytes ? part : bytes;
+        order_access(place, part, in != NULL);
         if (in) {
             file->written = offset + part > file->written ? offset + part : file->written;
             memcpy(place, in, part);
@@ -93,6 +95,7 @@ static void copy_to_fresh(struct file *file, uint64_t offset, char *out, uint64_
         uint64_t part;
         char *place = place_of(file, offset, &part);
         part = part < bytes ? part : bytes;
+        order_access(out, part, true);
         if (place != file->bytes + offset || offset < file->written)
             memcpy(out, place, part);
         out += part;
@@ -109,11 +112,13 @@ static void changed(void)
 
 static struct file *file_of(int fd)
 {
+    order_world();
     return fd >= FIRST && fd < FIRST + OPEN ? opened[fd - FIRST].file : NULL;
 }
 
 static struct file *find(const char *path)
 {
+    order_world();
     for (struct file *file = files; file < files + FILES; file++) {
         if (file->bytes && !file->is_unlinked && strcmp(file->path, path) == 0)
             return file;
@@ -177,6 +182,7 @@ static int open_file(const char *path, int flags)
 int __wrap_open(const char *path, int flags, ...)
 {
     engine_point(__builtin_return_address(0));
+    order_world();
     return open_file(path, flags);
 }
 
@@ -185,6 +191,7 @@ int __wrap_openat(int directory, const char *name, int flags, ...)
     char path[96];
     struct file *file = file_of(directory);
     engine_point(__builtin_return_address(0));
+    order_world();
     if (!file || (size_t)snprintf(path, sizeof path, "%s/%s", file->path, name) >= sizeof path)
         return fail(EBADF);
     return open_file(path, flags);
@@ -245,6 +252,7 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
 {
     struct file *file = file_of(fd);
     engine_point(__builtin_return_address(0));
+    order_world();
     if (!file || offset + bytes > FILE_BYTES)
         return file ? ENOSPC : EBADF;
     if (file->size < (uint64_t)(offset + bytes))
@@ -257,6 +265,7 @@ ssize_t __wrap_pread(int fd, void *into, size_t bytes, off_t offset)
 {
     struct file *file = file_of(fd);
     engine_point(__builtin_return_address(0));
+    order_world();
     if (!file)
         return fail(EBADF);
     if ((uint64_t)offset >= file->size)
@@ -280,6 +289,7 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
     struct file *file = file_of(fd);
     engine_point(__builtin_return_address(0));
+    order_world();
     if (!file || (uint64_t)offset + bytes > FILE_BYTES)
         return fail(file ? ENOSPC : EBADF);
     copy(file, (uint64_t)offset, NULL, from, bytes);

@@ -14,6 +14,7 @@
 
 #include "deaths.h"
 #include "engine.h"
+#include "order.h"
 #include "real.h"
 
 /* PAGES_MOST: the longest program touches some hundreds. */
@@ -73,6 +74,7 @@ void freeze_begin(void)
 
 void *freeze_alloc(size_t bytes, size_t align)
 {
+    order_world();
     frozen->arena_used = (frozen->arena_used + align - 1) & ~(align - 1);
     void *memory = ARENA + frozen->arena_used;
     if (bytes > ARENA_BYTES - frozen->arena_used)
@@ -152,19 +154,28 @@ void freeze_put_back(void)
     memcpy(frozen->tls.at, frozen->first_tls, frozen->tls.bytes);
 }
 
+/* Of what differs: what lies beside it may be addresses of this run of the program's. */
+static uint64_t hash_page(const struct touched *page)
+{
+    static const uint64_t zeroes[PAGE / sizeof(uint64_t)];
+    const uint64_t *now = (const uint64_t *)page->at,
+                   *first = page->first ? (const uint64_t *)page->first : zeroes;
+    uint64_t hash = (uintptr_t)page->at;
+    if (memcmp(now, first, PAGE) == 0)
+        return 0;
+    for (size_t i = 0; i < PAGE / sizeof *now; i++) {
+        if (now[i] != first[i])
+            hash = ((hash ^ i) * 0x9e3779b97f4a7c15u ^ now[i]) * 0x100000001b3u;
+    }
+    return hash ^ hash >> 32;
+}
+
+/* Pages come in the order in which they were touched, by whichever schedule. */
 uint64_t freeze_hash(void)
 {
-    static const char zeroes[PAGE];
     uint64_t sum = 0;
-    for (size_t i = 0; i < frozen->touched_count; i++) {
-        const struct touched *page = &frozen->touched[i];
-        uint64_t hash = (uintptr_t)page->at;
-        if (memcmp(page->at, page->first ? page->first : zeroes, PAGE) == 0)
-            continue;
-        for (size_t byte = 0; byte < PAGE; byte++)
-            hash = (hash ^ (unsigned char)page->at[byte]) * 0x100000001b3u;
-        sum += hash; /* pages come in the order in which they were touched, by whichever schedule */
-    }
+    for (size_t i = 0; i < frozen->touched_count; i++)
+        sum += hash_page(&frozen->touched[i]);
     return sum;
 }
 

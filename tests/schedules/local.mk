@@ -15,20 +15,26 @@ tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
 check_PROGRAMS += tests/schedules/schedules tests/schedules/crash
 TESTS += tests/schedules/schedules.py tests/schedules/crash.py
 endif
+# The vendor and the book: each call is a step that depends on all others of theirs (order.h).
+if !SANITIZED
+check_LIBRARIES += tests/schedules/libvendor.a
+endif
+tests_schedules_libvendor_a_SOURCES = tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
+	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
+	tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c
+tests_schedules_libvendor_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
+tests_schedules_libvendor_a_CFLAGS = $(AM_CFLAGS) -finstrument-functions
 # What world.c puts in the place of the C library's.
 ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall gettid getpid clock_gettime nanosleep clock_nanosleep sched_yield pthread_mutex_lock pthread_mutex_unlock \
 	open openat close fstat stat fstatfs fchmod unlink posix_fallocate pread read pwrite ftruncate \
 	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
-	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/main.c tests/pool/streams.h tests/pool/streams_types.h tests/pool/streams.c \
-	tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
-	tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c
-tests_schedules_schedules_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_srcdir)/tests/pool
+	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/every.h tests/schedules/every.c tests/schedules/main.c
 tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie -Wl,-z,now $(ms_wrapped:%=-Wl,--wrap=%)
-tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libvendor.a tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The ledger's programs again, over the objects of the library, killed after each store.
 tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
-	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
+	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
 	tests/schedules/programs.h tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c
 tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)

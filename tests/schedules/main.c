@@ -1,21 +1,27 @@
 /* main.c - runs programs under many schedules, shrinks what fails, and prints one.
  *
  * usage: schedules --list
- *        schedules PROGRAM random|pct|weak|every [COUNT [SEED [CHANGES]]]
- *        schedules PROGRAM random|pct|weak one SEED [CHANGES]    (prints each step of this one)
- *        schedules PROGRAM random|pct|weak again COUNT           (whether seed 1 does the same after COUNT
- * others) `weak` is random at even seeds and pct at odd ones, over memory as C11 has it (weak.h). `every`
- * makes all schedules with one preemption, and with two as far as COUNT goes. The last line is PROGRAM RULE:
- * SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
+ *        schedules PROGRAM random|pct|weak [COUNT [SEED [CHANGES]]]
+ *        schedules PROGRAM random|pct|weak one SEED [CHANGES]
+ *            prints each step of this one
+ *        schedules PROGRAM random|pct|weak again COUNT
+ *            says whether seed 1 does the same after COUNT others
+ *        schedules PROGRAM every|whole [COUNT [PREEMPTIONS [ends]]]
+ *            makes all schedules, COUNT at most, with up to so many preemptions (3): `every` leaves out those
+ *            that only commute, `whole` none; `ends` counts the states of memory that they leave
+ *
+ * `weak` is random at even seeds and pct at odd ones, over memory as C11 has it (weak.h). The last line is
+ * PROGRAM RULE: SCHEDULES schedules, STEPS steps, SECONDS s: nothing | found ... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
+#include "every.h"
 #include "programs.h"
 #include "real.h"
 
-enum { EXPECTED_AT_FIRST = 500, PREEMPTIONS = 2, TRIES = 40 };
+enum { EXPECTED_AT_FIRST = 500, PREEMPTIONS = 3, TRIES = 40 };
 
 /* All that outlives a schedule. */
 static struct keep {
@@ -27,8 +33,8 @@ static struct keep {
     unsigned words[TASKS];
     uint64_t without[TASKS];
     char left[TASKS][128];
-    uint64_t schedules, steps, count, tasks, memory;
-    bool found, weak, hashes;
+    uint64_t schedules, steps, memory;
+    bool found, weak, hashes, ordered;
 } * keep;
 
 static const struct program *const lists[] = {wrong_programs,  litmus_programs,  locks_programs,
@@ -91,7 +97,8 @@ static bool run(const struct schedule *schedule)
 
 static bool fails_by(const struct choice *plan, unsigned count)
 {
-    struct schedule schedule = {.rule = RULE_PLAN, .plan = plan, .plan_count = count, .weak = keep->weak};
+    struct schedule schedule = {
+        .rule = RULE_PLAN, .plan = plan, .plan_count = count, .weak = keep->weak, .ordered = keep->ordered};
     return run(&schedule);
 }
 
@@ -153,8 +160,12 @@ static void print(void)
         if (k->words[task])
             printf("# task %u: %s\n", task, k->left[task]);
     }
-    struct schedule schedule = {
-        .rule = RULE_PLAN, .plan = k->plan, .plan_count = k->plan_count, .prints = true, .weak = k->weak};
+    struct schedule schedule = {.rule = RULE_PLAN,
+                                .plan = k->plan,
+                                .plan_count = k->plan_count,
+                                .prints = true,
+                                .weak = k->weak,
+                                .ordered = k->ordered};
     unsigned switches = 0;
     for (unsigned i = 0; i < k->plan_count; i++)
         switches += k->plan[i].to < TASKS;
@@ -220,45 +231,34 @@ static void run_again(enum rule rule, uint64_t count)
            (unsigned long long)k->outcome.trace, (unsigned long long)memory, (unsigned long long)k->memory);
 }
 
-/* All ways to go on from the first `made` preemptions of the plan with one more, behind them. */
-static bool run_every(unsigned made)
+static uint64_t end(void)
 {
-    struct keep *k = keep;
-    uint64_t steps[TASKS];
-    if (k->schedules >= k->count)
-        return false;
-    k->plan_count = made;
-    if (fails_by(k->plan, made))
-        return true;
-    if (made == PREEMPTIONS || (made && k->outcome.unmet))
-        return false;
-    memcpy(steps, k->outcome.task_steps, sizeof steps);
-    for (unsigned from = 0; from < k->tasks; from++) {
-        for (uint32_t step = 1; step <= steps[from]; step++) {
-            for (unsigned to = 0; to < k->tasks; to++) {
-                if (to == from)
-                    continue;
-                k->plan[made] = (struct choice){step, (uint8_t)from, (uint8_t)to};
-                if (run_every(made + 1))
-                    return true;
-            }
-        }
-    }
-    return false;
+    return keep->memory;
 }
 
-static void find_every(uint64_t count)
+static void find_every(bool reduces, uint64_t count, unsigned preemptions)
 {
     struct keep *k = keep;
-    fails_by(NULL, 0);
-    for (k->tasks = 0; k->tasks < TASKS && k->outcome.task_steps[k->tasks];)
-        k->tasks++;
-    k->count = count;
-    if (run_every(0)) {
-        k->found = true;
+    struct every every = {.preemptions = preemptions,
+                          .most = count,
+                          .reduces = reduces,
+                          .wants_ends = k->hashes,
+                          .run = run,
+                          .outcome = &k->outcome,
+                          .end = end};
+    every_schedule(&every, k->plan, &k->plan_count);
+    if (every.found) {
+        k->found = k->ordered = true;
         printf("found after %llu schedules: %s\n", (unsigned long long)k->schedules, k->outcome.why);
         print();
+        return;
     }
+    printf("# %s with up to %u preemptions: %llu made, of which %llu were cut short",
+           every.all ? "all" : "not all", preemptions, (unsigned long long)every.schedules,
+           (unsigned long long)every.cut);
+    if (k->hashes)
+        printf("; %llu ends, %016llx", (unsigned long long)every.ends, (unsigned long long)every.ends_sum);
+    printf("\n");
 }
 
 int main(int argc, char **argv)
@@ -275,8 +275,9 @@ int main(int argc, char **argv)
              seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 1;
     unsigned changes = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 0) % 8 : 3;
     if (!program) {
-        fprintf(stderr,
-                "usage: schedules --list | PROGRAM random|pct|weak|every [COUNT|one [SEED [CHANGES]]]\n");
+        fprintf(
+            stderr,
+            "usage: schedules --list | PROGRAM random|pct|weak|every|whole [COUNT|one [SEED [CHANGES]]]\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
@@ -285,15 +286,17 @@ int main(int argc, char **argv)
     keep->program = program;
     keep->weak = strcmp(argv[2], "weak") == 0;
     struct keep *k = keep;
+    every_prepare();
     engine_freeze();
     uint64_t begin = real_clock_ns();
-    if (strcmp(argv[2], "every") == 0)
-        find_every(count);
-    else if (again)
+    if (strcmp(argv[2], "every") == 0 || strcmp(argv[2], "whole") == 0) {
+        k->hashes = argc > 5;
+        find_every(argv[2][0] == 'e', count, argc > 4 ? (unsigned)seed % 8 : PREEMPTIONS);
+    } else if (again)
         run_again(strcmp(argv[2], "pct") == 0 ? RULE_PCT : RULE_RANDOM, seed);
     else
         run_seeds(strcmp(argv[2], "pct") == 0 ? RULE_PCT : RULE_RANDOM, count, seed, changes);
-    printf("%s %s: %llu schedules, %llu steps, %.2f s: %s\n", program->name, argv[2],
+    printf("%s %s: %llu schedules, %llu steps, %.4f s: %s\n", program->name, argv[2],
            (unsigned long long)k->schedules, (unsigned long long)k->steps,
            (double)(real_clock_ns() - begin) / 1e9, k->found ? "found" : "nothing");
     return k->found;

@@ -37,6 +37,14 @@ static void lock_some(void *arg)
     }
 }
 
+static void lock_once(void *arg)
+{
+    (void)arg;
+    ms_lock(&lock);
+    work();
+    ms_unlock(&lock);
+}
+
 static void lock_within(void *arg)
 {
     (void)arg;
@@ -55,6 +63,18 @@ static void start_lock(void)
     engine_task(lock_some, NULL);
     engine_task(lock_some, NULL);
     engine_task(lock_within, NULL);
+}
+
+static void start_lock_once(void)
+{
+    engine_task(lock_once, NULL);
+    engine_task(lock_once, NULL);
+}
+
+static void check_lock_once(void)
+{
+    if (total != 2)
+        engine_fail("%d of 2 came in", total);
 }
 
 static void check_lock(void)
@@ -123,6 +143,7 @@ static void check_bias(void)
 
 const struct program locks_programs[] = {
     {"lock", "two take a lock, a third for a millisecond at most", nothing, start_lock, check_lock, false},
+    {"lock-once", "two take a lock, once each", nothing, start_lock_once, check_lock_once, false},
     {"bias", "two come to own a lock, which a third takes away", prepare_bias, start_bias, check_bias, false},
     {"bias-tries", "one comes to own a lock, which another takes while it is nobody's", prepare_bias,
      start_tries, nothing, false},

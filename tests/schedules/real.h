@@ -8,6 +8,7 @@
 
 /** Zeroed memory for the engine; ends the program if there is none. */
 void *real_map(void *at, size_t bytes);
+void real_unmap(void *at, size_t bytes);
 /** The same at this address alone. */
 void *real_map_at(void *at, size_t bytes);
 /** Zeroed memory that children of fork() share. */

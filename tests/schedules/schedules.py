@@ -17,6 +17,7 @@ import mutants_ledger  # noqa: E402
 PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
 COUNT = os.environ.get("TEST_SCHEDULES", "20")
 RANDOM_PROGRAMS = 6
+SMALL = "1000000"  # more schedules than the small programs have
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each
 RULES = ("random", "pct", "weak", "every")
 AGAIN = 1000, ("lock", "hits", "served-across", "run")  # programs of each kind, after so many schedules
@@ -26,6 +27,11 @@ AGAIN_OTHERS = 10
 def run(name, rule, *more):
     done = subprocess.run([PROGRAM, name, rule, *more], text=True, capture_output=True, check=False)
     return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
+
+
+def seed_of(rule):
+    """`every` has none."""
+    return () if rule == "every" else (SEED,)
 
 
 def lacks(path, text):
@@ -42,18 +48,22 @@ wrong = [name.split()[0] for name, _ in listed if name.endswith(" wrong")]
 wrong_weak = [name.split()[0] for name, _ in listed if name.endswith(" wrong-weak")]
 right = [name for name, _ in listed if " " not in name]
 reads_old = [name.split()[0] for name, _ in listed if name.endswith(" reads-old")]
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6)
+small = [name for name in right if name.startswith("litmus-") or name == "lock-once"]
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6 + len(small) + 1)
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
-        status, lines = run(name, rule, OF_WRONG, SEED)
+        status, lines = run(name, rule, OF_WRONG, *seed_of(rule))
         fact(status == found and lines[-1].endswith(": found" if found else ": nothing"), "%s by %s: %s" % (name, rule, lines[0]), lines[-5:])
 for name in right + reads_old + ["calls:%d" % (int(SEED) + i) for i in range(RANDOM_PROGRAMS)]:
     for rule in RULES:
         if rule == "weak" and name in reads_old:
             continue
-        status, lines = run(name, rule, COUNT, SEED)
+        status, lines = run(name, rule, COUNT, *seed_of(rule))
         fact(status == 0 and lines[-1].endswith(": nothing"), "%s by %s: %s" % (name, rule, lines[-1].split(": ", 1)[1]), lines[:5] + lines[-5:])
+for name, preemptions in [(name, "3") for name in small] + [("twice", "1")]:
+    reduced, whole = (run(name, rule, SMALL, preemptions, "ends")[1] for rule in ("every", "whole"))
+    fact(reduced[0].startswith("# all ") and reduced[0].split("; ")[1] == whole[0].split("; ")[1], "%s: %s" % (name, reduced[0][2:]), reduced + whole)
 differs = []
 for name in right:
     for rule in ("random", "pct", "weak") if name == AGAIN[1][1] else ("random",):

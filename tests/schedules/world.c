@@ -17,6 +17,7 @@
 
 #include "engine.h"
 #include "files.h"
+#include "order.h"
 #include "real.h"
 #include "weak.h"
 
@@ -26,6 +27,7 @@
 enum { PAGE = 4096, FIRST_TID = 1000, PROCESS = 1234, USER = 1000 };
 
 void *__real_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset);
+int __real_munmap(void *at, size_t bytes);
 int __real_mprotect(void *at, size_t bytes, int rights);
 int __real_clock_gettime(clockid_t clock, struct timespec *time_p);
 ssize_t __wrap_pwrite(int file, const void *bytes, size_t count, off_t offset);
@@ -46,6 +48,11 @@ void *real_map_at(void *at, size_t bytes)
 {
     return __real_mmap(at, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+void real_unmap(void *at, size_t bytes)
+{
+    __real_munmap(at, bytes);
 }
 
 void *real_map_shared(size_t bytes)
@@ -159,6 +166,7 @@ static int futex(const uint32_t *word, int operation, uint32_t value, const stru
                  const void *pc)
 {
     uint64_t ns = time ? in_ns(time) : 0;
+    order_access(word, sizeof value, false);
     if ((operation & FUTEX_CMD_MASK) != FUTEX_WAIT || *(const volatile uint32_t *)word != value)
         engine_point(pc);
     else
@@ -222,6 +230,7 @@ int __wrap_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct times
 ssize_t __wrap_getrandom(void *into, size_t bytes, unsigned flags)
 {
     (void)flags;
+    order_world();
     for (size_t i = 0; i < bytes; i++)
         ((unsigned char *)into)[i] = (unsigned char)engine_random();
     return (ssize_t)bytes;
@@ -294,6 +303,7 @@ int __wrap_pthread_mutex_lock(void *mutex)
 {
     (void)mutex;
     engine_point(__builtin_return_address(0));
+    order_world();
     return 0;
 }
 

@@ -1,0 +1,32 @@
+/* order.h - which steps of different tasks do not commute, and a name for what has happened so far (rule
+ * `every`).
+ *
+ * Two steps depend on each other if both touch a word of memory and one writes, or if both ask the world
+ * (time, memory, files, the vendor). Two beginnings of schedules with the same steps, in which steps that
+ * depend on each other come in the same order, have the same name and lead to the same state. Used by
+ * atomics.c, accesses.c, engine.c, world.c and every.c alone; allocates once. */
+#ifndef MS_TESTS_SCHEDULES_ORDER_H
+#define MS_TESTS_SCHEDULES_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Whether accesses are wanted; put back with all variables after each schedule. */
+extern bool order_is_on;
+/** Once, before anything is frozen. */
+void order_prepare(void);
+/** A schedule begins. What was learned of places stays. */
+void order_begin(bool on);
+/** The step that is under way reads these bytes, or writes them. */
+void order_access(const volatile void *at, size_t bytes, bool writes);
+/** ... or asks the world. */
+void order_world(void);
+/** ... or ends other tasks, which depends on all steps before. */
+void order_all(void);
+/** The step is over: the name of all that has happened, and whether it touched what others touch too. */
+uint64_t order_end_step(int task, bool *touched_shared_p);
+/** Whether places were found, since this was asked, to be touched by several tasks: names have changed. */
+bool order_learned(void);
+
+#endif
