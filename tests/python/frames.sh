@@ -3,7 +3,7 @@
 # and line, and where it belongs between the native frames (own_frames.py); and reading goes well while it ends, forks and is
 # interrupted (own_ends.py). TEST_PYTHON_STACKS is how many stacks each compares, 1,000,000 for the whole, and TEST_PYTHON_SIGNALS
 # how many signals interrupt. With TEST_MACHINE the interpreters of another machine run under qemu, and compare stacks alone: TEST_PROBE
-# is the probe for it.
+# is the probe for it. TEST_PRELOAD is preloaded before the probe: the runtime of the sanitizer that it was built with.
 . "$TEST_HELPERS/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 probe=${TEST_PROBE:-$top_builddir/tests/python/probe.so}
@@ -51,7 +51,7 @@ lives_of() { # VERSION PYTHON...
         skip "$version: several lives" "by itself it does not bear them"
         return
     }
-    out=$(env PYTHONHOME="$home" LD_PRELOAD="$probe" "$top_builddir/tests/python/lives" "$library" "$probe" 2>&1)
+    out=$(env PYTHONHOME="$home" LD_PRELOAD="${TEST_PRELOAD:+$TEST_PRELOAD:}$probe" "$top_builddir/tests/python/lives" "$library" "$probe" 2>&1)
     status=$?
     [ "$version" = 3.9 ] || [ "$version" = 3.10 ] || [ "$version" = 3.11 ] || case " $out" in *" 0 "*) status=1 ;; esac
     check "$version: is initialised and finalised several times, and tells each time what it is" "$status"
@@ -74,6 +74,6 @@ while IFS=$tab read -r version command; do
         lives_of "$version" "$@" </dev/null
     }
 done <<LIST
-$(python3 "$here/interpreters.py" "$probe")
+$(python3 "$here/interpreters.py" ${TEST_PRELOAD:+"$TEST_PRELOAD"} "$probe")
 LIST
 plan_said

@@ -2,7 +2,7 @@
 the system into the folders 3.9 to 3.15 of $TEST_PYTHONS (by default where scripts/get-pythons puts them), which run with their
 own loader. With $TEST_MACHINE aarch64, packages of that machine, which run under qemu.
 
-interpreters.py LIBRARY: a line for each one, with LIBRARY preloaded: the version and the words of the command, tabs between
+interpreters.py LIBRARY...: a line for each one, with LIBRARY preloaded: the version and the words of the command, tabs between
 them; of a version that is not here the version alone."""
 
 import glob
@@ -38,7 +38,7 @@ def unpacked(version, preload=()):
         return None
     folders = [os.path.join(root, f"{lib}/{MACHINE}-linux-gnu") for lib in ("usr/lib", "lib")]
     folders += [os.environ["TEST_SIM"]] if "TEST_SIM" in os.environ else []
-    more = ["--preload", *preload] if preload else []
+    more = ["--preload", ":".join(preload)] if preload else []
     return ["env", "PYTHONHOME=" + os.path.join(root, "usr"), *EMULATOR, loaders[0], *more, "--library-path", ":".join(folders), program]
 
 
@@ -67,7 +67,7 @@ def main():
     for version in VERSIONS:
         commands = every(version)
         for command in commands:
-            preloaded = unpacked(version, sys.argv[1:2]) if command[0] == "env" else ["env", "LD_PRELOAD=" + sys.argv[1], *command]
+            preloaded = unpacked(version, sys.argv[1:]) if command[0] == "env" else ["env", "LD_PRELOAD=" + ":".join(sys.argv[1:]), *command]
             print(version, *preloaded, sep="\t")
         if not commands:
             print(version)

@@ -16,9 +16,19 @@ tests_python_plain_thread_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
 tests_python_plain_thread_so_LDFLAGS = -shared -pthread
 tests_python_plain_thread_so_LDADD = libcudart.so.12
 
+# An interpreter of another kind.
+check_PROGRAMS += tests/python/pypy.so
+tests_python_pypy_so_SOURCES = tests/python/pypy.c
+tests_python_pypy_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
+tests_python_pypy_so_LDFLAGS = -shared
+dist_check_SCRIPTS += tests/python/pypy.bats
+TESTS += tests/python/pypy.bats
+
 # What is read of the interpreter's memory, against what the program says of itself, and against garbage.
 check_PROGRAMS += tests/python/test_garbage
-if !SANITIZED
+if SANITIZED
+EXTRA_PROGRAMS += tests/python/probe.so
+else
 check_PROGRAMS += tests/python/probe.so
 endif
 tests_python_test_garbage_SOURCES = tests/python/test_garbage.c tests/tap.h

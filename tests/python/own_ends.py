@@ -14,11 +14,10 @@ LIBRARY, WAY = sys.argv[1:3]
 ABSENT, READ = 0, 2
 WHOLE = 0  # probe_time()
 probe = ctypes.CDLL(LIBRARY)
-frames = ctypes.create_string_buffer(16 * 512)
 
 
 def take():
-    state, count = ctypes.c_int(), ctypes.c_uint()
+    state, count, frames = ctypes.c_int(), ctypes.c_uint(), ctypes.create_string_buffer(16 * 512)
     probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)
     return state.value, count.value
 
@@ -98,6 +97,40 @@ def interrupts():
     probe.probe_interrupt(0)
 
 
+# Of another interpreter: its frames by their names, each time others, of objects that may lie where others were.
+INSIDE = """
+import ctypes, os
+probe = ctypes.PyDLL(%r)
+class Code(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("name", ctypes.c_char_p), ("lines", ctypes.c_void_p), ("numbers", ctypes.c_uint * 2)]
+def name(row):
+    code = Code()
+    probe.probe_code(row, ctypes.byref(code))
+    return code.name.decode()
+def take():
+    state, count, frames = ctypes.c_int(), ctypes.c_uint(), (ctypes.c_uint * 2048)()
+    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)
+    return [name(frames[4 * i]) for i in range(count.value)]
+def inside_%d():
+    return take()
+for _ in range(3):
+    told = inside_%d()
+    if told != ["take", "inside_%d", "<module>"]:
+        print(told, flush=True)
+        os._exit(1)
+"""
+
+
+def create(several):
+    """One that may load extension modules as this one may, where there are others."""
+    for way in (lambda: several.create("legacy"), lambda: several.create(isolated=False)):
+        try:
+            return way()
+        except (TypeError, ValueError):
+            continue
+    return several.create()
+
+
 def interpreters():
     """Other interpreters within the process: each has states of its own for this thread."""
     try:
@@ -107,18 +140,10 @@ def interpreters():
             import _xxsubinterpreters as several
         except ImportError:
             return
-    code = (
-        "import ctypes\n"
-        "probe = ctypes.CDLL(%r)\n"
-        "def take():\n"
-        "    state, count, frames = ctypes.c_int(), ctypes.c_uint(), ctypes.create_string_buffer(16 * 512)\n"
-        "    probe.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)\n"
-        "take()\n" % LIBRARY
-    )
-    for _ in range(3):
+    for number in range(4):
         try:
-            other = several.create()
-            several.run_string(other, code)
+            other = create(several)
+            several.run_string(other, INSIDE % ((LIBRARY,) + (number,) * 3))
             several.destroy(other)
         except (RuntimeError, AttributeError, ImportError):
             return

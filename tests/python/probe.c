@@ -74,11 +74,14 @@ static void after_fork(void)
     ms_thread = (struct ms_thread){0};
 }
 
-/* Code of the C library, and of the library by which ctypes calls. */
+/* Code of the C library, of what answers for it under AddressSanitizer (qsort), and of the library by which
+ * ctypes calls. */
 static struct code {
     const char *name;
+    uint8_t bit;
     uintptr_t begin, end;
-} libraries[] = {{"/libc.so.6", 0, 0}, {"/libffi.so", 0, 0}};
+} libraries[] = {
+    {"/libc.so.6", GAP_LIBC, 0, 0}, {"/libasan.so", GAP_LIBC, 0, 0}, {"/libffi.so", GAP_FFI, 0, 0}};
 
 static int note_library(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
@@ -101,7 +104,7 @@ static uint8_t bits_of(uintptr_t frame)
     uint8_t bits = GAP_NATIVE;
     for (unsigned i = 0; i < MS_ARRAY_LEN(libraries); i++) {
         if (frame > libraries[i].begin && frame <= libraries[i].end)
-            bits |= (uint8_t)(GAP_LIBC << i);
+            bits |= libraries[i].bit;
     }
     return bits;
 }
