@@ -1,4 +1,4 @@
-"""scripts/bench pool, replay, random, runahead, shapes, submit and stacks: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench pool, replay, random, runahead, shapes, submit, schedules and stacks: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
 
 import json
 import os
@@ -24,6 +24,7 @@ KEYS = {
     "shapes": ["allocator", "shape", "streams", "live_peak_bytes", "largest_bytes", "reserved_peak_bytes", "reserved_over_live", "limbo_bytes_at_peak",
                "events", "vendor_calls", "seconds"],
     "submit": ["allocator", "stream", "cpu_ns_per_call", "added_ns_per_call"],
+    "schedules": ["program", "rule", "schedules_per_second", "steps_per_second", "steps_per_schedule"],
     "stacks": ["way", "interpreter", "frames", "ns", "added_ns"],
 }
 KEYS["async"] = KEYS["pool"]
@@ -155,6 +156,13 @@ def look_at_stacks():
     fact(found and python == [(version, 28, True) for version in found for _ in range(2)], "stacks: of Python, each interpreter that is here")
 
 
+def look_at_schedules():
+    """A row for each rule of the programs that are named."""
+    rows = bench("schedules", "lock", "--milliseconds", "5")
+    fact([(row["program"], row["rule"]) for row in rows] == [("lock", rule) for rule in ("random", "pct", "weak")], "schedules: a row for each rule")
+    fact(all(row["steps_per_second"] > row["schedules_per_second"] > 0 for row in rows), "schedules: every figure is a rate")
+
+
 def main():
     """All of them."""
     if os.environ["TEST_SANITIZE"]:
@@ -168,6 +176,7 @@ def main():
     look_at_shapes()
     look_at_submit()
     look_at_stacks()
+    look_at_schedules()
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")

@@ -35,7 +35,7 @@ tests_bench_acl_LDADD = libascendcl.so -ldl
 check_PROGRAMS += tests/bench/hip
 tests_bench_hip_SOURCES = tests/bench/hip.c
 tests_bench_hip_LDADD = libamdhip64.so.6 -ldl
-EXTRA_DIST += tests/bench/vendors.py tests/bench/stacks.py tests/bench/python_stacks.py
+EXTRA_DIST += tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
 dist_check_SCRIPTS += tests/bench/vendors_form.py
 TESTS += tests/bench/vendors_form.py
 
