@@ -12,9 +12,6 @@
 #include "base/arena.h"
 #include "pool/backing.h"
 
-enum { HABIT_MOVES = 16, HABIT_SHARE = 8, PLENTY = 2 };
-#define HABIT_BYTES (32 * MS_MIB)
-
 void ms_backing_want(struct ms_heap *heap)
 {
     bool wanted = ms_policy->vmm && ms_backing_record(heap);
@@ -152,12 +149,12 @@ static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_backing *b = heap->backing;
     uint64_t live = bytes;
-    if (b->moved_pages * b->page_bytes < HABIT_MOVES * b->mapped_bytes)
+    if (b->moved_pages * b->page_bytes < MS_MAPPED_MOVES * b->mapped_bytes)
         return false;
     for (int i = 0; i < MS_LEASES; i++)
         live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-    if (b->mapped_bytes + bytes > live + live / HABIT_SHARE + HABIT_BYTES ||
-        ms_heap_left(heap) < PLENTY * b->mapped_bytes)
+    if (b->mapped_bytes + bytes > live + live / MS_MAPPED_SHARE + MS_MAPPED_BYTES ||
+        ms_heap_left(heap) < MS_MAPPED_PLENTY * b->mapped_bytes)
         return false;
     b->moved_pages /= 2;
     return true;

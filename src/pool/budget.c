@@ -14,29 +14,10 @@
 
 #include "pool/internal.h"
 
-#define SMALL_SEGMENT (2 * MS_MIB)
-#define LARGE_SEGMENT (20 * MS_MIB)
-/* In quarters of what is reserved: what the device has to have left so that any vacant segment is split, and
- * so that any is at all. Between the two a request may have a segment of up to three times its size, if an
- * eighth of what the device has left is more than what it leaves over. */
-enum { SPLIT_ANY_QUARTERS = 10, SPLIT_QUARTERS = 3, SPLIT_TIMES = 3, SPLIT_LEFT_SHARE = 8 };
-/* Kept whole, blocks of different sizes cannot stand in for each other. Once a half of what is reserved has
- * gone back to make room for another size, vacant segments are split, where the device has twice as much as
- * was ever in use: its end is not near then, only what is reserved has got that far. Any is, where the device
- * has as much as three of the largest blocks more; else so that what is whole, or not asked for yet, stays as
- * much as two of them, a half of what is free in chunks, and what the split leaves over: a block that fits
- * none of what is free there must still find room. */
-enum { HABIT_SHARE = 2, USED_TIMES = 2, ROOMY_LARGEST = 3, WHOLE_LARGEST = 2, FREE_SHARE = 2 };
-/* Fences that may be spent before something is split. A growth beyond what was ever reserved earns its share
- * of so many, and so many frees of large blocks earn one. Each fence spends one, also those that a request
- * could not do without: of these some may be owed. So a heap that grows has plenty, and one that does not has
- * few more than it needs. */
-enum { FENCES_MOST = 768, FREES_PER_FENCE = 32, FENCES_OWED = 64, FREES_PER_FLUSH = 8 };
-
 void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
 {
     struct ms_budget *budget = &heap->budget;
-    if (bytes >= MS_BUDGET_LARGE_BYTES)
+    if (bytes >= MS_PLAIN_LARGE_BYTES)
         return;
     struct ms_budget_use *use = bytes <= MS_MIB ? &budget->small : &budget->middling;
     use->bytes += taken ? bytes : -bytes;
@@ -46,7 +27,7 @@ void ms_budget_use(struct ms_heap *heap, uint64_t bytes, bool taken)
 
 static void earn_fences(struct ms_budget *budget, uint64_t shares)
 {
-    int64_t fences = budget->fences + (int64_t)shares, most = FENCES_MOST * FREES_PER_FENCE;
+    int64_t fences = budget->fences + (int64_t)shares, most = MS_FENCES_MOST * MS_FREES_PER_FENCE;
     budget->fences = (int32_t)(fences < most ? fences : most);
 }
 
@@ -60,10 +41,10 @@ void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
         budget->used_peak_bytes = used;
     if (heap->reserved_bytes > budget->reserved_peak_bytes) {
         uint64_t more = heap->reserved_bytes - budget->reserved_peak_bytes;
-        earn_fences(budget, FENCES_MOST * FREES_PER_FENCE * more / heap->reserved_bytes);
+        earn_fences(budget, MS_FENCES_MOST * MS_FREES_PER_FENCE * more / heap->reserved_bytes);
         budget->reserved_peak_bytes = heap->reserved_bytes;
     }
-    if (granted < MS_BUDGET_LARGE_BYTES)
+    if (granted < MS_PLAIN_LARGE_BYTES)
         return;
     if (budget->owed_bytes >= granted)
         budget->owed_bytes -= granted;
@@ -79,9 +60,10 @@ void ms_budget_owe(struct ms_heap *heap, uint64_t bytes)
 int64_t ms_budget_left(const struct ms_heap *heap)
 {
     const struct ms_budget *budget = &heap->budget;
-    uint64_t plain = ms_round_up(budget->small.peak_bytes, SMALL_SEGMENT) / SMALL_SEGMENT +
-                     ms_round_up(budget->middling.peak_bytes, LARGE_SEGMENT) / LARGE_SEGMENT +
-                     budget->large_calls;
+    uint64_t plain =
+        ms_round_up(budget->small.peak_bytes, MS_PLAIN_SMALL_BYTES) / MS_PLAIN_SMALL_BYTES +
+        ms_round_up(budget->middling.peak_bytes, MS_PLAIN_MIDDLING_BYTES) / MS_PLAIN_MIDDLING_BYTES +
+        budget->large_calls;
     return (int64_t)(plain - atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed) -
                      atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed));
 }
@@ -97,13 +79,14 @@ static uint64_t splits_in_vain(const struct ms_heap *heap, uint64_t bytes)
     const struct ms_budget *budget = &heap->budget;
     uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed),
              left = ms_heap_left(heap), most = left + heap->reserved_bytes,
-             used = USED_TIMES * budget->used_peak_bytes;
-    if (churned <= heap->reserved_bytes / HABIT_SHARE || most <= used)
+             used = MS_VAIN_USED_TIMES * budget->used_peak_bytes;
+    if (churned <= heap->reserved_bytes / MS_VAIN_SHARE || most <= used)
         return 0;
-    if (most > used + ROOMY_LARGEST * budget->largest_bytes)
+    if (most > used + MS_VAIN_ROOMY_LARGEST * budget->largest_bytes)
         return UINT64_MAX;
     uint64_t whole = left + heap->vacant_bytes + bytes,
-             needs = WHOLE_LARGEST * budget->largest_bytes + heap->run_free_bytes / FREE_SHARE;
+             needs =
+                 MS_VAIN_WHOLE_LARGEST * budget->largest_bytes + heap->run_free_bytes / MS_VAIN_FREE_SHARE;
     return whole > needs ? (whole - needs) / 2 : 0;
 }
 
@@ -111,12 +94,12 @@ uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 {
     if (bytes < MS_PAGE_BYTES)
         return 0;
-    if (!ms_budget_short(heap, SPLIT_ANY_QUARTERS))
+    if (!ms_budget_short(heap, MS_SPLIT_ANY_QUARTERS))
         return UINT64_MAX;
     uint64_t in_vain = splits_in_vain(heap, bytes);
-    if (ms_budget_short(heap, SPLIT_QUARTERS))
+    if (ms_budget_short(heap, MS_SPLIT_QUARTERS))
         return in_vain;
-    uint64_t times = bytes * SPLIT_TIMES, over = bytes + ms_heap_left(heap) / SPLIT_LEFT_SHARE;
+    uint64_t times = bytes * MS_SPLIT_TIMES, over = bytes + ms_heap_left(heap) / MS_SPLIT_LEFT_SHARE;
     uint64_t most = times < over ? times : over;
     return most > in_vain ? most : in_vain;
 }
@@ -124,8 +107,8 @@ uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 void ms_budget_fenced(struct ms_heap *heap)
 {
     struct ms_budget *budget = &heap->budget;
-    if (budget->fences > -FENCES_OWED * FREES_PER_FENCE)
-        budget->fences -= FREES_PER_FENCE;
+    if (budget->fences > -MS_FENCES_OWED * MS_FREES_PER_FENCE)
+        budget->fences -= MS_FREES_PER_FENCE;
 }
 
 bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p)
@@ -134,8 +117,8 @@ bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p)
     uint32_t frees = atomic_exchange_explicit(&heap->fence.freed_count, 0, memory_order_relaxed);
     earn_fences(budget, frees);
     budget->frees += frees;
-    *may_fence_p = budget->fences >= FREES_PER_FENCE;
-    if (!*may_fence_p && budget->frees < FREES_PER_FLUSH)
+    *may_fence_p = budget->fences >= MS_FREES_PER_FENCE;
+    if (!*may_fence_p && budget->frees < MS_FREES_PER_FLUSH)
         return false;
     budget->frees = 0;
     return true;

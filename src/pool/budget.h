@@ -10,7 +10,6 @@
 struct ms_heap;
 
 /** Runs of up to 1 MiB are small, what has as much as this is large. */
-#define MS_BUDGET_LARGE_BYTES ((uint64_t)10 << 20)
 
 struct ms_budget_use {
     uint64_t bytes, peak_bytes; /* of runs */

@@ -60,7 +60,7 @@ static const char *check_used(const struct ms_segment *segment, struct ms_run *r
          "a used run is not found by address");
     if (ms_run_bytes(run) <= MS_MIB)
         sums->small += ms_run_bytes(run);
-    else if (ms_run_bytes(run) < MS_BUDGET_LARGE_BYTES)
+    else if (ms_run_bytes(run) < MS_PLAIN_LARGE_BYTES)
         sums->middling += ms_run_bytes(run);
     return check_slots(run, sums);
 }

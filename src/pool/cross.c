@@ -17,7 +17,6 @@
 #include "pool/lease.h"
 
 enum { RECORDS = 32 };
-#define LARGE_BYTES (4 * MS_MIB)
 
 static struct ms_batch *first, **last = &first, *spare;
 static _Atomic uint32_t waiting;
@@ -268,7 +267,7 @@ void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
     if (batch) { /* else, without host memory, it stays away for ever */
         batch->items[batch->count++] = slot;
         batch->bytes += block->granted;
-        if (batch->count == MS_BATCH_ITEMS || batch->bytes >= LARGE_BYTES)
+        if (batch->count == MS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
             close_batch(stream);
         if (batch->count == MS_BATCH_ITEMS)
             stream->open = NULL; /* without an event, if need be */

@@ -14,22 +14,6 @@
 
 #include "pool/flow.h"
 
-/* The device is short of memory where it has less left than so many times what is reserved; for a stream that
- * is alone, than so many units: what it leaves of one in the driver's pool serves whoever comes. Of a unit:
- * what a stream that is not alone begins with. Of what is in use: what may be vacant. Of what went back for
- * more: what may be vacant too, up to a share of what is in use or to MEMSHIM_KEEP, so that it does not go
- * on. MERGED times what is asked for goes back at once. */
-enum {
-    SHORT = 4,
-    SHORT_ALONE = 2,
-    PIECE_SHARE = 8,
-    SLACK_SHARE = 10,
-    HABIT_SHARE = 8,
-    HABIT_MOST_SHARE = 2,
-    MERGED = 2
-};
-#define UNIT_MOST_BYTES (256 * MS_MIB)
-
 static uint64_t least_of(const struct ms_request *request)
 {
     return ms_round_up(request->granted, MS_PAGE_BYTES);
@@ -84,9 +68,12 @@ static uint64_t try_a_page(struct ms_heap *heap)
         return 0;
     ms_vacant_remove(heap, page); /* nobody else takes it meanwhile */
     ms_unlock(&heap->lock);
-    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : used ? 0 : before,
+    uint64_t after = ms_mempool_reserved(pool),
+             unit = after > before ? after - before
+                    : used         ? 0
+                                   : before,
              rest = unit > page->base_bytes ? unit - page->base_bytes : 0;
-    bool known = unit >= 2 * MS_PAGE_BYTES && unit <= UNIT_MOST_BYTES, idle = false;
+    bool known = unit >= 2 * MS_PAGE_BYTES && unit <= MS_FLOW_UNIT_MOST_BYTES, idle = false;
     if (known) {
         atomic_store_explicit(&pool->unit, unit, memory_order_release);
         ms_lock(&ms_streams_lock);
@@ -110,17 +97,18 @@ static uint64_t try_a_page(struct ms_heap *heap)
 static bool is_short(const struct ms_flow *flow, uint64_t unit)
 {
     if (is_alone(flow))
-        return ms_heap_left(flow->heap) < SHORT_ALONE * unit;
+        return ms_heap_left(flow->heap) < MS_FLOW_SHORT_ALONE * unit;
     uint64_t reserved =
         atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
-    return ms_heap_left(flow->heap) < SHORT * reserved;
+    return ms_heap_left(flow->heap) < MS_FLOW_SHORT * reserved;
 }
 
 /* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a
  * part of one that it begins for others. 0: a unit of its own. */
 static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint64_t least, uint64_t unit)
 {
-    uint64_t part = ms_round_up(unit / PIECE_SHARE, MS_PAGE_BYTES), idle = has ? idle_in_driver(pool) : unit;
+    uint64_t part = ms_round_up(unit / MS_FLOW_PIECE_SHARE, MS_PAGE_BYTES),
+             idle = has ? idle_in_driver(pool) : unit;
     if (idle < least)
         return 0;
     if (part < has)
@@ -166,14 +154,14 @@ static uint64_t over(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
              allowed = atomic_load_explicit(&pool->held_peak, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes,
-             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / HABIT_SHARE,
-             most = used / HABIT_MOST_SHARE > keep ? used / HABIT_MOST_SHARE : keep,
-             slack = used / SLACK_SHARE + (habit < most ? habit : most);
+             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / MS_FLOW_HABIT_SHARE,
+             most = used / MS_FLOW_HABIT_MOST_SHARE > keep ? used / MS_FLOW_HABIT_MOST_SHARE : keep,
+             slack = used / MS_FLOW_SHARE + (habit < most ? habit : most);
     if (allowed < used + slack)
         allowed = used + slack;
     if (held <= allowed)
         return 0;
-    return held - allowed > MERGED * bytes ? held - allowed : MERGED * bytes;
+    return held - allowed > MS_FLOW_MERGED * bytes ? held - allowed : MS_FLOW_MERGED * bytes;
 }
 
 static void make_room(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)

@@ -13,13 +13,6 @@
 #include "pool/lease.h"
 #include "pool/returns.h"
 
-/* Of what is in use: so much must lie idle before another flow is asked. Of what is asked for: so much longer
- * may be what the stream has again of another flow's. */
-enum { IDLE_SHARE = 8, CLOSE_SHARE = 8 };
-/* How long an event is looked at in a stream that may have nothing to do: it takes the device a moment to get
- * to it. */
-#define LOOK_NS 5000u
-
 bool ms_flow_is_idle(struct ms_flow *flow)
 {
     struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
@@ -32,7 +25,7 @@ bool ms_flow_is_idle(struct ms_flow *flow)
     ms_visit_begin(&visit, stream->gpu, 0);
     uint64_t begin = ms_clock_ns();
     bool done = stream->gpu->event_query(event) == CUDA_SUCCESS;
-    while (!done && ms_clock_ns() - begin < LOOK_NS)
+    while (!done && ms_clock_ns() - begin < MS_FLOW_LOOK_NS)
         done = stream->gpu->event_query(event) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     ms_cross_drop_event(stream, atomic_load_explicit(&stream->id, memory_order_relaxed), stream->gpu, event);
@@ -110,7 +103,7 @@ static bool may_borrow(struct ms_flow *flow, uint64_t granted)
         return false;
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed);
-    return held > used + used / IDLE_SHARE + granted;
+    return held > used + used / MS_FLOW_IDLE_SHARE + granted;
 }
 
 /* What graphs may know stays as long as any graph, but not where memory is short, nor behind the end of the
@@ -166,7 +159,8 @@ static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_reque
 static struct ms_slot *freed_here(struct ms_flow *flow, const struct ms_request *request)
 {
     return request->granted > MS_SLAB_MAX_BYTES
-               ? ms_cross_take(flow, request, request->granted + request->granted / CLOSE_SHARE, false)
+               ? ms_cross_take(flow, request, request->granted + request->granted / MS_FLOW_CLOSE_SHARE,
+                               false)
                : NULL;
 }
 
@@ -277,7 +271,7 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
         atomic_fetch_sub(&flow->leaving, 1);
     }
     if (given)
-        ms_returns_await(pool->device, true, ms_clock_ns() + LOOK_NS);
+        ms_returns_await(pool->device, true, ms_clock_ns() + MS_FLOW_LOOK_NS);
     return given;
 }
 

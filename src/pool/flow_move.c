@@ -12,16 +12,12 @@
 
 #include "pool/flow.h"
 
-/* What moves is no longer than a unit of the driver's, or so many times what is asked for: its flow would
- * miss it. A whole block may waste so much of it as of its own flow's (single.c). */
-enum { MOST_TIMES = 2, WHOLE_SHARE = 4 };
-
 static uint64_t longest(const struct ms_flow *flow, const struct ms_request *request)
 {
     uint64_t unit = atomic_load_explicit(&flow->pool->unit, memory_order_acquire),
-             most = MOST_TIMES * request->granted;
+             most = MS_MOVE_TIMES * request->granted;
     if (request->single)
-        return request->granted + request->granted / WHOLE_SHARE;
+        return request->granted + request->granted / MS_MOVE_WHOLE_SHARE;
     return most > unit ? most : unit;
 }
 

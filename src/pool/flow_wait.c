@@ -13,7 +13,7 @@
 #include "pool/flow.h"
 #include "pool/lease.h"
 
-enum { MARKS = 128, PIECES = 512, RETIRE_FROM = 24, TRIES = 8, PLACES = 64, SHORT_SHARE = 2 };
+enum { MARKS = 128, PIECES = 512, TRIES = 8, PLACES = 64 };
 
 /** An event of the flow's stream: all that was freed up to `upto` is over when it is done. */
 struct mark {
@@ -103,7 +103,7 @@ static bool put_mark(const struct ms_flow *flow, struct ms_waits *waits)
 {
     if (atomic_load_explicit(&flow->stream, memory_order_relaxed) != waits->stream)
         return false;
-    if (waits->count >= RETIRE_FROM)
+    if (waits->count >= MS_WAIT_RETIRE_FROM)
         retire(flow, waits);
     CUevent event = ms_cross_record(waits->stream);
     if (!event)
@@ -195,7 +195,7 @@ static void start(struct ms_flow *flow)
 static bool is_short(const struct ms_mempool *pool, const struct ms_heap *heap)
 {
     return atomic_load_explicit(&pool->bounded, memory_order_relaxed) ||
-           ms_heap_left(heap) < heap->total_bytes / SHORT_SHARE;
+           ms_heap_left(heap) < heap->total_bytes / MS_WAIT_SHORT_SHARE;
 }
 
 void ms_wait_weigh(struct ms_flow *flow)

@@ -12,7 +12,7 @@
 #include "pool/internal.h"
 #include "pool/foreign.h"
 
-enum { RECORDS = 2048, LOOK_NS = 100000 };
+enum { RECORDS = 2048 };
 
 enum state { NONE, MAKING, LIVE, DYING, HELD, LIMBO, IDLE, LEAVING };
 
@@ -106,8 +106,11 @@ static struct record *choose(const struct ms_foreign_request *request, enum stat
 
 static void tell(const struct record *r, bool added)
 {
-    const struct ms_pool_segment segment = {.address = r->address, .bytes = r->bytes, .context = r->context,
-                                            .device = r->device, .tier = MS_TIER_SINGLE};
+    const struct ms_pool_segment segment = {.address = r->address,
+                                            .bytes = r->bytes,
+                                            .context = r->context,
+                                            .device = r->device,
+                                            .tier = MS_TIER_SINGLE};
     if (ms_observer && added && ms_observer->segment_added)
         ms_observer->segment_added(&segment);
     if (ms_observer && !added && ms_observer->segment_removed)
@@ -152,7 +155,7 @@ static bool wait_a_moment(const struct ms_foreign_request *request)
     uint64_t context = r ? r->context : 0, epoch = r ? r->epoch : 0;
     ms_unlock(&lock);
     bool done = r && ms_pool_epoch_done(context, epoch, true);
-    while (r && !done && ms_clock_ns() - begin < LOOK_NS)
+    while (r && !done && ms_clock_ns() - begin < MS_FOREIGN_LOOK_NS)
         done = ms_pool_epoch_done(context, epoch, false);
     return done;
 }

@@ -12,8 +12,6 @@
 #include "pool/backing.h"
 #include "pool/internal.h"
 
-#define VISIT_NAP_NS 50000u
-
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
 struct ms_device ms_devices[MS_DEVICES_MAX];
@@ -235,7 +233,7 @@ void ms_pool_context_ending(uint64_t context)
     /* Somebody may be giving back memory of this context to make room for another's. That does not wait for
      * the device. */
     while (atomic_load(&heap->visitors))
-        ms_clock_nap(VISIT_NAP_NS);
+        ms_clock_nap(MS_VISIT_NAP_NS);
 }
 
 static void bury(struct ms_heap *heap)

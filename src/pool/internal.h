@@ -21,11 +21,10 @@
 #include "pool/figures.h"
 #include "pool/limbo.h"
 #include "pool/pagemap.h"
+#include "pool/policy/params.h"
 #include "pool/pool.h"
 #include "pool/tables.h"
 
-#define MS_KIB             ((uint64_t)1 << 10)
-#define MS_MIB             ((uint64_t)1 << 20)
 #define MS_PAGE_BYTES      (2 * MS_MIB)  /* of the page map, and the vendor's own */
 #define MS_UNIT_BYTES      (64 * MS_KIB) /* what is carved from a chunk has at least this size */
 #define MS_STEP_BYTES      ((uint64_t)512)
@@ -284,7 +283,6 @@ void ms_pool_warn(const char *line);
 /** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
  * Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);
-enum { MS_LEFT_SHARE = 256 };
 void ms_heap_reset(void);
 /** Changes where all heaps are new ones: in a fork child. */
 uint32_t ms_heap_generation(void);

@@ -17,16 +17,7 @@
 #include "pool/foreign.h"
 #include "pool/lease.h"
 
-enum { VICTIMS = 64, SLACK_SHARE = 12, CHURN_SHARE = 8, HABIT_SHARE = 64 };
-/* Where the device has plenty left: a tenth of live memory; MERGED times what is asked for goes back at once;
- * a segment that goes back costs one call more if what takes its place is not as large. */
-enum { PLENTY_SHARE = 10, MERGED = 2, SHORT_QUARTERS = 4, MERGE_QUARTERS = 16, SPARE_CALLS = 2 };
-/* A share of what was live at most, and so much more, may be reserved at a growth. */
-enum { LIVE_SHARE = 4 };
-#define BEYOND_BYTES (64 * MS_MIB)
-#define FORGET_NS   ((uint64_t)60 * 1000000000u)
-#define SLACK_BYTES (64 * MS_MIB)
-
+enum { VICTIMS = 64 };
 static bool may_go(const struct ms_segment *segment)
 {
     return !segment->permanent && !segment->captured;
@@ -156,7 +147,7 @@ static bool has_plenty(const struct ms_heap *heap)
     bool whole = ms_policy->pack == MS_POOL_PACK_NONE ||
                  __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED) ||
                  __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
-    return !whole && !ms_budget_short(heap, SHORT_QUARTERS);
+    return !whole && !ms_budget_short(heap, MS_KEEP_SHORT_QUARTERS);
 }
 
 /* A twelfth of live memory, and as much again for a program that is not large. Where giving back did not
@@ -165,13 +156,13 @@ static bool has_plenty(const struct ms_heap *heap)
 static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 {
     if (has_plenty(heap))
-        return live / PLENTY_SHARE;
-    uint64_t share = live / SLACK_SHARE,
+        return live / MS_KEEP_PLENTY_SHARE;
+    uint64_t share = live / MS_KEEP_SHARE,
              churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
-    uint64_t early = least_of(churned / CHURN_SHARE, share / 2),
-             late =
-                 least_of(churned / HABIT_SHARE, live > heap->keep_bytes ? live / 2 : heap->keep_bytes / 2);
-    return share + least_of(share, SLACK_BYTES) + (early > late ? early : late);
+    uint64_t early = least_of(churned / MS_KEEP_CHURN_SHARE, share / 2),
+             late = least_of(churned / MS_KEEP_HABIT_SHARE,
+                             live > heap->keep_bytes ? live / 2 : heap->keep_bytes / 2);
+    return share + least_of(share, MS_KEEP_SMALL_BYTES) + (early > late ? early : late);
 }
 
 /* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
@@ -193,7 +184,8 @@ uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
  * held. */
 static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
 {
-    uint64_t sum = 0, wanted = least_of(over > MERGED * bytes ? over : MERGED * bytes, heap->vacant_bytes);
+    uint64_t sum = 0, wanted = least_of(over > MS_KEEP_MERGED * bytes ? over : MS_KEEP_MERGED * bytes,
+                                        heap->vacant_bytes);
     int64_t calls = 0;
     for (uint32_t i = heap->vacant_count; i-- > 0 && sum < wanted && calls < VICTIMS;) {
         if (!may_go(heap->vacant[i]))
@@ -201,7 +193,7 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
         sum += heap->vacant[i]->bytes;
         calls++;
     }
-    return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + SPARE_CALLS ? 0 : wanted;
+    return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + MS_KEEP_SPARE_CALLS ? 0 : wanted;
 }
 
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
@@ -212,7 +204,7 @@ static uint64_t bound(struct ms_heap *heap, uint64_t granted)
     uint64_t live = ms_keep_live_bytes(heap) + granted;
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
-    return heap->live_peak_bytes + heap->live_peak_bytes / LIVE_SHARE + BEYOND_BYTES;
+    return heap->live_peak_bytes + heap->live_peak_bytes / MS_BOUND_SHARE + MS_BOUND_BYTES;
 }
 
 static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
@@ -226,7 +218,7 @@ uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t gra
     uint64_t least = ms_round_up(granted, MS_PAGE_BYTES);
     ms_lock(&heap->lock);
     /* Half of what small programs may have is left for what has to be asked for later, block by block. */
-    uint64_t allowed = bound(heap, granted) - BEYOND_BYTES / 2, reserved = heap->reserved_bytes;
+    uint64_t allowed = bound(heap, granted) - MS_BOUND_BYTES / 2, reserved = heap->reserved_bytes;
     ms_unlock(&heap->lock);
     uint64_t most = allowed > reserved ? (allowed - reserved) / least * least : 0;
     return bytes <= most || bytes <= least ? bytes : most > least ? most : least;
@@ -246,7 +238,7 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t gr
     bool leaving = heap->leaving != NULL, merge = false;
     if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
         over = affordable(heap, bytes, over);
-        merge = over > bytes && !ms_budget_short(heap, MERGE_QUARTERS);
+        merge = over > bytes && !ms_budget_short(heap, MS_KEEP_MERGE_QUARTERS);
     }
     if (over < beyond)
         over = beyond;
@@ -271,7 +263,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_limbo_retire(heap);
     if (heap->keep_extra_bytes) {
         now = ms_clock_ns();
-        if (now - heap->keep_extra_ns > FORGET_NS)
+        if (now - heap->keep_extra_ns > MS_KEEP_FORGET_NS)
             heap->keep_extra_bytes = 0;
         else if (heap->keep_extra_bytes > allowed)
             allowed = heap->keep_extra_bytes;

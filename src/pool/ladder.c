@@ -19,22 +19,6 @@
 #include "pool/lease.h"
 #include "pool/returns.h"
 
-#define POLL_LEAST_NS 5000u
-#define POLL_MOST_NS  200000u
-/* A chunk for runs has 20 MiB or a quarter of what is carved already, and less the more calls the budget has
- * left: half of that with ten. A chunk for spans has a 16th, from 2 MiB up. None has more than 128 MiB, nor
- * than a 256th of what the device has left: near the end of the device's memory chunks are just as large as
- * they must be, and larger blocks have their own. */
-#define CHUNK_BYTES      (20 * MS_MIB)
-#define CHUNK_MOST_BYTES (128 * MS_MIB)
-#define ALONE_BYTES      (16 * MS_MIB)
-#define ALONE_LEAST      (10 * MS_MIB)
-enum { RUN_SHARE = 4, SPAN_SHARE = 16, SHORT_QUARTERS = 16, HALVING_CALLS = 10 };
-/* What fits with no more than this share too much is taken without a look at what waits in limbo. */
-enum { CLOSE_SHARE = 16 };
-#define LIMBO_BYTES (8 * MS_MIB)
-enum { HABIT_FREES = 2048, FREES_PER_FENCE = 50, LIMBO_SHARE = 16 };
-
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
                                     bool even_if_sated)
 {
@@ -61,7 +45,9 @@ static void fence(struct ms_heap *heap)
         return;
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     uint64_t begin = ms_clock_ns();
-    price = price < POLL_LEAST_NS ? POLL_LEAST_NS : price > POLL_MOST_NS ? POLL_MOST_NS : price;
+    price = price < MS_FENCE_LEAST_NS  ? MS_FENCE_LEAST_NS
+            : price > MS_FENCE_MOST_NS ? MS_FENCE_MOST_NS
+                                       : price;
     atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
     for (;;) {
         bool in_time = ms_clock_ns() - begin < price;
@@ -82,26 +68,28 @@ static uint64_t least_segment(const struct ms_request *request)
 /* Where memory is short calls count for nothing, and a chunk is bounded by what is left. */
 static uint64_t chunk_for_runs(const struct ms_heap *heap, bool is_short)
 {
-    uint64_t share = heap->chunk_bytes / RUN_SHARE;
+    uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
     int64_t calls = ms_budget_left(heap);
-    if (share < CHUNK_BYTES)
-        share = CHUNK_BYTES;
-    return is_short || calls <= 0 ? share : share * HALVING_CALLS / (HALVING_CALLS + (uint64_t)calls);
+    if (share < MS_CHUNK_BYTES)
+        share = MS_CHUNK_BYTES;
+    return is_short || calls <= 0
+               ? share
+               : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
 }
 
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
  * that is asked for. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t least = least_segment(request), chunk = heap->chunk_bytes / SPAN_SHARE,
-             most = ms_heap_left(heap) / MS_LEFT_SHARE;
-    bool is_short = ms_budget_short(heap, SHORT_QUARTERS);
-    if (request->single || request->large || least >= (is_short ? ALONE_LEAST : ALONE_BYTES))
+    uint64_t least = least_segment(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
+             most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
+    bool is_short = ms_budget_short(heap, MS_CHUNK_SHORT_QUARTERS);
+    if (request->single || request->large || least >= (is_short ? MS_ALONE_SHORT_BYTES : MS_ALONE_BYTES))
         return least;
     if (request->granted > MS_MIB && heap->chunk_bytes)
         chunk = chunk_for_runs(heap, is_short);
-    if (most > CHUNK_MOST_BYTES)
-        most = CHUNK_MOST_BYTES;
+    if (most > MS_CHUNK_MOST_BYTES)
+        most = MS_CHUNK_MOST_BYTES;
     if (chunk > most)
         chunk = most;
     return chunk > least ? ms_round_up(chunk, least) : least;
@@ -158,7 +146,7 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
-    bool whole = request->single || (request->large && ms_budget_short(heap, SHORT_QUARTERS));
+    bool whole = request->single || (request->large && ms_budget_short(heap, MS_CHUNK_SHORT_QUARTERS));
     struct ms_slot *larger =
         whole && (ms_keep_over(heap, wanted) || heap->reserved_bytes + wanted > heap->peak_reserved_bytes)
             ? ms_single_take_larger(heap, request->granted)
@@ -291,9 +279,9 @@ static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *
         live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
     }
     uint64_t fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
-    if (frees < HABIT_FREES || fences < frees / FREES_PER_FENCE)
+    if (frees < MS_HABIT_FREES || fences < frees / MS_HABIT_FREES_PER_FENCE)
         return 0;
-    uint64_t budget = live / LIMBO_SHARE + LIMBO_BYTES;
+    uint64_t budget = live / MS_HABIT_LIVE_SHARE + MS_HABIT_BYTES;
     if (budget > heap->keep_bytes)
         budget = heap->keep_bytes;
     ms_lock(&heap->lock);
@@ -314,7 +302,7 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
-    bool far = fit && fit - request->granted > request->granted / CLOSE_SHARE, may_fence;
+    bool far = fit && fit - request->granted > request->granted / MS_CLOSE_SHARE, may_fence;
     bool flush = far && ms_budget_flush(heap, &may_fence);
     ms_unlock(&heap->lock);
     if (!flush)

@@ -59,15 +59,13 @@ static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
                ? class_index
                : MS_CLASSES + (uint32_t)((granted / MS_STEP_BYTES * 0x9e3779b97f4a7c15u) >> 58);
 }
-/** What a bag gathers: as many as it holds, of runs that count as small 8 MiB, of larger ones so many. */
-enum { MS_BAG_RUNS = 8, MS_BAG_SINGLES = 4 };
-#define MS_BAG_SMALL_BYTES (8 * MS_MIB)
+/** What a bag gathers (params.def). */
 static inline bool ms_bag_is_full(const struct ms_bag *bag, uint64_t bytes)
 {
     if (bytes <= MS_SLAB_MAX_BYTES)
         return bag->count >= MS_BAG_ITEMS;
     if (bytes <= MS_TIER_SLAB_BYTES)
-        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= MS_BAG_SMALL_BYTES;
+        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= MS_BAG_BYTES;
     return bag->count >= (bytes <= 16 * MS_MIB ? MS_BAG_RUNS : MS_BAG_SINGLES);
 }
 /** A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits

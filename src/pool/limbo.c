@@ -18,16 +18,6 @@
 #include "base/clock.h"
 #include "pool/internal.h"
 
-enum {
-    QUARTERS = 4, /* so many events are under way where a free waits: the host is then ahead of what it waits
-                     for by three quarters of the bound */
-    LOOKS = 8,    /* live memory is summed up so often before an epoch closes, and at each wait */
-    PLENTY = 8    /* what is left of the device's memory is more than this many times what has gathered */
-};
-/* The longest wait, of which nobody can say whether it ends: work may need what the program does after the
- * free. */
-#define VAIN_MS 1000u
-
 static uint64_t bound_of(const struct ms_heap *heap)
 {
     uint64_t live = 0;
@@ -102,14 +92,14 @@ void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch)
 static bool should_close(struct ms_heap *heap, uint64_t gathered)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
-    if (gathered >= ms_heap_left(heap) / PLENTY)
+    if (gathered >= ms_heap_left(heap) / MS_LIMBO_PLENTY)
         return true;
     if (gathered < atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed))
         return false;
-    uint64_t quarter = look(heap) / QUARTERS;
+    uint64_t quarter = look(heap) / MS_LIMBO_QUARTERS;
     if (gathered > quarter)
         return true;
-    uint64_t soon = gathered + quarter / LOOKS;
+    uint64_t soon = gathered + quarter / MS_LIMBO_LOOKS;
     atomic_store_explicit(&limbo->look_bytes, soon < quarter ? soon : quarter, memory_order_relaxed);
     return false;
 }
@@ -122,8 +112,8 @@ bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes)
     if (should_close(heap, gathered) &&
         !ms_fence_close(heap)) /* none can be recorded: not tried at every free */
         atomic_store_explicit(&limbo->look_bytes,
-                              gathered +
-                                  atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed) / QUARTERS,
+                              gathered + atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed) /
+                                             MS_LIMBO_QUARTERS,
                               memory_order_relaxed);
     return ms_limbo_bytes(limbo) > atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed);
 }
@@ -189,8 +179,8 @@ static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
 
 static bool may_wait(const struct ms_heap *heap)
 {
-    return ms_policy->free_rule == MS_POOL_FENCE &&
-           ms_policy->oom_wait_ms && heap->gpu->ctx_record_event && !is_shared(heap);
+    return ms_policy->free_rule == MS_POOL_FENCE && ms_policy->oom_wait_ms && heap->gpu->ctx_record_event &&
+           !is_shared(heap);
 }
 
 /* Somebody waited in vain for what is still not done. */
@@ -229,7 +219,9 @@ static uint64_t snapshot(struct ms_heap *heap, uint64_t bound)
 bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p)
 {
     struct ms_heap *heap = block->own_heap;
-    uint64_t bound, epoch = 0, most_ms = ms_policy->oom_wait_ms < VAIN_MS ? ms_policy->oom_wait_ms : VAIN_MS;
+    uint64_t bound,
+        epoch = 0,
+        most_ms = ms_policy->oom_wait_ms < MS_LIMBO_VAIN_MS ? ms_policy->oom_wait_ms : MS_LIMBO_VAIN_MS;
     if (!visit(heap, block->own_life))
         return false;
     if (may_wait(heap) && ms_limbo_bytes(&heap->limbo_sums) > (bound = look(heap))) {

@@ -15,13 +15,12 @@
 #include "pool/flow.h"
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
-#define PATIENCE_NS ((uint64_t)1000000000u)
-#define NAP_NS      20000u
+#define NAP_NS 20000u
 
 static uint64_t patience_ns(void)
 {
     uint64_t wait_ns = ms_policy->oom_wait_ms * 1000000u;
-    return wait_ns > PATIENCE_NS ? wait_ns : PATIENCE_NS;
+    return wait_ns > MS_POISON_NS ? wait_ns : MS_POISON_NS;
 }
 
 static bool ready(struct ms_heap *heap, CUstream *stream_p)

@@ -21,9 +21,6 @@ MS_TLS uint64_t ms_pool_latest_address;
 
 enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
-#define ENDING_NS     ((uint64_t)200000000u)
-#define ENDING_NAP_NS 50000u
-
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer)
 {
     ms_policy = policy;
@@ -326,11 +323,11 @@ static MS_INLINE struct ms_segment *segment_of(uint64_t address)
  * device. */
 static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 {
-    uint64_t deadline = ms_clock_ns() + ENDING_NS;
+    uint64_t deadline = ms_clock_ns() + MS_ENDING_NS;
     struct ms_segment *segment;
     while ((segment = segment_of(address)) != NULL && ms_clock_ns() < deadline &&
            atomic_load_explicit(&ms_segment_heap(segment)->state, memory_order_acquire) == MS_HEAP_ENDING)
-        ms_clock_nap(ENDING_NAP_NS);
+        ms_clock_nap(MS_ENDING_NAP_NS);
     return segment;
 }
 

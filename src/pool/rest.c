@@ -18,15 +18,9 @@
 #include "pool/lease.h"
 #include "pool/returns.h"
 
-enum { LIVE_SHARE = 4 };
-#define SPARE_BYTES (64 * MS_MIB)
-/* The event that tells whether a device has nothing to do takes some microseconds itself, and milliseconds on
- * a busy machine. A program that has called nothing for a second does not miss them. */
-#define MOMENT_NS 2000000u
-
 uint64_t ms_pool_rest_allowance(uint64_t live)
 {
-    return live / LIVE_SHARE + SPARE_BYTES;
+    return live / MS_REST_SHARE + MS_REST_BYTES;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -77,7 +71,7 @@ static uint64_t allowance(int device)
 static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
     uint64_t live = ms_keep_live_bytes(heap), cached = cached_in(heap, live);
-    if (cached > may && ms_fence_quiet_within(heap, MOMENT_NS)) {
+    if (cached > may && ms_fence_quiet_within(heap, MS_REST_MOMENT_NS)) {
         ms_lease_flush(heap);
         uint64_t given = ms_keep_give_back(heap, cached - may, true);
         ms_lock(&heap->lock);

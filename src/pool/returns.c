@@ -19,12 +19,6 @@
 #include "pool/returns.h"
 
 enum { RECORDS = 32, RECORDS_MOST = 1024 };
-/* Others' streams may have work before the free; what has none is over in this time. After YIELD_NS of
- * looking, naps. */
-#define OTHERS_NS ((uint64_t)1000000u)
-#define YIELD_NS  ((uint64_t)100000000u)
-#define NAP_NS    200000u
-
 struct record {
     struct ms_return_of of; /* gpu NULL: nobody's */
     CUevent event;          /* NULL: none yet, or not needed */
@@ -186,13 +180,13 @@ void ms_returns_await(int device, bool others, uint64_t deadline)
     uint64_t begin = ms_clock_ns(), now = begin;
     for (; ms_returns_pending(device); now = ms_clock_ns()) {
         ms_returns_settle(device);
-        bool moment = others && now < begin + OTHERS_NS;
+        bool moment = others && now < begin + MS_RETURN_OTHERS_NS;
         if (now >= deadline || (!moment && !any_of_ours(device)))
             return;
-        if (now < begin + YIELD_NS)
+        if (now < begin + MS_RETURN_YIELD_NS)
             sched_yield();
         else
-            ms_clock_nap(NAP_NS);
+            ms_clock_nap(MS_RETURN_NAP_NS);
     }
 }
 

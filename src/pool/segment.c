@@ -10,12 +10,6 @@
 #include "pool/returns.h"
 #include "pool/wait.h"
 
-/* The new average is an eighth of the new price and the rest of the old one. */
-enum { PRICE_SHARE = 8 };
-/* How long one asynchronous free is looked at before the vendor is asked for memory again: it waits for
- * nothing of the program's, but somebody has to get round to it. */
-#define RETURN_NS ((uint64_t)100000000u)
-
 void ms_segment_judge(struct ms_heap *heap, int status)
 {
     switch (status) {
@@ -53,7 +47,7 @@ void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMo
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
 {
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
-    atomic_store_explicit(&heap->vendor_ns, price - price / PRICE_SHARE + ns / PRICE_SHARE,
+    atomic_store_explicit(&heap->vendor_ns, price - price / MS_PRICE_SHARE + ns / MS_PRICE_SHARE,
                           memory_order_relaxed);
 }
 
@@ -282,7 +276,7 @@ uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *cons
         done = free_async(heap, segments, count);
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
     if (done)
-        ms_returns_await(heap->device, false, ms_clock_ns() + RETURN_NS);
+        ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
     atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     ms_segment_leave(heap, pushed, mode);
     return done;

@@ -9,14 +9,6 @@
 
 #include "pool/internal.h"
 
-/* A single may waste a quarter of what it serves, and a 64th of what the device has left and what else is
- * vacant: beyond that the vendor is asked, and something vacant can be given back. */
-enum { WASTE_SHARE = 4, WASTE_LEFT_SHARE = 64, ROOMY = 4, HABIT = 16 };
-/* What may be carved for a run: 32 MiB, or an eighth of what is carved already, while the device has plenty
- * left, and what may be split. A larger segment is waited for by its like. */
-#define CARVED_BYTES (32 * MS_MIB)
-enum { CARVED_SHARE = 8 };
-
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -98,7 +90,7 @@ static struct ms_slot *take(struct ms_heap *heap, uint64_t bytes, uint64_t waste
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t room = ms_heap_left(heap) + (heap->vacant_bytes > bytes ? heap->vacant_bytes - bytes : 0);
-    return take(heap, bytes, least_of(bytes / WASTE_SHARE, room / WASTE_LEFT_SHARE));
+    return take(heap, bytes, least_of(bytes / MS_SINGLE_WASTE_SHARE, room / MS_SINGLE_WASTE_LEFT_SHARE));
 }
 
 struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
@@ -113,9 +105,9 @@ struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
 struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
-    if (ms_heap_left(heap) <= ROOMY * heap->reserved_bytes)
+    if (ms_heap_left(heap) <= MS_SINGLE_ROOMY * heap->reserved_bytes)
         return NULL;
-    return take(heap, bytes, churned / HABIT > heap->reserved_bytes ? UINT64_MAX : bytes / 2);
+    return take(heap, bytes, churned / MS_SINGLE_HABIT > heap->reserved_bytes ? UINT64_MAX : bytes / 2);
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
@@ -142,8 +134,9 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run)
 
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t share = heap->chunk_bytes / CARVED_SHARE;
-    uint64_t most = least_of(share > CARVED_BYTES ? share : CARVED_BYTES, ms_heap_left(heap) / MS_LEFT_SHARE);
+    uint64_t share = heap->chunk_bytes / MS_CARVED_SHARE;
+    uint64_t most =
+        least_of(share > MS_CARVED_BYTES ? share : MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
     uint32_t at = first_of(heap, bytes);
     uint64_t splits = heap->flow && bytes >= MS_PAGE_BYTES ? UINT64_MAX : ms_budget_splits(heap, bytes);
     if (most < splits)

@@ -10,20 +10,19 @@
 
 #include "pool/internal.h"
 
-enum { MAP_BITS = 16 * 64, LARGE_SPAN_SLOTS = 32 };
-#define SPAN_MAX_BYTES MS_MIB
+enum { MAP_BITS = 16 * 64 };
 
 /* A multiple of the slot's size, at least a unit; twice the last one's number of slots, within bounds. */
 static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_index, uint32_t fewest)
 {
     uint64_t bytes = ms_slab_bytes(class_index);
-    uint64_t most = SPAN_MAX_BYTES / bytes;
+    uint64_t most = MS_SPAN_MOST_BYTES / bytes;
     uint64_t wanted = (uint64_t)fewest
                       << (heap->span_count[class_index] < 4 ? heap->span_count[class_index] / 2 : 4);
     if (most > MAP_BITS)
         most = MAP_BITS;
-    if (wanted > LARGE_SPAN_SLOTS && wanted * bytes > 4 * MS_UNIT_BYTES)
-        wanted = LARGE_SPAN_SLOTS > fewest ? LARGE_SPAN_SLOTS : fewest;
+    if (wanted > MS_SPAN_SLOTS && wanted * bytes > 4 * MS_UNIT_BYTES)
+        wanted = MS_SPAN_SLOTS > fewest ? MS_SPAN_SLOTS : fewest;
     return (uint32_t)(wanted > most ? most : wanted);
 }
 

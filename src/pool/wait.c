@@ -16,14 +16,6 @@
 #include "pool/flow.h"
 #include "pool/wait.h"
 
-/* How long the event is looked at without a rest: as long as an idle device takes to get to it. */
-#define LOOK_NS 10000u
-/* Longer than it takes a thread to get from a lock into the driver, also where there are many more threads
- * than processors. A capture that begins while another thread waits for the device is as much later at most;
- * natively it would be destroyed, or make that call fail. */
-#define ENTER_NS     ((uint64_t)250000000u)
-#define ENTER_NAP_NS 20000u
-
 /* An address at which nobody can have memory. */
 #define NO_BLOCK 0x1000u
 
@@ -102,7 +94,7 @@ static int wait_for(struct ms_heap *heap, CUevent event)
         ms_unlock(&fence->lock);
         if (!alive || status != CUDA_ERROR_NOT_READY)
             return status;
-        if (ms_clock_ns() - begin > LOOK_NS)
+        if (ms_clock_ns() - begin > MS_LOOK_NS)
             ms_clock_nap_longer(&nap_ns);
     }
 }
@@ -139,8 +131,8 @@ static bool wait_for_device(struct ms_heap *heap, int *status_p)
 void ms_pool_capture_begins(void)
 {
     while (atomic_load_explicit(&entering, memory_order_acquire) &&
-           ms_clock_ns() - atomic_load_explicit(&entered_ns, memory_order_relaxed) < ENTER_NS)
-        ms_clock_nap(ENTER_NAP_NS);
+           ms_clock_ns() - atomic_load_explicit(&entered_ns, memory_order_relaxed) < MS_ENTER_NS)
+        ms_clock_nap(MS_ENTER_NAP_NS);
 }
 
 /* Without the pool (MEMSHIM_MODE=track) captures are not followed: none is known of. */

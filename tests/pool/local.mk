@@ -69,8 +69,8 @@ tests_pool_test_rest_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_pool_replay_SOURCES = tests/pool/replay.c
 tests_pool_replay_LDADD = $(ms_pool_libs)
 tests_pool_replay_LDFLAGS = $(AM_LDFLAGS) -pthread
-dist_check_SCRIPTS += tests/pool/replay.sh
-TESTS += tests/pool/replay.sh
+dist_check_SCRIPTS += tests/pool/replay.sh tests/pool/params.py
+TESTS += tests/pool/replay.sh tests/pool/params.py
 
 check_PROGRAMS += tests/pool/test_whole
 TESTS += tests/pool/test_whole

@@ -45,7 +45,7 @@ MUTANTS = (
      "                                                           memory_order_relaxed)\n",
      "                   (atomic_store(&slot->stamp, dying), true)\n", "twice", "plain"),
     ("still-not-asked", POOL, "return MS_LIKELY(atomic_load_explicit(&slot->stamp, memory_order_relaxed) == dying);", "return dying != 0;", "freed-late", "plain"),
-    ("visitors-not-awaited", "src/pool/heap.c", "    while (atomic_load(&heap->visitors))\n        ms_clock_nap(VISIT_NAP_NS);", "", "visited context-ends", "plain"),
+    ("visitors-not-awaited", "src/pool/heap.c", "    while (atomic_load(&heap->visitors))\n        ms_clock_nap(MS_VISIT_NAP_NS);", "", "visited context-ends", "plain"),
     ("capture-not-asked", FENCE, "    if (ms_fence_captured(heap) ||\n        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;",
      "    if (atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;", "captures", "plain"),
     ("pins-unlocked", "src/pool/pins.c", "    ms_lock(&lock);\n    struct pin *pin = find(block.address);", "    struct pin *pin = find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
