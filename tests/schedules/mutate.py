@@ -19,20 +19,22 @@ PROGRAM, CRASH = "tests/schedules/schedules", "tests/schedules/crash"
 OTHERS = ("build", "build-ci", "autom4te.cache", ".git")  # what is at the top and no source
 SUBJECTS = ("src", "tests/schedules", "tests/pool")  # what the answers depend on
 MOST_SECONDS = 1800
-WAYS = ("random", "pct", "weak", "every")
+WAYS = ("random", "pct", "weak")
 NEVER = "—"
 PAGE_BEGIN, PAGE_END = "<!-- %s: made by scripts/schedules --mutants --write -->\n", "<!-- end of %s -->\n"
 
 
 class Mutant:
-    """A mistake: where it is put, and how it is looked for."""
-    def __init__(self, entry, group, ways):
+    """A mistake: where it is put, and how it is looked for. Programs that read what is another's by now are none for `weak`."""
+    def __init__(self, entry, group, ways, reads_old=()):
         self.name, self.file, self.before, self.after, programs = entry[:5]
-        self.programs, self.group, self.ways = programs.split(), group, ways
+        self.programs, self.group = programs.split(), group
+        self.ways = tuple(way for way in ways if way != "weak" or not set(self.programs) & set(reads_old))
 
 
-def listed():
-    return ([Mutant(entry, entry[5], WAYS) for entry in mutants.MUTANTS] +
+def listed(top):
+    reads_old = [name.decode() for _, text in programs_of(top) for name in re.findall(rb'\{"([a-z-]+)",[^}]*READS_OLD', text)]
+    return ([Mutant(entry, entry[5], WAYS, reads_old) for entry in mutants.MUTANTS] +
             [Mutant(entry, "ledger", WAYS) for entry in mutants_ledger.SCHEDULES] +
             [Mutant(entry, "crash", ("crash",)) for entry in mutants_ledger.CRASHES])
 
@@ -197,25 +199,27 @@ def work(top, where, build, todo, results, options):
         say(mutant, results, options)
 
 
-def table(group, results, options):
+def table(group, chosen, results, options):
     """As docs/testing.md has it."""
+    ways = WAYS if group != "crash" else ("crash",)
     yield "| mutant | program | %s |\n|---|---|%s\n" % (" | ".join("`%s`" % way for way in (WAYS if group != "crash" else ("points",))),
                                                        "---|" * (len(WAYS) if group != "crash" else 1))
-    for mutant in listed():
+    for mutant in chosen:
         if mutant.group in GROUPS[group]:
             program, answers = answers_of(mutant, results, options)
-            yield "| `%s` | `%s` | %s |\n" % (mutant.name, program, " | ".join(answers))
+            told = dict(zip(mutant.ways, answers))
+            yield "| `%s` | `%s` | %s |\n" % (mutant.name, program, " | ".join(told.get(way, "") for way in ways))
 
 
 GROUPS = {"pool": ("history", "plain", "weak"), "ledger": ("ledger",), "crash": ("crash",)}
 
 
-def write_page(path, results, options):
+def write_page(path, chosen, results, options):
     text = read(path).decode()
     for group in GROUPS:
         name = "mutants of " + {"pool": "the pool", "ledger": "the ledger", "crash": "what is left"}[group]
         begin, end = text.index(PAGE_BEGIN % name) + len(PAGE_BEGIN % name), text.index(PAGE_END % name)
-        text = text[:begin] + "".join(table(group, results, options)) + text[end:]
+        text = text[:begin] + "".join(table(group, chosen, results, options)) + text[end:]
     with open(path, "w", encoding="utf-8") as page:
         page.write(text)
 
@@ -224,7 +228,7 @@ def mutate(top, build_directory, build, options):
     """Whether a mistake was not found. `build` is what makes a tree in a directory."""
     where = os.path.join(build_directory, "mutants")
     os.makedirs(where, exist_ok=True)
-    results, chosen, todo = Results(top, os.path.join(where, "results.tsv")), listed(), queue.Queue()
+    results, chosen, todo = Results(top, os.path.join(where, "results.tsv")), listed(top), queue.Queue()
     for name in options.names:
         if name not in [mutant.name for mutant in chosen]:
             sys.exit("scripts/schedules: there is no mutant %s" % name)
@@ -237,7 +241,7 @@ def mutate(top, build_directory, build, options):
     for worker in workers:
         worker.join()
     if options.write:
-        write_page(os.path.join(top, "docs", "testing.md"), results, options)
+        write_page(os.path.join(top, "docs", "testing.md"), listed(top), results, options)
     not_found = [mutant.name for mutant in chosen if all(answer in (NEVER, "") for answer in answers_of(mutant, results, options)[1])]
     print("%d of %d found%s" % (len(chosen) - len(not_found), len(chosen), "; not: " + ", ".join(not_found) if not_found else ""))
     return bool(not_found)
