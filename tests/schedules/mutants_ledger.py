@@ -32,11 +32,8 @@ SCHEDULES = (
     ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&shards[i].lock);\n", "", "forked-ledger"),
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
     ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
-    ("committed-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);",
-     "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_relaxed);", "file-grows"),
     ("published-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);",
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "reported stacks events"),
-    ("store-relaxed", STORE, "    atomic_store_explicit(&ms_store_base, range, memory_order_release);", "    atomic_store_explicit(&ms_store_base, range, memory_order_relaxed);", "file-opens"),
 )
 CRASHES = (
     ("live-first", ACCOUNTS, "    fill_slot(slot, number, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, arrival);\n",
@@ -75,4 +72,9 @@ NONE = (
      "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
      "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows",
      "until its bytes are written an extent has none, and nothing lies in it yet"),
+    ("committed-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);",
+     "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_relaxed);", "file-grows",
+     "the kernel has mapped it before, and it holds zeroes that nobody wrote; what is written there is published by other words"),
+    ("store-relaxed", STORE, "    atomic_store_explicit(&ms_store_base, range, memory_order_release);", "    atomic_store_explicit(&ms_store_base, range, memory_order_relaxed);", "file-opens",
+     "no load of it acquires: who comes to the record has seen that it is settled, and the store's lock guards the rest"),
 )
