@@ -388,14 +388,24 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
     return count;
 }
 
+/* A lane is locked before it is open: a fork may come between, and who had it is no more. */
+static bool was_locked(const struct ms_lane *lane)
+{
+    return atomic_load_explicit(&lane->lock.lock.state, memory_order_relaxed) ||
+           atomic_load_explicit(&lane->lock.lock.waiters, memory_order_relaxed) ||
+           atomic_load_explicit(&lane->lock.owner, memory_order_relaxed);
+}
+
 void ms_accounts_reset(void)
 {
     memset(aside, 0, sizeof aside);
     atomic_store_explicit(&accounts, aside, memory_order_relaxed);
     atomic_store_explicit(&next_lane, 0, memory_order_relaxed);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        for (uint32_t left = commons[i].open; left; left &= left - 1) {
-            struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][i];
+        for (unsigned number = 0; number < MS_LANES; number++) {
+            struct ms_lane *lane = &ms_lanes[number][i];
+            if (!(commons[i].open >> number & 1) && !was_locked(lane))
+                continue;
             memset((void *)lane, 0, sizeof *lane);
             lane->lock.lock.rank = MS_RANK_SITE;
         }
