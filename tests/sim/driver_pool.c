@@ -317,6 +317,28 @@ static void use_after_free(void)
     must(cuCtxDestroy_v2(own));
 }
 
+/* cuda.h (13.0) wants a context to be current where a default stream is specified. */
+static void no_context(void)
+{
+    CUstream stream;
+    CUcontext own;
+    CUdeviceptr p, q;
+    CUmemoryPool pool;
+
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    must(cuDeviceGetDefaultMemPool(&pool, 0));
+    must(cuCtxPopCurrent_v2(&own));
+    answers(cuMemAllocAsync(&p, 4096, stream), CUDA_SUCCESS);
+    answers(cuMemAllocFromPoolAsync(&q, 4096, pool, stream), CUDA_SUCCESS);
+    answers(cuMemFreeAsync(p, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    answers(cuMemFreeAsync(p, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_CONTEXT);
+    answers(cuMemFreeAsync(p, stream), CUDA_SUCCESS);
+    answers(cuMemFreeAsync(q, stream), CUDA_SUCCESS);
+    answers(cuMemAllocAsync(&p, 4096, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    must(cuCtxPushCurrent_v2(own));
+    must(cuStreamDestroy_v2(stream));
+}
+
 int main(void)
 {
     plan(0);
@@ -331,5 +353,6 @@ int main(void)
     squeezed();
     access_lists();
     use_after_free();
+    no_context();
     return done();
 }

@@ -222,6 +222,37 @@ static void threads(void)
     SAY("threads.end", cudaDeviceSynchronize());
 }
 
+static void *without_context(void *block)
+{
+    CUcontext context = (CUcontext)block;
+    CUdeviceptr p = 0, q = 0;
+    CUmemoryPool pool = NULL;
+
+    SAY("no_context.current", cuCtxGetCurrent(&context));
+    SAY("no_context.none", context == NULL);
+    SAY("no_context.alloc", cuMemAllocAsync(&p, 5000, (CUstream)stream));
+    SAY("no_context.pool", cuDeviceGetDefaultMemPool(&pool, 0));
+    SAY("no_context.alloc_from", cuMemAllocFromPoolAsync(&q, 5000, pool, (CUstream)stream));
+    SAY("no_context.alloc_legacy", cuMemAllocAsync(&p, 5000, CU_STREAM_LEGACY));
+    SAY("no_context.free_null", cuMemFreeAsync(q, NULL));
+    SAY("no_context.free", cuMemFreeAsync(p, (CUstream)stream));
+    SAY("no_context.free_others", cuMemFreeAsync((CUdeviceptr)block, (CUstream)stream));
+    SAY("no_context.free_again", cuMemFreeAsync(q, (CUstream)stream));
+    return NULL;
+}
+
+/* With a created stream a thread needs no context to have memory in its order, or to give it back. */
+static void elsewhere(void)
+{
+    pthread_t them;
+    void *block = NULL;
+
+    SAY("no_context.block", cudaMallocAsync(&block, 9000, stream));
+    pthread_create(&them, NULL, without_context, block);
+    pthread_join(them, NULL);
+    SAY("no_context.end", cudaStreamSynchronize(stream));
+}
+
 int main(void)
 {
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -233,5 +264,6 @@ int main(void)
     beside_legacy_elsewhere();
     contexts();
     threads();
+    elsewhere();
     return 0;
 }

@@ -82,7 +82,7 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle,
                       CUstream stream, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_queue(stream, per_thread, &queue);
+    CUresult status = sim_stream_memory_queue(stream, per_thread, &queue);
 
     if (status != CUDA_SUCCESS)
         return status;
@@ -175,7 +175,7 @@ static CUresult add_free_node(struct CUgraph_st *graph, const CUgraphNode *after
 static CUresult free_async(CUdeviceptr address, CUstream stream, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_queue(stream, per_thread, &queue);
+    CUresult status = sim_stream_memory_queue(stream, per_thread, &queue);
 
     if (status != CUDA_SUCCESS)
         return status;

@@ -418,6 +418,7 @@ struct CUstream_st {
 /** The queue behind a stream handle, referenced; the constants and NULL mean the current context's own. For
  * work: of a captured stream too. */
 CUresult sim_stream_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
+CUresult sim_stream_memory_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 /** The same whatever its context's error and whatever it is captured into. */
 CUresult sim_stream_find(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 /** The same to look at it or to wait for it, which breaks a capture. */

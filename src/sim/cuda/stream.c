@@ -98,6 +98,21 @@ static struct sim_queue *thread_queue(struct CUctx_st *ctx)
     return entry->queue;
 }
 
+static CUresult find_created(CUstream handle, struct sim_queue **queue_p)
+{
+    struct CUstream_st *stream = sim_object_get(handle, SIM_STREAM);
+
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *queue_p = sim_queue_ref(stream->queue);
+    sim_object_put(stream);
+    const struct CUctx_st *own = (*queue_p)->green;
+    if (atomic_load(&(*queue_p)->ctx->alive) && (!own || atomic_load(&own->alive)))
+        return CUDA_SUCCESS;
+    sim_queue_put(*queue_p);
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 CUresult sim_stream_find(CUstream handle, bool per_thread, struct sim_queue **queue_p)
 {
     struct CUctx_st *ctx;
@@ -117,30 +132,40 @@ CUresult sim_stream_find(CUstream handle, bool per_thread, struct sim_queue **qu
         *queue_p = sim_queue_ref(green ? green->legacy : ctx->legacy);
         return CUDA_SUCCESS;
     }
-    struct CUstream_st *stream = sim_object_get(handle, SIM_STREAM);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    *queue_p = sim_queue_ref(stream->queue);
-    sim_object_put(stream);
-    const struct CUctx_st *own = (*queue_p)->green;
-    if (atomic_load(&(*queue_p)->ctx->alive) && (!own || atomic_load(&own->alive)))
-        return CUDA_SUCCESS;
-    sim_queue_put(*queue_p);
-    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return find_created(handle, queue_p);
+}
+
+static CUresult check_work(struct sim_queue *queue)
+{
+    CUresult status = sim_context_error(queue->ctx);
+
+    if (status == CUDA_SUCCESS)
+        status = sim_capture_check_work(queue);
+    if (status != CUDA_SUCCESS)
+        sim_queue_put(queue);
+    return status;
 }
 
 CUresult sim_stream_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
 {
     CUresult status = sim_stream_find(handle, per_thread, queue_p);
 
-    if (status != CUDA_SUCCESS)
-        return status;
-    status = sim_context_error((*queue_p)->ctx);
-    if (status == CUDA_SUCCESS)
-        status = sim_capture_check_work(*queue_p);
-    if (status != CUDA_SUCCESS)
-        sim_queue_put(*queue_p);
-    return status;
+    return status == CUDA_SUCCESS ? check_work(*queue_p) : status;
+}
+
+/** The same for memory in stream order, for which a context has to be current only with a default stream: so
+ * says cuda.h (13.0) of CUDA_ERROR_INVALID_CONTEXT, at cuMemAllocAsync, cuMemAllocFromPoolAsync and
+ * cuMemFreeAsync. */
+CUresult sim_stream_memory_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
+{
+    const struct sim_thread *thread = sim_thread();
+
+    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return sim_stream_queue(handle, per_thread, queue_p);
+    if (thread && thread->in_host_function)
+        return CUDA_ERROR_NOT_PERMITTED;
+    CUresult status = find_created(handle, queue_p);
+    return status == CUDA_SUCCESS ? check_work(*queue_p) : status;
 }
 
 CUresult sim_stream_idle_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
