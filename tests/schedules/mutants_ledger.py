@@ -33,7 +33,7 @@ SCHEDULES = (
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
     ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
     ("published-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);",
-     "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "reported stacks events"),
+     "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
     ("live-first", ACCOUNTS, "    fill_slot(slot, number, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, arrival);\n",

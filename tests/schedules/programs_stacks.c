@@ -112,7 +112,43 @@ static void prepare_grown(void)
     before = ms_stack_count();
 }
 
+static void nothing(void)
+{
+}
+
+/* What is loaded is listed while another task reads as far as the list says that it goes, with no lock. */
+static void list_objects(void *arg)
+{
+    (void)arg;
+    ms_objects_refresh();
+}
+
+static void read_objects(void *arg)
+{
+    (void)arg;
+    for (unsigned look = 0; look < 3; look++) {
+        for (uint32_t i = 0; i < ms_object_count(); i++) {
+            const struct ms_object *object = ms_object(i);
+            if (!object || object->start >= object->end || object->generation)
+                engine_fail("object %u of %u is not there yet", i, ms_object_count());
+        }
+    }
+}
+
+static void start_objects(void)
+{
+    engine_task(list_objects, NULL);
+    engine_task(read_objects, NULL);
+}
+
+static void check_objects(void)
+{
+    if (!ms_object_count() || ms_objects_dropped())
+        engine_fail("there are %u objects, %u found no room", ms_object_count(), ms_objects_dropped());
+}
+
 const struct program stacks_programs[] = {
+    {"objects", "one lists what is loaded, one reads the list", nothing, start_objects, check_objects, RIGHT},
     {"stacks", "three intern the same stacks, whole and in parts", prepare, start, check, RIGHT},
     {"stacks-grow", "likewise while the index and the table grow", prepare_grown, start, check, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
