@@ -6,12 +6,13 @@ Needs nothing but the build and this python3.
 import glob
 import os
 import shutil
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from kit import holder, judge, play, run, session, suite, table  # noqa: E402
+from kit import checkout, holder, install, judge, page, play, run, session, suite, table  # noqa: E402
 
 PRINTS, SOUND, FIGURES = "prints", "sound", "figures"
 PROGRAMS = {
@@ -153,6 +154,70 @@ def check_holders(tap):
         tap.line(bool(wrong), "a listing with %s fails" % name)
 
 
+def put(place, name, text):
+    """A file, with the folders that it needs."""
+    path = os.path.join(place, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def found(one, place):
+    """What a checkout is of, or why it is none."""
+    try:
+        return checkout.find(one, {} if place is None else checkout.read(["judged=" + place], [one])).origin
+    except (install.Missing, SystemExit) as reason:
+        return str(reason)
+
+
+def check_checkouts(tap, place):
+    """Checkouts that the user names: what they are not is said, and what they are of stands in the row."""
+    one = client(suite="test_a.py\ndeep", runner="pytest", checkout="their/tests their.module")
+    good, other, outer = (os.path.join(place, name) for name in ("good", "other", "outer"))
+    for top in (good, os.path.join(outer, "inner")):
+        put(top, "their/tests/conftest.py", "import their.module\n")
+        put(top, "their/tests/test_a.py", "")
+        put(top, "their/tests/deep/test_b.py", "")
+    shutil.copytree(good, other)
+    put(other, "their/tests/conftest.py", "import their\n")
+    before = found(one, good)
+    put(good, "their/tests/deep/test_b.py", "pass\n")
+    after = found(one, good)
+    for holds, name in (
+        ("names a checkout" in found(one, None), "none: the client is skipped, and the option told"),
+        ("has no their/tests/conftest.py" in found(one, place), "a folder that is none"),
+        ("is of another version" in found(one, other), "another version"),
+        ("it is NAME=DIR" in found(one, ""), "no directory"),
+        (before.startswith("files sha256:") and after != before, "files without git, told apart by a hash"),
+    ):
+        tap.line(holds, "checkout: " + name)
+    shutil.rmtree(os.path.join(good, "their/tests/deep"))
+    tap.line("has no their/tests/deep" in found(one, good), "checkout: a suite that is not in it")
+    check_commits(tap, one, outer)
+
+
+def check_commits(tap, one, outer):
+    """The commit, where it is git's: of this folder, not of one that it lies in."""
+    inner = os.path.join(outer, "inner")
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C"]
+    if shutil.which("git") is None:
+        return tap.line(True, "checkout: its commit", reason="git is not installed")
+    subprocess.run([*words, outer, "init", "--quiet"], check=True)
+    apart = found(one, inner)
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
+        subprocess.run([*words, inner, *command], check=True)
+    clean = found(one, inner)
+    put(inner, "their/tests/test_a.py", "pass\n")
+    changed = found(one, inner)
+    tap.line(apart.startswith("files "), "checkout: a folder in another one has not its commit", [apart])
+    tap.line(clean.startswith("commit ") and changed == clean + ", changed", "checkout: its commit", [clean, changed])
+    result = session.Result(one)
+    result.version, result.origin = "1.0", clean
+    result.suites = [("deep", mode, 1, 0, 0) for mode in ("natively", *run.MODES)]
+    tap.line(list(page.suite_rows([result])) == ["judged 1.0, %s: `deep`" % clean], "checkout: the row says it")
+    return None
+
+
 def main():
     """The test."""
     if os.environ.get("TEST_SANITIZE"):
@@ -173,6 +238,7 @@ def main():
     check_reports(tap, words)
     check_suites(tap, bench)
     check_holders(tap)
+    check_checkouts(tap, os.path.join(place, "checkouts"))
     tap.plan()
 
 

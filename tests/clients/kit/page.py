@@ -54,7 +54,8 @@ def suite_rows(results):
     for result in results:
         for what in dict.fromkeys(row[0] for row in result.suites):
             counts = {mode: (passed, failed, differ) for suite, mode, passed, failed, differ in result.suites if suite == what}
-            name = "%s %s: `%s`" % (result.client.name, result.version, what)
+            of = result.version + (", " + result.origin if result.origin else "")
+            name = "%s %s: `%s`" % (result.client.name, of, what)
             lines[name] = cells(name, *("%d, %d" % counts[mode][:2] for mode in ("natively", "pool", "track", "vmm")), sum(count[2] for count in counts.values()))
     return lines
 

@@ -1,7 +1,7 @@
 """Runs tests of the pytest kind and writes what became of each, as units.py does: pytests.py FILE MODULE... [without EXPRESSION...]. Run by suite.py in a client's interpreter, which has
 a pytest. Needs nothing of ours.
 
-A module that cannot be imported is one outcome: failed, under its name. No file is written beside the packages.
+A test may start processes that begin with this file again: it does nothing there. A module that cannot be imported is one outcome: failed, under its name. No file is written beside the packages.
 """
 import re
 import sys
@@ -43,4 +43,5 @@ def main():
         pytest.main(options + words[:cut], plugins=[Outcomes(file, words[cut + 1 :])])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ import os
 import shutil
 import traceback
 
-from . import install, play, run, suite
+from . import checkout, install, play, run, suite
 
 
 class Result:
@@ -13,7 +13,7 @@ class Result:
     def __init__(self, client):
         self.client, self.facts, self.figures, self.suites, self.measured = client, [], 0, [], []
         self.skipped = None
-        self.version = ""
+        self.version = self.origin = ""
 
     def green(self):
         """Whether it was run, and all holds."""
@@ -31,10 +31,11 @@ def version(packages, package):
     return ""
 
 
-def one(client, build, temporary, suites, seconds):
+def one(client, build, temporary, suites, seconds, checkouts):
     """Everything about a client."""
     result = Result(client)
     try:
+        found = checkout.find(client, checkouts) if client.checkout else None
         interpreter = install.install(client.requirements, seconds)
     except install.Missing as missing:
         result.skipped = "%s%s" % (missing, ": " + missing.said.strip().splitlines()[-1] if missing.said.strip() else "")
@@ -47,7 +48,8 @@ def one(client, build, temporary, suites, seconds):
         played = play.play(bench, client)
         result.facts, result.figures, result.measured = played.facts, played.figures, played.measured
         if suites and client.suite:
-            result.suites, facts = suite.play(bench, client)
+            result.origin = found.origin if found else ""
+            result.suites, facts = suite.play(bench, client, checkout=found)
             result.facts += facts
     except Exception as error:  # a mistake of the runner's is a failure of this client, not of all
         result.facts.append(play.Fact(False, "it can be run", [repr(error), *traceback.format_exc().splitlines()[-4:]]))
@@ -84,11 +86,11 @@ class Tap:
         print("1..%d" % (self.passed + self.failed + self.skipped), flush=True)
 
 
-def whole(clients, build, temporary, tap, suites=False, seconds=3600, workers=None):
-    """Plays them; the results, in order."""
+def whole(clients, build, temporary, tap, suites=False, seconds=3600, workers=None, checkouts=None):
+    """Plays them; the results, in order. checkouts: client -> directory, that the user named."""
     with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         results = []
-        for future in [pool.submit(one, client, build, temporary, suites, seconds) for client in clients]:
+        for future in [pool.submit(one, client, build, temporary, suites, seconds, checkouts or {}) for client in clients]:
             results.append(future.result())
             tap.tell(results[-1])
     return results

@@ -1,4 +1,4 @@
-"""Vendors' own tests, out of their wheels or out of a source package (units.py, pytests.py): what passes natively on the simulator has to pass under memshim, in every mode.
+"""Vendors' own tests, out of their wheels, a source package or a checkout (units.py, pytests.py): what passes natively on the simulator has to pass under memshim, in every mode.
 
 Each suite is run in one process, natively and in each mode, two at a time; the outcome of every test is compared by its name. What fails natively is the simulator's affair, and only counted.
 """
@@ -23,13 +23,21 @@ def outcomes(path):
     return found
 
 
-def once(bench, mode, what, client):
+def words(what, checkout):
+    """The tests as their runner takes them: modules, or files of a checkout, without its settings."""
+    if checkout is None:
+        return what.split()
+    paths = [os.path.join(checkout.folder, name) for name in what.split()]
+    return ["-c", os.devnull, "--rootdir", checkout.folder, *paths]
+
+
+def once(bench, mode, what, client, checkout):
     """One run: (outcomes, how it ended)."""
-    results = os.path.join(bench.temporary, "suite.%s.%s" % (mode or "natively", what.replace(" ", ".")))
-    words = [bench.interpreter, RUNNERS[client.runner], results, *what.split()]
+    results = os.path.join(bench.temporary, "suite.%s.%s" % (mode or "natively", what.replace(" ", ".").replace("/", ".")))
+    command = [bench.interpreter, RUNNERS[client.runner], results, *words(what, checkout)]
     sources = os.path.join(os.path.dirname(os.path.dirname(bench.interpreter)), "sources")
     variables = {"XDG_CACHE_HOME": os.path.join(bench.temporary, "cache"), **({"PYTHONPATH": sources} if os.path.isdir(sources) else {})}
-    outcome = bench.run(mode, words + (["without", *client.deselect] if client.deselect else []), variables, seconds=1800)
+    outcome = bench.run(mode, command + (["without", *client.deselect] if client.deselect else []), variables, seconds=1800)
     return (outcomes(results) if os.path.exists(results) else {}), outcome
 
 
@@ -38,12 +46,12 @@ def count(found, outcome):
     return sum(one == outcome for one in found.values())
 
 
-def play(bench, client, modes=tuple(run.MODES)):
-    """Every suite of a client: rows (suite, mode or natively, passed, failed, differences), and facts."""
+def play(bench, client, modes=tuple(run.MODES), checkout=None):
+    """Every suite of a client, from a checkout if it is given: rows (suite, mode or natively, passed, failed, differences), and facts."""
     rows, facts = [], []
     for what in client.suite:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            runs = list(pool.map(lambda mode: once(bench, mode, what, client), (None, *modes)))
+            runs = list(pool.map(lambda mode: once(bench, mode, what, client, checkout), (None, *modes)))
         native, outcome = runs[0]
         passed = [name for name in native if native[name] == "passed"]
         facts.append(Fact(bool(passed), "%s: %d tests pass natively" % (what, len(passed)), [] if passed else tail(outcome)))

@@ -10,6 +10,7 @@ A section is a client. Its keys:
   holders       programs with a planted holder, a line each as in runs: played to three ends, and judged by what people are told (kit/holder.py)
   build         what the compiler is told beside a program in C or C++ ({site}: the site-packages, {build}: the simulator)
   suite         a suite of the vendor's, a line: modules with tests of the kind that `runner` says (unittest; pytest); `deselect`, a regular expression a line, leaves out tests whose name it matches
+  checkout      FOLDER NAME: the suite is in this folder of a checkout that the user names (kit/checkout.py), and its conftest.py imports NAME; with runner = pytest
   diagnostics   an extended regular expression: lines of the report's diagnostics[] that are expected
   module        an extended regular expression: the report names a module of such a path as one that allocated
   processes     how many processes a run has that use the GPU (1)
@@ -22,7 +23,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "holders", "build", "suite", "runner", "deselect", "diagnostics", "module", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "holders", "build", "suite", "runner", "deselect", "checkout", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -45,6 +46,7 @@ class Client:
         self.suite = lines(values.get("suite"))
         self.runner = values.get("runner", "unittest")
         self.deselect = lines(values.get("deselect"))
+        self.checkout = values.get("checkout", "").split()
         self.module = values.get("module", "")
         self.diagnostics = values.get("diagnostics", "")
         self.processes = int(values.get("processes", "1"))

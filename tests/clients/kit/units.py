@@ -69,4 +69,5 @@ def main():
         print(test.id(), reason(complaint))
 
 
-main()
+if __name__ == "__main__":
+    main()
