@@ -29,7 +29,6 @@ SCHEDULES = (
      "    ms_lanes_unlock(account);\n    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n", "lanes lanes-owned"),
     ("rows-taken-twice", STORE, "    } while (!atomic_compare_exchange_weak(&ms_table_states[table].rows, &first, first + count));\n",
      "    } while (0);\n    atomic_store(&ms_table_states[table].rows, first + count);\n", "lanes file-grows"),
-    ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&shards[i].lock);\n", "", "forked-ledger"),
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
     ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
     ("published-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);",
@@ -72,6 +71,8 @@ NONE = (
      "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
      "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows",
      "until its bytes are written an extent has none, and nothing lies in it yet"),
+    ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&shards[i].lock);\n", "", "forked-ledger",
+     "all of the shard, its lock too, was filled with zeroes before; the call is for builds that check the locks' order"),
     ("committed-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);",
      "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_relaxed);", "file-grows",
      "the kernel has mapped it before, and it holds zeroes that nobody wrote; what is written there is published by other words"),
