@@ -130,9 +130,7 @@ void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
         ms_ledger_call(api, true, true, bytes);
         return;
     }
-    add(&rows[api].calls, 1);
-    add(&rows[api].served, 1);
-    add(&rows[api].bytes, bytes);
+    count_own(&rows[api], true, true, bytes);
 }
 
 bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)

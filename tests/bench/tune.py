@@ -4,7 +4,6 @@ import concurrent.futures
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -37,17 +36,6 @@ def others(kind, value):
     least = 4096 if kind == "BYTES" else 1
     tried = [least, value // 2, value * 2, value * 16 if kind == "BYTES" else GROWN]
     return [each for each in dict.fromkeys(tried) if each >= least and each != value]
-
-
-def build(options):
-    """A build of its own in which the numbers are variables."""
-    place = options.build + "-tune"
-    script = ('. "$top/scripts/lib.sh" && "$top/scripts/install-deps" && CONFIGURE_ARGS=CPPFLAGS=-DMS_TUNING && ensure_configured '
-              "&& make_all all tests/bench/alloc/alloc")
-    if not options.no_build and subprocess.run(["sh", "-c", script], env={**os.environ, "top": options.top, "BUILD_DIR": place},
-                                               stdout=sys.stderr, check=False).returncode != 0:
-        sys.exit(1)
-    return place
 
 
 def measure(tool, options, traces, more):
@@ -85,8 +73,6 @@ def ways(options):
 
 def bench_tune(options):
     """Each number (of those that are named) at other values: a row for each, behind what stands."""
-    options.build = build(options)
-    options.environment = {**options.environment, "LD_LIBRARY_PATH": options.build}
     values = numbers(options.top)
     named = [name for name in options.arguments if name in values]
     paths = [path for path in options.arguments if path not in values] or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
