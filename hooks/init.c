@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/bias.h"
+#include "base/cancel.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/objects.h"
@@ -147,6 +148,7 @@ static void start_locked(void)
         return;
     }
     owner = map_owner();
+    ms_cancel_learn();
     ms_stack_configure(walks[ms_option_int(MS_OPT_STACKS)], (unsigned)ms_option_int(MS_OPT_STACK_DEPTH));
     ms_stack_configure_sampling(ms_option_int(MS_OPT_STACKS) == MS_STACKS_SAMPLE);
     ms_python_configure(ms_option_int(MS_OPT_PYTHON) == MS_PYTHON_ON);

@@ -162,7 +162,7 @@ static struct site {
     _Atomic(void *) real;
     _Atomic(const struct ms_gpu *) gpu;
 } sites[SITES];
-static _Atomic uint32_t generation;
+_Atomic uint32_t ms_resolve_generation;
 
 static inline bool site_read(struct site *site, uint64_t key, struct ms_target *target_p)
 {
@@ -170,7 +170,7 @@ static inline bool site_read(struct site *site, uint64_t key, struct ms_target *
 
     if ((before & 1) || atomic_load_explicit(&site->key, memory_order_relaxed) != key ||
         atomic_load_explicit(&site->generation, memory_order_relaxed) !=
-            atomic_load_explicit(&generation, memory_order_relaxed))
+            atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed))
         return false;
     target_p->real = atomic_load_explicit(&site->real, memory_order_relaxed);
     target_p->gpu = atomic_load_explicit(&site->gpu, memory_order_relaxed);
@@ -186,7 +186,7 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&site->key, key, memory_order_relaxed);
-    atomic_store_explicit(&site->generation, atomic_load(&generation), memory_order_relaxed);
+    atomic_store_explicit(&site->generation, atomic_load(&ms_resolve_generation), memory_order_relaxed);
     atomic_store_explicit(&site->real, target->real, memory_order_relaxed);
     atomic_store_explicit(&site->gpu, target->gpu, memory_order_relaxed);
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
@@ -217,16 +217,39 @@ static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *
 
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node)
 {
-    uint64_t key = (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
+    uint64_t key = ms_resolve_key(row, caller, node);
     struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
     struct ms_target target;
 
     return MS_LIKELY(site_read(site, key, &target)) ? target : resolve_slowly(row, caller, node, key, site);
 }
 
+MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
+
+/* A signal handler's call finds no entry that is half written, and writes none into its middle: the key is
+ * first and last, and below memshim's own code nothing is kept. */
+MS_NOINLINE struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node)
+{
+    uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
+    struct ms_target target = ms_resolve_exported(row, caller, node);
+    struct ms_kept_site *kept = &ms_kept_sites[row % MS_KEPT_SITES];
+
+    if (!target.real || ms_thread.depth > 0)
+        return target;
+    ms_guard_enter();
+    kept->key = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    kept->target = target;
+    kept->generation = generation;
+    atomic_signal_fence(memory_order_seq_cst);
+    kept->key = ms_resolve_key(row, caller, node);
+    ms_guard_leave();
+    return target;
+}
+
 void ms_resolve_unloaded(void)
 {
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&ms_resolve_generation, 1);
 }
 
 void ms_resolve_reset(void)

@@ -7,6 +7,7 @@
 #define MS_HOOKS_RESOLVE_H
 
 #include <link.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -129,6 +130,32 @@ void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *versi
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached
  * by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
+/** Changes with whatever makes void what was remembered of call sites. */
+extern _Atomic uint32_t ms_resolve_generation;
+static inline uint64_t ms_resolve_key(enum ms_row row, const void *caller, enum ms_node node)
+{
+    return (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
+}
+/** The call site of a row that this thread came from last, and what was found for it: a program calls from
+ * the same place again and again. Rows share entries, but those that a program calls most have one each. */
+enum { MS_KEPT_SITES = 7 };
+struct ms_kept_site {
+    uint64_t key; /* 0: none; a call site has an address */
+    struct ms_target target;
+    uint32_t generation;
+};
+extern MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
+struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node);
+/** The same as ms_resolve_exported, for calls that are answered in no more time than that takes. */
+static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
+{
+    const struct ms_kept_site *kept = &ms_kept_sites[row % MS_KEPT_SITES];
+
+    if (MS_LIKELY(kept->key == ms_resolve_key(row, caller, node) &&
+                  kept->generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed)))
+        return kept->target;
+    return ms_resolve_and_keep(row, caller, node);
+}
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if
  * it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);

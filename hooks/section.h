@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/cancel.h"
 #include "base/guard.h"
 
 struct ms_section {
@@ -41,9 +42,13 @@ static inline void ms_section_leave(struct ms_section *section)
     errno = section->saved_errno;
 }
 
-/* Cancellation alone; errno is not touched. */
+/* Cancellation alone; errno is not touched. A type that is deferred already stays so: only the thread itself
+ * can change it. */
 static inline void ms_section_defer(struct ms_section *section)
 {
+    section->cancel_type = PTHREAD_CANCEL_DEFERRED;
+    if (ms_cancel_is_deferred())
+        return;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &section->cancel_type);
     if (MS_UNLIKELY(section->cancel_type != PTHREAD_CANCEL_DEFERRED))
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &section->cancel_state);

@@ -166,6 +166,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #endif
 
 #define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -193,12 +194,14 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
-/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`;
+/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`, of
+ * which a thread keeps its latest call site;
  * what goes the whole way is a function of its own: to make room for its frame takes a third of an answer. */
 #define MS_TAKES_STACK_NAME       false
 #define MS_TAKES_STACK_NAME_ALLOC true
 #define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
     _Static_assert(MS_FAMILY == MS_API_CUDA_RUNTIME || MS_FAMILY == MS_API_NCCL, #fn " would have to record"); \
+    enum { MS_KEEPS_SITE_##fn = true };                                                                     \
     static MS_NOINLINE result whole_##fn declared                                                           \
     {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
@@ -226,6 +229,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A frame in which the call may be answered before the vendor hears of it. */
 #define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                           \
         struct ms_call ms_call_;                                                                            \
@@ -243,6 +247,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -262,6 +267,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
 #define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         struct ms_call ms_call_;                                                                            \
@@ -279,6 +285,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 /* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
  * it. */
 #define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         (void)ms_frame_, (void)ms_caller_;                                                                  \
@@ -287,6 +294,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -301,6 +309,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -322,7 +331,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     MS_EXPORT result name params                                                                            \
     {                                                                                                       \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);      \
-        const struct ms_target ms_found_ = ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);              \
+        const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
+                                               ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)             \
+                                               : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);        \
         const struct ms_target *ms_target_ = &ms_found_;                                                    \
         return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
     }
