@@ -14,6 +14,7 @@
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "ledger/pools.h"
+#include "pool/clock/captures.h"
 #include "pool/pool.h"
 
 /* serve_policy.c */
@@ -45,7 +46,6 @@ enum ms_served_state { MS_SERVED_UNCHECKED, MS_SERVED_CHECKING, MS_SERVED_YES, M
 struct ms_served_context {
     _Atomic uint64_t handle;
     _Atomic int state; /* enum ms_served_state */
-    _Atomic int captures;
     _Atomic int pitch_state;
     _Atomic uint32_t pitch_calls;
     _Atomic uint64_t pitch;
@@ -63,7 +63,7 @@ static inline bool ms_serve_context_is_ordinary(uint64_t handle)
 
     return MS_LIKELY(handle && atomic_load_explicit(&c->handle, memory_order_acquire) == handle &&
                      atomic_load_explicit(&c->state, memory_order_acquire) == MS_SERVED_YES &&
-                     atomic_load_explicit(&c->captures, memory_order_relaxed) == 0);
+                     !ms_captures_in(handle));
 }
 /** Whether this context is served. The first call for a context checks that the driver does what the pool
  * builds on. Inside a section. */
@@ -95,9 +95,6 @@ static inline void ms_serve_see_to_rest(void)
 }
 /** ... without asking the driver: false for one that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
-/** Captures that are open in the context. */
-int ms_serve_captures(uint64_t context);
-void ms_serve_capture(uint64_t context, int change);
 void ms_serve_contexts_reset(void);
 
 /* serve_oom.c */

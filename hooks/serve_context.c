@@ -48,7 +48,6 @@ static struct ms_served_context *find_or_make(uint64_t handle)
         if (atomic_load_explicit(&c->handle, memory_order_relaxed) != 0)
             continue;
         atomic_store(&c->state, MS_SERVED_UNCHECKED);
-        atomic_store(&c->captures, 0);
         atomic_store(&c->pitch_state, MS_SERVED_UNCHECKED);
         atomic_store(&c->pitch_calls, 0);
         atomic_store(&c->pitch, 0);
@@ -72,7 +71,7 @@ static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
     int unchecked = MS_SERVED_UNCHECKED, state;
     const char *tool;
 
-    if (atomic_load(&c->captures) > 0 ||
+    if (ms_captures_in(atomic_load(&c->handle)) ||
         !atomic_compare_exchange_strong(&c->state, &unchecked, MS_SERVED_CHECKING))
         return false;
     if ((tool = ms_serve_tool()) != NULL) {
@@ -108,7 +107,7 @@ static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, 
     if (state != MS_SERVED_YES)
         return false;
     /* What a capture forbids natively it forbids under `strict` too: the driver decides. */
-    return atomic_load_explicit(&c->captures, memory_order_relaxed) == 0 || !ms_serve_strictly;
+    return !ms_captures_in(handle) || !ms_serve_strictly;
 }
 
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t handle, int device)
@@ -125,7 +124,7 @@ static void learn_pitch(const struct ms_gpu *gpu, struct ms_served_context *c, i
     uint32_t calls = atomic_fetch_add_explicit(&c->pitch_calls, 1, memory_order_relaxed) + 1;
     int unchecked = MS_SERVED_UNCHECKED, state = MS_SERVED_UNCHECKED;
 
-    if ((calls & (calls - 1)) || atomic_load(&c->captures) > 0 ||
+    if ((calls & (calls - 1)) || ms_captures_in(handle) ||
         !atomic_compare_exchange_strong(&c->pitch_state, &unchecked, MS_SERVED_CHECKING))
         return;
     multiple = ms_pool_try_pitch(gpu, handle, device, 1, 4);
@@ -176,7 +175,7 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
 
     if (handle && dead) {
         ms_stream_context_died(handle);
-        ms_pool_context_lost((int)ms_captures_context_ended(handle), (int)ms_graphs_context_ended(handle));
+        ms_pool_graphs_lost((int)ms_graphs_context_ended(handle));
     }
     if (!c)
         return;
@@ -225,21 +224,6 @@ void ms_serve_status(uint64_t handle, int status)
         atomic_store_explicit(&ms_serve_one_is_down, true, memory_order_relaxed);
         ms_pool_stand_down(handle, "its context shows an error that stays");
     }
-}
-
-int ms_serve_captures(uint64_t handle)
-{
-    struct ms_served_context *c = handle ? find(handle) : NULL;
-
-    return c ? atomic_load(&c->captures) : 0;
-}
-
-void ms_serve_capture(uint64_t handle, int change)
-{
-    struct ms_served_context *c = handle ? find_or_make(handle) : NULL;
-
-    if (c)
-        atomic_fetch_add(&c->captures, change);
 }
 
 void ms_serve_contexts_reset(void)

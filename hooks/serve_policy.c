@@ -322,7 +322,6 @@ void ms_serve_start(bool again)
         ms_serve_async_reset();
         ms_buffers_reset();
         ms_graphs_reset();
-        ms_captures_reset();
         ms_memops_reset();
     } else {
         read_policy();

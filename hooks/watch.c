@@ -10,8 +10,9 @@
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "hooks/unseen.h"
-#include "pool/stream.h"
+#include "pool/clock/captures.h"
 #include "pool/foreign.h"
+#include "pool/stream.h"
 
 #define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
 
@@ -98,11 +99,12 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     case MS_CLASS_CAPTURE:
     case MS_CLASS_STREAM_END:
         watch->context = context_of_stream(gpu, args->stream);
-        if (watch->context)
+        if (watch->context) {
             ms_pool_capture_enter(watch->context);
+            watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
+        }
         if (class == MS_CLASS_CAPTURE && !args->out)
             ms_pool_capture_begins();
-        watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
         if (class == MS_CLASS_STREAM_END && watch->context) {
             ms_pool_stream_ending(watch->context, args->stream);
             ms_stream_ending(args->stream);
@@ -140,14 +142,10 @@ static void capture_ended(struct ms_watch *watch, int status)
 {
     bool gone = watch->class == MS_CLASS_STREAM_END && status == 0;
     bool open = is_open_now(watch, status);
-    int change = (int)open - (int)watch->was_capturing;
 
     if (!watch->context)
         return;
-    if (change)
-        ms_capture_set(watch->args->stream, watch->context, open);
-    ms_serve_capture(watch->context, change);
-    ms_pool_capture_leave(watch->context, change);
+    ms_pool_capture_leave(watch->context, watch->args->stream, open);
     if (gone)
         ms_pool_stream_dies(watch->context, watch->args->stream);
     if (status == 0 && watch->class == MS_CLASS_CAPTURE && handle_out(watch->args))

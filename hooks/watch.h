@@ -36,14 +36,4 @@ uint64_t ms_graph_ended(uint64_t handle);
 unsigned ms_graphs_context_ended(uint64_t context);
 void ms_graphs_reset(void);
 
-/* captures.c: where captures began. `context` is the stream's; of a thread's own stream the calling thread's
- * is meant. */
-
-bool ms_capture_is_open(uint64_t stream, uint64_t context);
-/** One has begun, or is over. Without memory for it, it counts as open for ever. */
-void ms_capture_set(uint64_t stream, uint64_t context, bool open);
-/** Returns how many were open. */
-unsigned ms_captures_context_ended(uint64_t context);
-void ms_captures_reset(void);
-
 #endif

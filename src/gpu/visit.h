@@ -13,7 +13,7 @@
 #include "gpu/gpu.h"
 
 /** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed
- * under the lock of pool/stream.c alone. What no mode makes harmless is not done while there are any. */
+ * by pool/clock/captures.c alone. What no mode makes harmless is not done while there are any. */
 extern _Atomic int ms_open_captures;
 
 /** Not 0: somebody called a function that may begin a capture and that no row knows (hooks/unseen.h), and may

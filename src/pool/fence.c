@@ -254,8 +254,7 @@ void ms_fence_forget(struct ms_heap *heap)
     fence->orphaned = 0;
     fence->spoiled = false;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
-    atomic_store_explicit(&fence->captures, 0, memory_order_relaxed);
-    atomic_store_explicit(&fence->graphs, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->fence.graphs, 0, memory_order_relaxed);
     /* Whatever is still tagged in another thread's hands is of the life before. */
     set_done(heap, ms_limbo_next_epoch(heap));
     ms_limbo_begin(heap);
@@ -296,82 +295,4 @@ bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close)
         ms_fence_close(heap);
     ms_fence_poll(heap);
     return epoch <= ms_fence_done(heap);
-}
-
-void ms_fence_forget_captured(struct ms_heap *heap)
-{
-    ms_lock(&heap->lock);
-    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next)
-        segment->captured = false;
-    ms_backing_captured(heap, false);
-    ms_unlock(&heap->lock);
-}
-
-/* What is in use now is known to the graph that comes of the capture. */
-void ms_fence_mark_captured(struct ms_heap *heap)
-{
-    ms_lock(&heap->lock);
-    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
-        if (atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_FREE)
-            segment->captured = true;
-    }
-    ms_backing_captured(heap, true);
-    ms_unlock(&heap->lock);
-}
-
-/* Whose fence this thread holds; a capture may begin in a context before the first allocation. */
-static MS_TLS struct ms_heap *entered;
-
-void ms_pool_capture_enter(uint64_t context)
-{
-    ms_lock(&ms_streams_lock);
-    entered = ms_heap_known(context);
-    if (entered)
-        ms_lock(&entered->fence.lock);
-}
-
-void ms_pool_capture_leave(uint64_t context, int change)
-{
-    struct ms_heap *heap = entered;
-    (void)context;
-    entered = NULL;
-    ms_flow_captures(change);
-    if (!heap) {
-        ms_unlock(&ms_streams_lock);
-        return;
-    }
-    struct ms_fence *fence = &heap->fence;
-    int captures = atomic_load_explicit(&fence->captures, memory_order_relaxed) + change;
-    atomic_store_explicit(&fence->captures, captures > 0 ? captures : 0, memory_order_relaxed);
-    if (change > 0)
-        ms_fence_mark_captured(heap);
-    else if (change < 0 && captures <= 0 && atomic_load_explicit(&fence->graphs, memory_order_relaxed) <= 0)
-        ms_fence_forget_captured(heap);
-    ms_unlock(&fence->lock);
-    ms_unlock(&ms_streams_lock);
-}
-
-void ms_pool_context_lost(int captures, int graphs)
-{
-    if (!captures && !graphs)
-        return;
-    ms_lock(&ms_streams_lock);
-    ms_flow_graphs(-graphs);
-    ms_flow_captures(-captures);
-    ms_unlock(&ms_streams_lock);
-}
-
-void ms_pool_graph_alive(uint64_t context, int change)
-{
-    struct ms_heap *heap = ms_heap_known(context);
-    ms_lock(&ms_streams_lock);
-    ms_flow_graphs(change);
-    ms_unlock(&ms_streams_lock);
-    if (!heap)
-        return;
-    ms_lock(&heap->fence.lock);
-    int graphs = atomic_fetch_add_explicit(&heap->fence.graphs, change, memory_order_relaxed) + change;
-    if (graphs <= 0 && !ms_fence_captured(heap))
-        ms_fence_forget_captured(heap);
-    ms_unlock(&heap->fence.lock);
 }

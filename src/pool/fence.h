@@ -35,9 +35,9 @@ struct ms_fence {
     bool spoiled; /* one of the events of the epoch that is looked at was taken into a capture */
     CUevent spare[MS_SPARE_EVENTS];
     uint32_t spare_count;
-    _Atomic int captures, graphs;
     uint64_t streams[MS_STREAMS];
     uint32_t stream_count;
+    _Atomic int graphs; /* of the context, that may know addresses */
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
 
@@ -64,9 +64,8 @@ void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
 uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device);
 bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close);
 void ms_fence_forget(struct ms_heap *heap);
-/** What is in use now is known to the graph of a capture; or there are no graphs any more. */
-void ms_fence_mark_captured(struct ms_heap *heap);
-void ms_fence_forget_captured(struct ms_heap *heap);
+/** captured.c: no graph knows what is in the heap any more, or memory is short. Takes the heap's lock. */
+void ms_captured_forget(struct ms_heap *heap);
 /** Fence's lock held, as for all that follow. An event in `stream`, or over the context (NULL), that retires
  * `upto`, or nothing (0). */
 bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto);

@@ -9,19 +9,6 @@
 #include "pool/flow.h"
 #include "pool/returns.h"
 
-static int graphs; /* that may know addresses */
-
-/* Lock held. Every flow of every pool. */
-static void each(void (*visit)(struct ms_flow *flow, int arg), int arg)
-{
-    struct ms_mempool *pool;
-    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
-             flow = flow->next_of_pool)
-            visit(flow, arg);
-    }
-}
-
 static bool is_empty(struct ms_flow *flow)
 {
     ms_lock(&flow->heap->lock);
@@ -98,7 +85,6 @@ static struct ms_flow *make(struct ms_mempool *pool)
     if (!flow)
         return NULL;
     flow->pool = pool;
-    atomic_store_explicit(&flow->heap->fence.captures, atomic_load(&ms_open_captures), memory_order_relaxed);
     flow->next_of_pool = atomic_load_explicit(&pool->flows, memory_order_relaxed);
     atomic_store_explicit(&pool->flows, flow, memory_order_release);
     return flow;
@@ -287,40 +273,6 @@ bool ms_flow_may_return(const struct ms_heap *heap)
     bool may = stream ? ms_stream_reachable(stream) : flow->over;
     ms_unlock(&ms_streams_lock);
     return may;
-}
-
-/* --- captures ------------------------------------------------------------------------------------------ */
-
-static void capture(struct ms_flow *flow, int change)
-{
-    _Atomic int *open = &flow->heap->fence.captures;
-    atomic_store_explicit(open, atomic_load_explicit(&ms_open_captures, memory_order_relaxed),
-                          memory_order_relaxed);
-    if (change > 0)
-        ms_fence_mark_captured(flow->heap);
-}
-
-static void forget(struct ms_flow *flow, int unused)
-{
-    (void)unused;
-    ms_fence_forget_captured(flow->heap);
-}
-
-void ms_flow_captures(int change)
-{
-    int open = atomic_load_explicit(&ms_open_captures, memory_order_relaxed) + change;
-    atomic_store_explicit(&ms_open_captures, open > 0 ? open : 0, memory_order_release);
-    if (change)
-        each(capture, change);
-    if (change < 0 && open <= 0 && graphs <= 0)
-        each(forget, 0);
-}
-
-void ms_flow_graphs(int change)
-{
-    graphs += change;
-    if (graphs <= 0 && atomic_load_explicit(&ms_open_captures, memory_order_relaxed) <= 0)
-        each(forget, 0);
 }
 
 /* --- figures ------------------------------------------------------------------------------------------- */

@@ -129,9 +129,6 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
 int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes);
 /** Whether what is vacant can be given back just now. */
 bool ms_flow_may_return(const struct ms_heap *heap);
-/** A capture began (+1) or ended (-1), a graph came or went: what was in use stays. Lock held. */
-void ms_flow_captures(int change);
-void ms_flow_graphs(int change);
 /** A block went, by whatever way; without a lock. */
 void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
 

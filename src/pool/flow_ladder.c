@@ -112,7 +112,7 @@ static void forget_captured(struct ms_mempool *pool)
 {
     struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
     for (; flow; flow = flow->next_of_pool)
-        ms_fence_forget_captured(flow->heap);
+        ms_captured_forget(flow->heap);
 }
 
 /* What is vacant elsewhere goes to the driver, which may make one piece of it. */

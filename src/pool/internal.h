@@ -15,8 +15,8 @@
 #include "base/bias.h"
 #include "base/compiler.h"
 #include "base/lock.h"
-#include "gpu/visit.h"
 #include "pool/budget.h"
+#include "pool/clock/captures.h"
 #include "pool/fence.h"
 #include "pool/figures.h"
 #include "pool/limbo.h"
@@ -432,9 +432,10 @@ static inline uint64_t ms_fence_tag(struct ms_heap *heap)
     }
     return open;
 }
+/** Whether a capture is open in the context; of memory in stream order, in any. */
 static inline bool ms_fence_captured(const struct ms_heap *heap)
 {
-    return atomic_load_explicit(&heap->fence.captures, memory_order_relaxed) > 0;
+    return ms_captures_in(atomic_load_explicit(&heap->context, memory_order_relaxed));
 }
 static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 {

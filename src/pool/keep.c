@@ -285,7 +285,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
 void ms_keep_forget_captured(struct ms_heap *heap)
 {
     if (!ms_fence_captured(heap))
-        ms_fence_forget_captured(heap);
+        ms_captured_forget(heap);
 }
 
 /* What is free by now lies in segments, as far as nobody has to be waited for. */

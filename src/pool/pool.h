@@ -205,23 +205,22 @@ void ms_pool_unpin(uint64_t address);
 uint64_t ms_pool_sync_begin(uint64_t context);
 void ms_pool_sync_end(uint64_t context, uint64_t mark, int status);
 
-/** Around the vendor's begin and end of a capture, and around the end of a stream: no fence is recorded
- * meanwhile, and none at all while a capture is open in the context. `change` is +1 when one was begun, -1
- * when one ended, 0 for neither. */
+/** Around the vendor's begin and end of a capture at a stream of the context, and around the end of a stream:
+ * no fence is recorded meanwhile, and none at all while a capture is open in the context. `open`: whether one
+ * that began at the stream is now. */
 void ms_pool_capture_enter(uint64_t context);
-void ms_pool_capture_leave(uint64_t context, int change);
+void ms_pool_capture_leave(uint64_t context, uint64_t stream, bool open);
 /** Between the two, before a capture is begun: whoever was told that none is open, and waits for a device, is
  * given the time to enter the driver, where that call destroys captures. A bounded rest, and mostly none. */
 void ms_pool_capture_begins(void);
 /** For a call of the program's that natively waits for what is under way in its context, and that the vendor
  * is not asked for. With a capture open nothing is waited for. No lock held. */
 void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int device);
-/** A context died with open captures and with graphs: memory in the order of streams is not kept for them any
- * more. */
-void ms_pool_context_lost(int captures, int graphs);
-/** Graphs of a capture keep the addresses they saw: what was live during one is not given back while
- * `change`s add up to more than 0. */
-void ms_pool_graph_alive(uint64_t context, int change);
+/** Graphs of a capture keep the addresses they saw: what was live during one is not given back while `count`s
+ * add up to more than 0. */
+void ms_pool_graph_alive(uint64_t context, int count);
+/** ... and so many died with their context, behind ms_stream_context_died. */
+void ms_pool_graphs_lost(int count);
 
 /** The streams that can have work, for fences where there is none over a context. `ending` comes before the
  * vendor hears of the end, between ms_pool_capture_enter and _leave; `dies` after its success. */

@@ -252,6 +252,7 @@ void ms_stream_context_died(uint64_t context)
     ms_lock(&ms_streams_lock);
     ms_cross_context_died(context);
     ms_returns_context_died(context);
+    ms_captures_context_died(context);
     for (uint32_t i = 0; context && i < BUCKETS; i++) {
         struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
         for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
@@ -270,7 +271,7 @@ void ms_stream_reset(void)
     spare = NULL;
     spare_count = 0;
     latest = own = (struct latest){0};
-    atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
+    ms_captures_reset();
     ms_cross_reset();
     ms_returns_reset();
     ms_wait_reset();

@@ -13,6 +13,8 @@
 #include "gpu/gpu.h"
 #include "pool/pool.h"
 
+enum { A_STREAM = 0x1000 }; /* a handle, for calls that name one and do nothing with it */
+
 enum fake_call {
     FAKE_ALLOC,
     FAKE_FREE,

@@ -39,21 +39,21 @@ __attribute__((unused)) static void begin_capture(void)
 {
     ms_pool_capture_enter((uintptr_t)context);
     context->captures = 1;
-    ms_pool_capture_leave((uintptr_t)context, 1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, true);
 }
 
 __attribute__((unused)) static void end_capture(void)
 {
     ms_pool_capture_enter((uintptr_t)context);
     context->captures = 0;
-    ms_pool_capture_leave((uintptr_t)context, -1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, false);
 }
 
 __attribute__((unused)) static void end_stream(uint64_t stream)
 {
     ms_pool_capture_enter((uintptr_t)context);
     ms_pool_stream_ending((uintptr_t)context, stream);
-    ms_pool_capture_leave((uintptr_t)context, 0);
+    ms_pool_capture_leave((uintptr_t)context, stream, false);
     ms_pool_stream_dies((uintptr_t)context, stream);
 }
 

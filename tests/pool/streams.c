@@ -407,10 +407,9 @@ void model_destroy_stream(uint64_t handle)
     ms_pool_capture_enter(next_context);
     ms_stream_ending(handle);
     struct stream *s = find(handle);
-    int change = s->capturing ? -1 : 0;
     open_captures -= s->capturing;
     s->live = s->capturing = false;
-    ms_pool_capture_leave(next_context, change);
+    ms_pool_capture_leave(next_context, handle, false);
 }
 
 void model_issue(uint64_t handle)
@@ -441,7 +440,7 @@ void model_capture(uint64_t handle, bool begin)
     ms_pool_capture_enter(next_context);
     s->capturing = begin;
     open_captures += begin ? 1 : (uint64_t)-1;
-    ms_pool_capture_leave(next_context, begin ? 1 : -1);
+    ms_pool_capture_leave(next_context, handle, begin);
 }
 
 uint64_t model_pool(void)

@@ -147,12 +147,12 @@ static void test_exempt(void)
     bounded(64 * MIB);
     take_all(blocks, 40, 16 * MIB);
     ms_pool_capture_enter((uintptr_t)context);
-    ms_pool_capture_leave((uintptr_t)context, 1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, true);
     is_int(free_behind_work(blocks, 4), 0,
            "while a capture is open no event can be recorded, so none is waited for");
     uint64_t events = fake.calls[FAKE_CTX_RECORD];
     ms_pool_capture_enter((uintptr_t)context);
-    ms_pool_capture_leave((uintptr_t)context, -1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, false);
     is_u64(events + fake.destroyed_captures, 0, "and the capture is whole");
     bounded(64 * MIB);
     take_all(blocks, 40, 16 * MIB);

@@ -151,7 +151,7 @@ static void step(struct book *b, const struct config *c)
         int change = b->context->captures ? -1 : 1;
         ms_pool_capture_enter((uintptr_t)b->context);
         b->context->captures += change;
-        ms_pool_capture_leave((uintptr_t)b->context, change);
+        ms_pool_capture_leave((uintptr_t)b->context, A_STREAM, change > 0);
     }
     if (what == 97)
         ms_pool_trim(0, next(b) % (64 * MIB));

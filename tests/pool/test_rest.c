@@ -70,12 +70,12 @@ static void test_captured(void)
     fresh(8 * GIB);
     fill(32 * MIB);
     ms_pool_capture_enter((uintptr_t)context);
-    ms_pool_capture_leave((uintptr_t)context, 1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, true);
     ms_pool_rested();
     ok(figures().reserved_bytes >= IDLE * 32 * MIB, "nothing goes back while a capture is open");
     is_u64(fake.destroyed_captures, 0, "which is not harmed");
     ms_pool_capture_enter((uintptr_t)context);
-    ms_pool_capture_leave((uintptr_t)context, -1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, false);
 }
 
 static struct fake_context *at_work;

@@ -197,12 +197,12 @@ static void test_captures(void)
     give(b);
     ms_pool_capture_enter((uintptr_t)context);
     context->captures = 1;
-    ms_pool_capture_leave((uintptr_t)context, 1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, true);
     uint64_t c = take(6 * MIB);
     ms_pool_graph_alive((uintptr_t)context, 1);
     ms_pool_capture_enter((uintptr_t)context);
     context->captures = 0;
-    ms_pool_capture_leave((uintptr_t)context, -1);
+    ms_pool_capture_leave((uintptr_t)context, A_STREAM, false);
     give(a);
     give(c);
     uint64_t before = figures().reserved_bytes;

@@ -279,7 +279,7 @@ static void capture(struct caller *caller, int change)
         ms_pool_capture_begins();
     caller->captures += change;
     count_capture(caller->context, change);
-    ms_pool_capture_leave(context, change);
+    ms_pool_capture_leave(context, (uintptr_t)caller, caller->captures > 0);
 }
 
 static void synchronize(struct caller *caller)
@@ -300,6 +300,7 @@ static void die(struct caller *caller)
     ms_pool_context_ending(context);
     fake_kill(caller->context);
     atomic_store(&other_is_gone, caller->context == contexts[1]);
+    ms_stream_context_died(context);
     ms_pool_context_ended(context, true);
 }
 
