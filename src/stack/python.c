@@ -13,6 +13,7 @@
 
 #include "base/guard.h"
 #include "stack/frame.h"
+#include "stack/python_deaths.h"
 #include "stack/python_life.h"
 #include "stack/python_thread.h"
 
@@ -76,10 +77,12 @@ static MS_RAW bool find_head(const struct ms_python_interpreter *interpreter, st
     return true;
 }
 
-/* What is remembered of another interpreter, or of another life of this one, is forgotten. Numbers do where
- * the thread is in the main interpreter, of which it is known that it has not ended since. */
+/* What is remembered of another interpreter, or of another life of this one, is forgotten; where code objects
+ * have no numbers, also what was remembered when one went since. Numbers do where the thread is in the main
+ * interpreter, of which it is known that it has not ended since. */
 static MS_RAW bool keep_to_interpreter(const struct ms_python_interpreter *interpreter,
-                                       struct ms_python_thread *thread, uintptr_t state, bool *by_numbers_p)
+                                       struct ms_python_thread *thread, uintptr_t state, uint64_t deaths,
+                                       bool *codes_stay_p)
 {
     uint64_t interp = 0, life = atomic_load_explicit(&ms_python_life, memory_order_acquire);
     if (interpreter->layout.state_interp &&
@@ -93,7 +96,11 @@ static MS_RAW bool keep_to_interpreter(const struct ms_python_interpreter *inter
         thread->count = 0;
         memset(thread->known_at, 0, sizeof thread->known_at);
     }
-    *by_numbers_p = life && interp == atomic_load_explicit(&ms_python_life_main, memory_order_relaxed);
+    if (deaths && deaths != thread->deaths)
+        thread->count = 0;
+    thread->deaths = deaths;
+    *codes_stay_p =
+        deaths || (life && interp == atomic_load_explicit(&ms_python_life_main, memory_order_relaxed));
     return true;
 }
 
@@ -170,7 +177,15 @@ static MS_RAW bool is_remembered(const struct ms_python_interpreter *interpreter
         return false;
     const struct ms_python_record *last = &thread->records[thread->count - 1];
     return last->at == head.frame && last->cframe == head.cframe && thread->frames &&
-           ms_python_is_same(interpreter, thread, thread->count - 1, head.by_numbers);
+           ms_python_is_same(interpreter, thread, thread->count - 1, head.codes_stay);
+}
+
+/* Where it is not known when code objects go, or their numbers are given anew. */
+static MS_NOINLINE void watch(const struct ms_python_interpreter *interpreter, bool is_attached)
+{
+    if (is_attached)
+        ms_python_life_watch(interpreter);
+    ms_python_deaths_watch(interpreter);
 }
 
 static ms_stack_id capture(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
@@ -178,10 +193,11 @@ static ms_stack_id capture(const struct ms_python_interpreter *interpreter, stru
 {
     struct ms_python_head head;
     thread->reader.is_copying = !is_attached && !is_first_thread();
-    if (MS_UNLIKELY(!thread->life || thread->generation != interpreter->generation) && is_attached)
-        ms_python_life_watch(interpreter);
+    if (MS_UNLIKELY(!(thread->life | thread->deaths) || thread->generation != interpreter->generation))
+        watch(interpreter, is_attached);
+    uint64_t deaths = ms_python_deaths(interpreter);
     if (!find_head(interpreter, &thread->reader, state, &head) ||
-        !keep_to_interpreter(interpreter, thread, state, &head.by_numbers)) {
+        !keep_to_interpreter(interpreter, thread, state, deaths, &head.codes_stay)) {
         *state_p = MS_PYTHON_UNSURE;
         thread->frames = 0;
         return 0;

@@ -254,6 +254,17 @@ bool ms_python_code_row(const struct ms_python_interpreter *interpreter, struct 
     return (index && find_row(index, reader, &wanted, &print->row)) || add(reader, &wanted, &print->row);
 }
 
+bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_python_print *print,
+                             uint32_t row)
+{
+    const struct ms_code *code = ms_code_at(row);
+    const unsigned char *lines = code ? ms_code_lines(code) : NULL;
+    uintptr_t data;
+    uint32_t bytes;
+    return lines && open_bytes(reader, print->lines, &data, &bytes) && bytes == code->lines_bytes &&
+           over_lines(reader, data, bytes, lines, NULL);
+}
+
 void ms_python_codes_reset(void)
 {
     atomic_store_explicit(&current_index, NULL, memory_order_relaxed);

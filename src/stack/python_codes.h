@@ -63,6 +63,10 @@ static inline uintptr_t ms_python_tail_of(uintptr_t lines, uint64_t bytes)
 bool ms_python_code_row(const struct ms_python_interpreter *interpreter, struct ms_python_reader *reader,
                         struct ms_python_texts *texts, struct ms_python_print *print);
 
+/** Whether the whole line table of the code object that has this print is that of the row. */
+bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_python_print *print,
+                             uint32_t row);
+
 /** In a fork child. */
 void ms_python_codes_reset(void);
 

@@ -52,8 +52,9 @@ struct ms_python_layout {
 
 /** What interpreters keep in the same place in all versions. */
 enum {
-    MS_PYTHON_TYPE = 8,    /* of an object */
-    MS_PYTHON_LENGTH = 16, /* of a string, or of bytes */
+    MS_PYTHON_TYPE = 8,          /* of an object */
+    MS_PYTHON_TYPE_DEALLOC = 48, /* of a type: the function that lets go of an object */
+    MS_PYTHON_LENGTH = 16,       /* of a string, or of bytes */
     MS_PYTHON_HASH = 24,
     MS_PYTHON_NO_HASH = -1,
     MS_PYTHON_TEXT_STATE = 32,

@@ -8,7 +8,8 @@
  *
  * A frame that is where one was, with the same code object and caller, and at the same instruction, says the
  * same as that one, unless the code object is another in the same place: by its number that is seen, where
- * numbers are of one interpreter (python_life.h); else by its own words and, where it has no number, by its
+ * numbers are of one interpreter (python_life.h), and without a number there is none as long as no code
+ * object went (python_deaths.h); else it is seen by its own words and, where it has no number, by its
  * strings. Whose part of the stack a frame is in (`owner`) need not be looked at: an entry of a run has a
  * code object that no other frame has, or none.
  *
@@ -315,7 +316,7 @@ static bool has_texts(const struct ms_python_thread *thread, unsigned index)
 /* Of records `last`, last - 1 and so on. Frames first: they lie side by side. A part that is not looked at
  * has a range that is not its own. */
 static void add_records(const struct ms_python_layout *layout, struct ms_python_thread *thread, unsigned last,
-                        unsigned count)
+                        unsigned count, bool frames_only)
 {
     struct ms_python_batch *batch = &thread->batch;
     batch->count = 0;
@@ -323,6 +324,8 @@ static void add_records(const struct ms_python_layout *layout, struct ms_python_
         unsigned range = add_part(batch, thread->records[last - i].at, layout->frame_bytes, MS_PYTHON_GAP);
         batch->ranges[i] = (struct ms_python_ranges){.frame = range};
     }
+    if (frames_only)
+        return;
     for (unsigned i = 0; i < count; i++) {
         const struct ms_python_record *record = &thread->records[last - i];
         const struct ms_python_print *print = &record->print;
@@ -379,7 +382,7 @@ static bool is_same_number(const struct ms_python_batch *batch, const struct ms_
 
 static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
                          const struct offsets *offsets, const struct code_offsets *code_offsets,
-                         unsigned index, const struct ms_python_ranges *ranges)
+                         unsigned index, const struct ms_python_ranges *ranges, bool frames_only)
 {
     enum ms_python_chain chain = interpreter->layout.chain;
     const struct ms_python_batch *batch = &thread->batch;
@@ -389,7 +392,7 @@ static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct
         (chain == MS_PYTHON_CHAIN_CFRAMES && !is_same_run(offsets, thread, trail)) ||
         (chain == MS_PYTHON_CHAIN_ENTRIES && !is_same_number(batch, ranges, record)))
         return false;
-    if (!record->is_told)
+    if (!record->is_told || frames_only)
         return true;
     const struct ms_python_content *content = &thread->contents[record->frames - 1];
     struct differing differing = {{0, 0}, 0};
@@ -412,18 +415,18 @@ static bool is_same_copy(const struct ms_python_interpreter *interpreter, struct
 }
 
 static MS_NOINLINE bool is_same_copied(const struct ms_python_interpreter *interpreter,
-                                       struct ms_python_thread *thread, unsigned last)
+                                       struct ms_python_thread *thread, unsigned last, bool frames_only)
 {
     const struct offsets offsets = offsets_of(&interpreter->layout);
     const struct code_offsets code_offsets = code_offsets_of(&interpreter->layout);
     for (unsigned end = last + 1; end > 0;) {
         unsigned count = end < MS_PYTHON_BATCH ? end : MS_PYTHON_BATCH;
-        add_records(&interpreter->layout, thread, end - 1, count);
+        add_records(&interpreter->layout, thread, end - 1, count, frames_only);
         if (!copy_ranges(&thread->batch))
             return false;
         for (unsigned i = 0; i < count; i++) {
             if (!is_same_copy(interpreter, thread, &offsets, &code_offsets, end - 1 - i,
-                              &thread->batch.ranges[i]))
+                              &thread->batch.ranges[i], frames_only))
                 return false;
         }
         end -= count;
@@ -432,18 +435,19 @@ static MS_NOINLINE bool is_same_copied(const struct ms_python_interpreter *inter
 }
 
 bool ms_python_is_same(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
-                       unsigned last, bool by_numbers)
+                       unsigned last, bool codes_stay)
 {
     const struct ms_python_layout *layout = &interpreter->layout;
-    if (MS_UNLIKELY(thread->reader.is_copying))
-        return is_same_copied(interpreter, thread, last);
-    if (layout->chain == MS_PYTHON_CHAIN_ENTRIES && MS_LIKELY(by_numbers && thread->is_numbered))
-        return is_same_by_numbers(layout, thread, last);
     bool may_have_numbers = layout->chain == MS_PYTHON_CHAIN_ENTRIES;
-    unsigned count = thread->records[last].frames;
+    if (MS_UNLIKELY(thread->reader.is_copying))
+        return is_same_copied(interpreter, thread, last, codes_stay && !may_have_numbers);
     if (!(may_have_numbers ? is_same_by_numbers(layout, thread, last)
-                           : are_same_chained(layout, thread, last)) ||
-        !are_same_heads(layout, thread->contents, count))
+                           : are_same_chained(layout, thread, last)))
+        return false;
+    if (MS_LIKELY(codes_stay && (thread->is_numbered || !may_have_numbers)))
+        return true;
+    unsigned count = thread->records[last].frames;
+    if (!are_same_heads(layout, thread->contents, count))
         return false;
     return (may_have_numbers ? are_some_said(thread->contents, count)
                              : are_all_said(thread->contents, count)) &&

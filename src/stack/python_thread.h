@@ -84,6 +84,7 @@ struct ms_python_thread {
     bool is_busy;
     uint64_t generation; /* of what was found (python_find.h) */
     uint64_t life;       /* of the main interpreter (python_life.h) */
+    uint64_t deaths;     /* as of the latest capture; 0: not counted (python_deaths.h) */
     uintptr_t interp;    /* that the thread was in; from 3.12 on */
     uint16_t count;      /* records that are remembered, from the outermost, 0, on; 0: nothing is */
     uint16_t frames;     /* told by the latest capture */
@@ -114,14 +115,14 @@ void ms_python_threads_reset(void);
 /** Where a frame chain begins. */
 struct ms_python_head {
     uintptr_t frame, cframe; /* cframe: 3.11 */
-    bool by_numbers;         /* what is remembered is known again (ms_python_is_same) */
+    bool codes_stay;         /* no other code object took a remembered one's place (ms_python_is_same) */
 };
 
 /** Whether all that is remembered is still so, from record `last` outwards, whose frame is still where it
- * was. `by_numbers`: those of code objects are of the interpreter, and the life of it, in which they were
- * remembered. */
+ * was. `codes_stay`: where code objects have numbers, these are of the interpreter, and the life of it, in
+ * which they were remembered; where they have none, none went since. */
 bool ms_python_is_same(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,
-                       unsigned last, bool by_numbers);
+                       unsigned last, bool codes_stay);
 
 /** Remembers record `index`, of which `frames` is known, upon those further out. */
 void ms_python_remember(const struct ms_python_layout *layout, struct ms_python_thread *thread,

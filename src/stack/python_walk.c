@@ -21,7 +21,7 @@ struct walk {
     struct ms_python_record *record; /* the one that is taken */
     uintptr_t cframe;
     unsigned told, joins;
-    bool by_numbers;
+    bool codes_stay;
 };
 
 static uint64_t word_of(const uint64_t *copy, unsigned offset)
@@ -69,7 +69,8 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
     }
     if (!ms_python_print(walk->interpreter, &thread->reader, code, print))
         return false;
-    if (thread->known_at[slot] == at && is_same_print(known, print)) {
+    if (thread->known_at[slot] == at && is_same_print(known, print) &&
+        ms_python_is_same_lines(&thread->reader, print, known->row)) {
         print->row = known->row;
         return true;
     }
@@ -170,7 +171,7 @@ static unsigned join(struct walk *walk, uintptr_t at)
         if (record->cframe != walk->cframe || !(record->is_told || record->is_entry) ||
             ++walk->joins > JOINS_MAX)
             return 0;
-        return ms_python_is_same(walk->interpreter, thread, i, walk->by_numbers) ? i + 1 : 0;
+        return ms_python_is_same(walk->interpreter, thread, i, walk->codes_stay) ? i + 1 : 0;
     }
     return 0;
 }
@@ -194,7 +195,7 @@ enum ms_python_walk ms_python_walk(const struct ms_python_interpreter *interpret
                                    unsigned *fresh_p, unsigned *joined_p)
 {
     struct walk walk = {
-        .interpreter = interpreter, .thread = thread, .cframe = head.cframe, .by_numbers = head.by_numbers};
+        .interpreter = interpreter, .thread = thread, .cframe = head.cframe, .codes_stay = head.codes_stay};
     struct ms_python_record *outermost = NULL; /* of this run, of those that are told */
     uintptr_t at = head.frame, marked = 0;
     unsigned count = 0;

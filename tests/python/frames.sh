@@ -27,7 +27,7 @@ ends_of() { # VERSION PYTHON...
     version=$1
     shift
     failed=
-    for way in daemons at_exit dying forks signals interrupts interpreters off; do
+    for way in daemons at_exit dying forks signals interrupts interpreters remade off; do
         out=$("$@" "$here/own_ends.py" "$probe" "$way" 2>&1) || {
             failed="$failed $way"
             printf '%s\n' "$out" | sed 's/^/# /'

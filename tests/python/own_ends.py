@@ -150,6 +150,51 @@ def interpreters():
         deep(10)
 
 
+class Code(ctypes.Structure):
+    """As the probe tells of a code object."""
+    _fields_ = [("file", ctypes.c_char_p), ("name", ctypes.c_char_p), ("lines", ctypes.c_void_p), ("bytes", ctypes.c_uint), ("first", ctypes.c_uint)]
+
+
+def lines_of_caller():
+    """First line and line table that are read for who called; while the interpreter's lock is held, and then not."""
+    state, count, frames, code = ctypes.c_int(), ctypes.c_uint(), (ctypes.c_uint * 2048)(), Code()
+    for library in (ctypes.PyDLL(LIBRARY), probe):
+        library.probe_take(ctypes.byref(state), frames, 512, ctypes.byref(count), None)
+        if state.value != READ or library.probe_code(frames[4], ctypes.byref(code)) != 0:
+            sys.exit("a stack was not read")
+    return code.first, ctypes.string_at(code.lines, code.bytes)
+
+
+def hold_against(function, number):
+    """What is read of a function that returns lines_of_caller(), against what it says itself."""
+    code = function.__code__
+    if function() != (code.co_firstlineno, code.co_linetable if hasattr(code, "co_linetable") else code.co_lnotab):
+        sys.exit("the lines of another function, the %dth" % number)
+
+
+def remade():
+    """Functions of one name that come to lie where the one before lay, and differ in the middle of their line tables alone."""
+    slot = ctypes.c_void_p.from_address(id(type(remade.__code__)) + 48)  # PyCode_Type.tp_dealloc
+    own, names, places = slot.value, {"take": lines_of_caller}, set()
+    for number in range(200):
+        middle = ["", "    told = take()"] if number % 2 else ["    told = take()", ""]
+        lines = ["def function():"] + ["    told = 0"] * 20 + middle + ["    other = 0"] * 20 + ["    return told"]
+        exec(compile("\n".join(lines), "remade.py", "exec"), names)
+        code = names["function"].__code__
+        places.add(id(code))
+        hold_against(names["function"], number)
+        del code, names["function"]
+    if len(places) == 200:
+        sys.exit("each function lay in another place")
+    counted, slot.value = slot.value, own  # as a program may: then words alone tell
+    if (counted != own) != (sys.version_info < (3, 12)):
+        sys.exit("who lets go of code objects: %x, before %x" % (counted, own))
+    for number in range(100):
+        exec(compile("\n" * number + "def function():\n    return take()", "remade.py", "exec"), names)
+        hold_against(names["function"], number)
+    slot.value = counted
+
+
 def off():
     """MEMSHIM_PYTHON=off: also once stacks and objects are new, nothing is on the way but the look at one word that is always there."""
     for depth in range(20):
@@ -163,7 +208,7 @@ def off():
 
 
 probe.probe_start(int(WAY != "off"))
-{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters, off)}[WAY]()
+{way.__name__: way for way in (daemons, at_exit, dying, forks, signals, interrupts, interpreters, remade, off)}[WAY]()
 state, count = deep(20)
 if state != READ or count < 22:
     sys.exit("read %d frames, state %d" % (count, state))
