@@ -56,7 +56,7 @@ int sim_memfd_open(const char *name, size_t bytes)
 
 static bool map_window(struct sim_arena *arena)
 {
-    int flags = MAP_SHARED | MAP_NORESERVE | (arena->fd < 0 ? MAP_ANONYMOUS : 0);
+    int flags = MAP_NORESERVE | (arena->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
     size_t wide = arena->bytes + SIM_VMM_PAGE;
     char *window = mmap(NULL, wide, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -226,8 +226,19 @@ bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes)
 void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes)
 {
     mprotect(arena->base + offset, bytes, PROT_READ | PROT_WRITE);
-    madvise(arena->base + offset, bytes, MADV_REMOVE);
+    madvise(arena->base + offset, bytes, arena->fd < 0 ? MADV_DONTNEED : MADV_REMOVE);
     mprotect(arena->base + offset, bytes, PROT_NONE);
+}
+
+/** All of that is about to be written: on large pages, where the system has them for memory of this kind, it
+ * takes a tenth of the time. Changes nothing else. Without a lock. */
+void sim_arena_expect(CUdeviceptr address, size_t bytes)
+{
+    CUdeviceptr first = (address + SIM_VMM_PAGE - 1) & ~(CUdeviceptr)(SIM_VMM_PAGE - 1);
+    CUdeviceptr end = (address + bytes) & ~(CUdeviceptr)(SIM_VMM_PAGE - 1);
+
+    if (first < end)
+        madvise((void *)(uintptr_t)first, end - first, MADV_HUGEPAGE);
 }
 
 /** Whether the descriptor is still ours: a program may have closed all it found and opened something else

@@ -64,6 +64,8 @@ static CUresult move_row(const struct sim_copy *copy, CUdeviceptr to, CUdevicept
 {
     CUresult status = CUDA_SUCCESS;
 
+    if (!copy->to.pageable)
+        sim_arena_expect(to, bytes);
     for (size_t done = 0; done < bytes && status == CUDA_SUCCESS; done += PIECE)
         status = move_piece(copy, to + done, from + done, bytes - done < PIECE ? bytes - done : PIECE);
     return status;

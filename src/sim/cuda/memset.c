@@ -29,6 +29,7 @@ static void fill(char *to, const struct fill_op *op, size_t bytes)
 
 static CUresult fill_row(const struct fill_op *op, CUdeviceptr row, unsigned devices)
 {
+    sim_arena_expect(row, op->width);
     for (size_t done = 0; done < op->width; done += PIECE) {
         size_t bytes = op->width - done < PIECE ? op->width - done : PIECE;
 

@@ -188,6 +188,7 @@ bool sim_arena_take_at(struct sim_arena *arena, size_t offset, size_t bytes);
 void sim_arena_give(struct sim_arena *arena, size_t offset, size_t bytes);
 bool sim_arena_show(struct sim_arena *arena, size_t offset, size_t bytes);
 void sim_arena_hide(struct sim_arena *arena, size_t offset, size_t bytes);
+void sim_arena_expect(CUdeviceptr address, size_t bytes);
 bool sim_arena_valid_fd(const struct sim_arena *arena);
 int sim_memfd_open(const char *name, size_t bytes);
 int sim_memfd_reopen(int fd, const char *kind);
