@@ -29,6 +29,7 @@ enum ms_lock_rank {
     MS_RANK_OBJECT,
     MS_RANK_EXPORT,
     MS_RANK_BLOCKS,
+    MS_RANK_PHASE,
     MS_RANK_PEAK,
     MS_RANK_SITE,
     MS_RANK_STACK,

@@ -244,6 +244,8 @@ static int follow(const struct run_options *options, const char *path, char **ar
         return run_alone(options, path, argv);
     if (options->see_through && ms_see_through_set(options->quiet) < 0)
         return MS_EXIT_FAILED;
+    if (ms_option_int(MS_OPT_MODE) != MS_MODE_OFF && ms_preload_set_nvtx(options->quiet) < 0)
+        return MS_EXIT_FAILED;
     if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
         return MS_EXIT_FAILED;
     displaced = options->sim ? ms_displaced_begin() : NULL;

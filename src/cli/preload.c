@@ -180,6 +180,20 @@ static int set_library_path(const char *directory)
     return 0;
 }
 
+int ms_preload_set_nvtx(bool quiet)
+{
+    const char *own = getenv("NVTX_INJECTION64_PATH"), *library = ms_preload_library();
+
+    if (own && library && strcmp(own, library) != 0 && !quiet)
+        ms_cli_note(
+            "NVTX_INJECTION64_PATH=%.200s is yours and stays: NVTX's ranges are no phases in the report",
+            own);
+    if (own || !library || setenv("NVTX_INJECTION64_PATH", library, 0) == 0)
+        return 0;
+    ms_cli_error("out of memory");
+    return -1;
+}
+
 int ms_preload_set(bool sim, const char *path)
 {
     const char *library = ms_preload_library();

@@ -28,4 +28,8 @@ int ms_preload_check_options(void);
  * preloaded last displaces. Returns 0, or -1 after an error line. */
 int ms_preload_set(bool sim, const char *path);
 
+/** Have NVTX call memshim (NVTX_INJECTION64_PATH), unless the variable is set: then one line says so. Returns
+ * 0, or -1 after an error line. */
+int ms_preload_set_nvtx(bool quiet);
+
 #endif

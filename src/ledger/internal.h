@@ -80,7 +80,8 @@ static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
  * at_peak_bytes: what the site held when its device last rose to a new peak. It is not written at each peak
  * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
  * long as `peak_seen` differs from the device's `peaks`, the site has not changed since that peak, and holds
- * now what it held then.
+ * now what it held then. While a phase is open (phases.h) the same words tell what it held at the peak of the
+ * stage, and `kept_peak_bytes` keeps what they said of the device's.
  *
  * In the order in which an allocation and a free need it: a cache line each, and one of size_hist. */
 struct MS_CACHELINE ms_site {
@@ -107,6 +108,7 @@ struct MS_CACHELINE ms_site {
     uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
     uint64_t first_ns;
     uint64_t died_bytes, died_count; /* went with their context */
+    uint64_t kept_peak_bytes;        /* at_peak_bytes of the device's peak, while stages are measured */
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 
@@ -117,6 +119,9 @@ struct MS_CACHELINE ms_account {
     uint64_t peak_ns,
         peaks; /* when the peak was, how often it rose; with device.peak_live_bytes, in lane 0 */
     struct ms_amount kinds[MS_KIND_COUNT];
+    /* In lane 0. `peaks` counts what rises of a stage, too: which of them was the device's peak, how much was
+       live in this stage at most, and when. */
+    uint64_t device_peaks, stage_peak_bytes, stage_peak_ns;
 };
 _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row of the ledger");
 
@@ -168,11 +173,17 @@ void ms_accounts_reset(void);
 uint32_t ms_site_count(void);
 /** NULL for a site that does not exist, or is not whole yet. */
 struct ms_site *ms_site_at(uint32_t site);
-/** at_peak_bytes as of now, of a device that has risen to a new peak `peaks` times. Under the locks of its
- * account. */
+/** at_peak_bytes as of now, of a device that has risen to a new peak `peaks` times, be it its own or that of
+ * a stage. Under the locks of its account. */
 static inline uint64_t ms_site_at_peak(uint64_t peaks, const struct ms_site *site)
 {
     return site->peak_seen == peaks ? site->at_peak_bytes : site->live_bytes;
+}
+/** What it held at the device's own peak, by the device's row in lane 0. */
+static inline uint64_t ms_site_at_device_peak(const struct ms_account *account, const struct ms_site *site)
+{
+    return account->device_peaks == account->peaks ? ms_site_at_peak(account->peaks, site)
+                                                   : site->kept_peak_bytes;
 }
 /** Whether what it holds rose in at least three quarters of the spans after the one in which it began, of
  * which there must be five, and has not fallen by more than a quarter since. marks[] must be up to date. */

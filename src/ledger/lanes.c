@@ -26,12 +26,14 @@ static struct MS_CACHELINE common {
     struct ms_lock lock;
     uint32_t open;            /* bit k: lane k */
     uint64_t bound, until_ns; /* where there is more than one lane */
+    bool is_measured;         /* there is a stage: ms_lanes_begin_stage */
     struct ms_timeline *timeline;
 } commons[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_PEAK)}};
 
 static struct ms_account aside[MS_ACCOUNTS]; /* where there is no memory for the table */
 static struct ms_account *_Atomic accounts = aside;
 static _Atomic uint32_t next_lane;
+_Atomic uint64_t ms_lanes_used[(MS_ACCOUNTS + 63) / 64];
 
 struct ms_account *ms_account_of(int device)
 {
@@ -223,19 +225,43 @@ static uint64_t live_in_all(unsigned account)
     return live;
 }
 
+/* Of the device, or of a stage. */
 static bool is_new_peak(unsigned account, uint64_t live)
 {
-    return live > ms_lanes[0][account].row->device.peak_live_bytes;
+    const struct ms_account *row = ms_lanes[0][account].row;
+    return live > row->device.peak_live_bytes ||
+           (commons[account].is_measured && live > row->stage_peak_bytes);
+}
+
+static void count_peak(unsigned account)
+{
+    struct ms_account *row = ms_lanes[0][account].row;
+    row->peaks++;
+    for (uint32_t left = commons[account].open; left; left &= left - 1)
+        ms_lanes[__builtin_ctz(left)][account].peaks = row->peaks;
+}
+
+static void note_used(unsigned account)
+{
+    atomic_fetch_or_explicit(&ms_lanes_used[account / 64], UINT64_C(1) << account % 64, memory_order_relaxed);
 }
 
 void ms_lanes_set_peak(unsigned account, uint64_t now_ns)
 {
     struct ms_account *row = ms_lanes[0][account].row;
-    row->device.peak_live_bytes = live_in_all(account);
-    row->peaks++;
-    row->peak_ns = now_ns;
-    for (uint32_t left = commons[account].open; left; left &= left - 1)
-        ms_lanes[__builtin_ctz(left)][account].peaks = row->peaks;
+    uint64_t live = live_in_all(account);
+    bool is_device = live > row->device.peak_live_bytes;
+    if (is_device)
+        row->device.peak_live_bytes = live;
+    count_peak(account);
+    if (is_device) {
+        row->device_peaks = row->peaks;
+        row->peak_ns = now_ns;
+    }
+    if (commons[account].is_measured) {
+        row->stage_peak_bytes = live;
+        row->stage_peak_ns = now_ns;
+    }
 }
 
 bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
@@ -248,6 +274,8 @@ bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     }
     if (after <= lane->charge)
         return false;
+    if (MS_UNLIKELY(!live))
+        note_used(account);
     lane->until_ns = note_live(account, now_ns, live, after);
     lane->charge = after;
     return is_new_peak(account, after);
@@ -286,6 +314,8 @@ bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
         common->bound = live;
     }
     if (after > common->bound) {
+        if (MS_UNLIKELY(!live))
+            note_used(account);
         common->until_ns = note_live(account, now_ns, live, after);
         common->bound = after;
     }
@@ -293,6 +323,45 @@ bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     share_out(account, common->bound - after);
     lane->charge += bytes;
     return is_new_peak(account, after);
+}
+
+/* Marks of the device's peak that stand in the words that stages use are kept aside. */
+static void keep_device_peak(unsigned account)
+{
+    const struct ms_account *row = ms_lanes[0][account].row;
+    if (row->device_peaks != row->peaks)
+        return;
+    for (uint32_t i = 0; i < ms_site_count(); i++) {
+        struct ms_site *site = ms_site_at(i);
+        if (site && ms_account_number(site->device) == account)
+            site->kept_peak_bytes = ms_site_at_peak(row->peaks, site);
+    }
+}
+
+/* The bound is what is live now, so that whatever rises above it is heard of. */
+static void lower_bound(unsigned account, uint64_t live)
+{
+    struct ms_lane *first = &ms_lanes[0][account];
+    if (first->is_alone) {
+        first->charge = live;
+        return;
+    }
+    commons[account].bound = live;
+    share_out(account, 0);
+}
+
+void ms_lanes_begin_stage(unsigned account, bool is_measured, uint64_t now_ns)
+{
+    struct ms_account *row = ms_lanes[0][account].row;
+    uint64_t live = live_in_all(account);
+    commons[account].is_measured = is_measured;
+    if (is_measured) {
+        keep_device_peak(account);
+        count_peak(account);
+        lower_bound(account, live);
+    }
+    row->stage_peak_bytes = is_measured ? live : 0;
+    row->stage_peak_ns = now_ns;
 }
 
 MS_NOINLINE void ms_lanes_begin_stretch(unsigned account, uint64_t now_ns)
@@ -352,24 +421,26 @@ bool ms_account_is_bounded(unsigned number)
     return charges <= bound && bound <= peak;
 }
 
-/* What a site holds in all lanes. */
-static uint64_t held_by(const struct ms_site *site)
+/* What a site holds in all lanes, now or at the latest rise. */
+static uint64_t held_by(const struct ms_site *site, const uint64_t *peaks)
 {
-    uint64_t bytes = site->live_bytes;
-    for (uint32_t next = site->next; next; next = ms_site_row(next - 1)->next)
-        bytes += ms_site_row(next - 1)->live_bytes;
+    uint64_t bytes = peaks ? ms_site_at_peak(*peaks, site) : site->live_bytes;
+    for (uint32_t next = site->next; next; next = ms_site_row(next - 1)->next) {
+        const struct ms_site *more = ms_site_row(next - 1);
+        bytes += peaks ? ms_site_at_peak(*peaks, more) : more->live_bytes;
+    }
     return bytes;
 }
 
-unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
+/* Under the locks of the account, or of its only lane. */
+static unsigned top_sites(const struct ms_lane *first, const uint64_t *peaks, uint32_t *sites,
+                          uint64_t *bytes)
 {
-    const struct ms_lane *first = &ms_lanes[0][ms_account_number(device)];
     unsigned count = 0;
-    ms_account_lock(device);
     for (uint32_t place = 0; first->site_index && place <= first->site_mask; place++) {
         const struct ms_site *site =
             first->site_index[place] ? ms_site_row(first->site_index[place] - 1) : NULL;
-        uint64_t live = site && ms_kind_is_device(site->kind) ? held_by(site) : 0;
+        uint64_t live = site && ms_kind_is_device(site->kind) ? held_by(site, peaks) : 0;
         if (!live)
             continue;
         unsigned rank = count < MS_OOM_TOP_SITES ? count++ : MS_OOM_TOP_SITES;
@@ -384,8 +455,21 @@ unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
             sites[rank] = site->whole;
         }
     }
+    return count;
+}
+
+unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
+{
+    ms_account_lock(device);
+    unsigned count = top_sites(&ms_lanes[0][ms_account_number(device)], NULL, sites, bytes);
     ms_account_unlock(device);
     return count;
+}
+
+unsigned ms_lanes_top_at_rise(unsigned account, uint32_t *sites, uint64_t *bytes)
+{
+    const struct ms_lane *first = &ms_lanes[0][account];
+    return top_sites(first, &first->row->peaks, sites, bytes);
 }
 
 /* A lane is locked before it is open: a fork may come between, and who had it is no more. */
@@ -401,6 +485,8 @@ void ms_accounts_reset(void)
     memset(aside, 0, sizeof aside);
     atomic_store_explicit(&accounts, aside, memory_order_relaxed);
     atomic_store_explicit(&next_lane, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < MS_ARRAY_LEN(ms_lanes_used); i++)
+        atomic_store_explicit(&ms_lanes_used[i], 0, memory_order_relaxed);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned number = 0; number < MS_LANES; number++) {
             struct ms_lane *lane = &ms_lanes[number][i];

@@ -75,6 +75,14 @@ void ms_lanes_set_peak(unsigned account, uint64_t now_ns);
 /** With none of them: a stretch of the timeline ended, the next one begins with what is live now. */
 void ms_lanes_begin_stretch(unsigned account, uint64_t now_ns);
 
+/** Under all locks of the account, or of its only lane: a stage begins (phases.h), or nobody measures any
+ * more. Its peak is what is live now, and from here on each rise of it is one of `peaks`. */
+void ms_lanes_begin_stage(unsigned account, bool is_measured, uint64_t now_ns);
+/** Under the same: the sites that held most at the latest rise. At most MS_OOM_TOP_SITES, largest first. */
+unsigned ms_lanes_top_at_rise(unsigned account, uint32_t *sites, uint64_t *bytes);
+/** Bit i of word i / 64: something was counted in account i. */
+extern _Atomic uint64_t ms_lanes_used[(MS_ACCOUNTS + 63) / 64];
+
 /* sites.c, under the lane's lock. */
 /** NULL for UINT32_MAX. */
 static inline struct ms_site *ms_site_row(uint32_t number)

@@ -12,6 +12,7 @@
 #include "ledger/exports.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+#include "ledger/phases.h"
 #include "ledger/trace.h"
 
 void ms_ledger_reset(void)
@@ -26,6 +27,7 @@ void ms_ledger_reset(void)
     ms_trace_reset();
     ms_exports_reset();
     ms_misfrees_reset();
+    ms_phases_reset();
 }
 
 /* What the live blocks add up to. */
@@ -99,7 +101,7 @@ static unsigned check_sites(const struct sums *sums)
         wrong += differs(&sums->sites[i], site->live_bytes, site->live_count, "site", i);
         if (ms_kind_is_device(site->kind))
             at_peak[ms_account_number(site->device)] +=
-                ms_site_at_peak(ms_account_of(site->device)->peaks, site);
+                ms_site_at_device_peak(ms_account_of(site->device), site);
     }
     for (unsigned i = 0; i < MS_ACCOUNTS && !ms_sites_dropped(); i++) {
         const struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;

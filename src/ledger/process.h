@@ -44,7 +44,8 @@ struct ms_process {
     /* The interpreter in the process, as of the latest new site: PY_VERSION_HEX, and whether its frames are
        read. */
     _Atomic uint32_t python_version, python_is_read;
-    uint64_t unused[58];
+    _Atomic uint64_t phase_faults[4]; /* enum ms_phase_fault */
+    uint64_t unused[54];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

@@ -15,6 +15,7 @@
 #include "base/objects.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+#include "ledger/phases.h"
 #include "ledger/recover.h"
 
 enum { SHIFT_MAX = 62, MANY = 2048 }; /* so many of the largest amount still add up */
@@ -163,6 +164,7 @@ static void clean_site(struct ms_site *site)
     clamp(&site->max_bytes, site->total_bytes);
     site->at_peak_bytes = ms_site_at_peak(ms_account_of(site->device)->peaks, site);
     clamp(&site->at_peak_bytes, site->max_bytes);
+    clamp(&site->kept_peak_bytes, site->max_bytes);
     clamp(&site->died_count, site->total_count);
     clamp(&site->died_bytes, site->total_bytes);
     clamp(&site->free_count, site->total_count - site->died_count);
@@ -235,6 +237,8 @@ static void clean_account(struct ms_account *account)
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         clean_amount(&account->kinds[kind]);
     clamp(&account->peak_ns, INT64_MAX);
+    clamp(&account->stage_peak_bytes, INT64_MAX / MANY);
+    clamp(&account->stage_peak_ns, INT64_MAX);
     clamp(&account->last_ns, INT64_MAX);
 }
 
@@ -342,7 +346,8 @@ static void settle_peaks(void)
         struct ms_site *site = ms_site_at(i);
         settle_site(site);
         if (ms_kind_is_device(site->kind))
-            at_peak[ms_account_number(site->device)] += site->at_peak_bytes;
+            at_peak[ms_account_number(site->device)] +=
+                ms_site_at_device_peak(ms_account_of(site->device), site);
     }
     if (ms_sites_dropped())
         return;
@@ -351,7 +356,9 @@ static void settle_peaks(void)
         unsigned account = ms_account_number(site->device);
         if (ms_kind_is_device(site->kind) &&
             at_peak[account] < ms_account_of(site->device)->device.live_bytes)
-            site->at_peak_bytes = site->live_bytes;
+            *(ms_account_of(site->device)->device_peaks == ms_account_of(site->device)->peaks
+                  ? &site->at_peak_bytes
+                  : &site->kept_peak_bytes) = site->live_bytes;
     }
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
@@ -457,6 +464,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     settle_peaks();
     settle_kinds();
     ms_recover_pools();
+    ms_phases_clean();
     ms_timeline_adopt(ms_process()->timeline_buckets);
     ms_events_freeze(end_of_record(live));
     return 0;

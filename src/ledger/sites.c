@@ -175,6 +175,7 @@ void ms_site_merge(struct ms_site *sum, const struct ms_site *site)
     sum->live_bytes += site->live_bytes;
     sum->live_count += site->live_count;
     sum->at_peak_bytes += site->at_peak_bytes;
+    sum->kept_peak_bytes += site->kept_peak_bytes;
     sum->max_bytes += site->max_bytes;
     sum->last_ns = sum->last_ns > site->last_ns ? sum->last_ns : site->last_ns;
     sum->first_ns = unused || sum->first_ns > site->first_ns ? site->first_ns : sum->first_ns;

@@ -11,13 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ledger/phases.h"
 #include "ledger/snapshot_pool.h"
 
 enum { LOCK_TIMEOUT_MS = 1000 };
 
 /* What was locked, beside what blocks.c and accounts.c know of themselves. */
 struct locks {
-    bool stopped, pools, all;
+    bool stopped, phases, pools, all;
 };
 
 static void lock_all(struct locks *locks)
@@ -25,9 +26,10 @@ static void lock_all(struct locks *locks)
     bool has_source;
     locks->stopped = ms_snapshot_pool_stop(LOCK_TIMEOUT_MS, &has_source);
     bool shards = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
+    locks->phases = ms_phases_lock_within(LOCK_TIMEOUT_MS);
     bool accounts = ms_accounts_lock_all(LOCK_TIMEOUT_MS);
     locks->pools = ms_pools_lock_within(LOCK_TIMEOUT_MS);
-    locks->all = shards && accounts && locks->pools && (locks->stopped || !has_source);
+    locks->all = shards && locks->phases && accounts && locks->pools && (locks->stopped || !has_source);
 }
 
 static void unlock_all(const struct locks *locks)
@@ -35,6 +37,8 @@ static void unlock_all(const struct locks *locks)
     if (locks->pools)
         ms_pools_unlock();
     ms_accounts_unlock_all();
+    if (locks->phases)
+        ms_phases_unlock();
     ms_blocks_unlock_all();
     if (locks->stopped)
         ms_snapshot_pool_go();
@@ -165,7 +169,8 @@ static void copy_row(const struct ms_site *row, uint64_t now_ns, struct ms_site 
 {
     memcpy((void *)copy_p, row, sizeof *row);
     ms_site_mark(copy_p, now_ns, row->live_bytes);
-    copy_p->at_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
+    copy_p->at_peak_bytes = ms_site_at_device_peak(ms_account_of(row->device), row);
+    copy_p->kept_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
 }
 
 /* What a site ever held is at most what its lanes held, and no more than the device. */
@@ -327,6 +332,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
+        ms_phases_copy(snapshot);
         snapshot->consistent &=
             ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
     }
@@ -343,4 +349,5 @@ void ms_snapshot_release(struct ms_snapshot *snapshot)
     if (snapshot->memory)
         munmap(snapshot->memory, snapshot->memory_bytes);
     snapshot->memory = NULL;
+    ms_phases_release(snapshot);
 }

@@ -9,9 +9,11 @@
 #include <stddef.h>
 
 #include "ledger/misfrees.h"
+#include "ledger/phases.h"
 
 struct ms_snapshot_site {
-    struct ms_site site;                  /* of all lanes, with at_peak_bytes as of the snapshot */
+    /* Of all lanes, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
+    struct ms_site site;
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
     bool max_is_bound; /* of several lanes: site.max_bytes is no less than the most that it ever held */
@@ -64,6 +66,7 @@ struct ms_snapshot {
     uint32_t told_count, told_room;
     struct ms_misfree_row *misfrees; /* with sites as the record numbers them */
     uint32_t misfree_count;
+    struct ms_phases_told phases; /* with sites as the record numbers them */
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;

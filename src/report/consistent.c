@@ -101,6 +101,25 @@ static void check_references(struct inquiry *inquiry)
         expect_index(inquiry, at("oom", i, "stack"), json_object_get(row, "stack"), report->stacks);
 }
 
+static void check_phases(struct inquiry *inquiry)
+{
+    const struct ms_report *report = inquiry->report;
+    json_t *phase, *device, *held;
+    size_t i, k, n;
+
+    json_array_foreach (ms_report_array(report->root, "phases"), i, phase)
+        json_array_foreach (ms_report_array(phase, "devices"), k, device) {
+            const json_t *peak = json_object_get(device, "peak_bytes");
+
+            expect_at_most(inquiry, at("phases", i, "peak_bytes.min"), ms_report_int(peak, "min"),
+                           "the median", ms_report_int(peak, "median"));
+            expect_at_most(inquiry, at("phases", i, "peak_bytes.median"), ms_report_int(peak, "median"),
+                           "max", ms_report_int(peak, "max"));
+            json_array_foreach (ms_report_array(device, "sites"), n, held)
+                expect_index(inquiry, at("phases", i, "sites"), json_object_get(held, "site"), report->sites);
+        }
+}
+
 /* So no stack is its own caller, and one pass over the table is enough for a reader. */
 static void check_parents(struct inquiry *inquiry)
 {
@@ -364,6 +383,7 @@ size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_
         check_site(&inquiry, row, i);
     if (adds_up(report))
         check_leaks(&inquiry);
+    check_phases(&inquiry);
     check_apis(&inquiry);
     check_timeline(&inquiry);
     return inquiry.complaints;

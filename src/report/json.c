@@ -120,6 +120,7 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
                  ms_objects_dropped());
         ms_out_element(out, json_string(text));
     }
+    ms_json_phase_diagnostics(out, input);
     if (input->recovered && ms_store_memory_only()) {
         snprintf(text, sizeof text,
                  "report: %llu bytes of the record were in the process's memory alone, for want of room in "
@@ -146,6 +147,7 @@ void ms_json_write(struct ms_out *out, struct ms_report_input *input)
     ms_json_devices(out, input);
     ms_json_stacks(out, input);
     ms_json_sites(out, input);
+    ms_json_phases(out, input);
     ms_json_events(out, input);
     write_coverage(out, input);
     write_overhead(out, input);

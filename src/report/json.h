@@ -17,7 +17,7 @@ struct ms_report_input {
     const struct ms_snapshot *snapshot;
     const struct ms_report_stacks *stacks;
     enum ms_end_reason reason;
-    int code; /* the exit code, or the signal's number: report.h */
+    int code;               /* the exit code, or the signal's number: report.h */
     uint64_t began_ns;      /* of writing, ms_ledger_now() */
     uint64_t late_frees_at; /* out: where coverage.late_frees is in the file */
     bool recovered;         /* from the ledger of another process */
@@ -37,6 +37,10 @@ void ms_json_sites(struct ms_out *out,
                    const struct ms_report_input *input); /* json_sites.c: sites .. segments */
 void ms_json_events(struct ms_out *out,
                     const struct ms_report_input *input); /* json_events.c: timeline .. findings */
+
+/** phases[], and the lines of diagnostics[] about them. json_phases.c */
+void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);
+void ms_json_phase_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
 /** The findings about refused frees. json_misfrees.c */
 void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);

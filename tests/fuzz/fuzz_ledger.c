@@ -17,6 +17,7 @@
 #include "base/objects.h"
 #include "base/options.h"
 #include "ledger/journal.h"
+#include "ledger/phases.h"
 #include "ledger/recover.h"
 #include "report/consistent.h"
 #include "report/report.h"
@@ -257,6 +258,10 @@ static void record(void)
                                  .device = (int16_t)(i % 3),
                                  .kind = (uint8_t)(i % MS_KIND_COUNT),
                                  .space = MS_SPACE_ADDRESS};
+        if (i % 6 == 1)
+            ms_phase_push(MS_PHASE_NVTX, ms_phase_text("domain"), ms_phase_text(i % 4 ? "step" : "layer"));
+        if (i % 10 == 0)
+            ms_phase_pop(MS_PHASE_NVTX, ms_phase_text("domain"));
         ms_ledger_alloc(&block);
         ms_ledger_call(0, i % 5 != 0, i % 3 == 0, block.bytes);
         if (i % 3 == 0)
@@ -304,6 +309,15 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.waited), UINT64_MAX},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.limbo_waits), UINT64_MAX},
         {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.pool), UINT64_MAX},
+        {MS_TABLE_PHASES, offsetof(struct ms_phase, name), UINT64_MAX},
+        {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, count), UINT64_MAX},
+        {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, peak_bytes_max), 0},
+        {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, series), UINT64_MAX},
+        {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, top_sites), UINT64_MAX},
+        {MS_TABLE_PHASE_OPENS, offsetof(struct ms_phase_open, devices[0].total_bytes), UINT64_MAX},
+        {MS_TABLE_PHASE_OPENS, offsetof(struct ms_phase_open, phase), UINT64_MAX},
+        {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, device_peaks), 12345},
+        {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, stage_peak_bytes), INT64_MAX},
     };
     size_t size = 1 + CHANGE_BYTES + sizeof damages->value;
 
