@@ -235,7 +235,7 @@ END
     for name in TERM HUP USR1; do
         "$TEST_BIN" run -q -- ./catcher >caught.txt &
         pid=$!
-        for _ in $(seq 100); do grep -q ready caught.txt && break; sleep 0.05; done
+        for _ in $(seq 1200); do grep -q ready caught.txt && break; sleep 0.05; done
         kill -s "$name" "$pid"
         status=0
         wait "$pid" || status=$?
