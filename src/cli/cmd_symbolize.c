@@ -13,7 +13,7 @@
 #include "cli/load.h"
 #include "cli/outcome.h"
 #include "report/symbols.h"
-#include "report/view.h"
+#include "report/told.h"
 
 struct symbolize_options {
     struct ms_cli_printing printing;
@@ -111,7 +111,7 @@ int ms_cmd_symbolize(int argc, char **argv)
     }
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
     ms_cli_note_astray(argv[first], &report, &result.astray);
-    ms_view_tell(&report);
+    ms_report_tell(&report);
     status = write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)
         ms_cli_note("%zu frames had no name; %zu have one now, %zu with file and line", result.frames,

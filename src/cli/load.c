@@ -11,7 +11,7 @@
 #include "report/fold.h"
 #include "report/symbols.h"
 #include "report/text.h"
-#include "report/view.h"
+#include "report/told.h"
 
 static void count_module(void *arg, const char *line)
 {
@@ -47,7 +47,7 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
     if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
         ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
     ms_cli_note_astray(path, report_p, &result.astray);
-    ms_view_tell(report_p);
+    ms_report_tell(report_p);
     ms_suppress_apply(report_p);
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "

@@ -5,6 +5,7 @@
 #include "cli/summary.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #include "report/text.h"
 #include "report/view.h"
 
-#define STACK_SHOWN 12 /* frames of a top site; `leaks` prints whole stacks */
+#define STACK_SHOWN  12 /* frames of a top site; `leaks` prints whole stacks */
+#define OWNERS_SHOWN 4  /* `owners` prints all */
 
 static void print_argv(FILE *out, const json_t *run)
 {
@@ -85,10 +87,70 @@ static void print_run(FILE *out, const char *path, const struct ms_report *repor
     ms_view_print(out, report, "  ");
 }
 
+/* Owners by device, in one pass: reports with many devices exist. Places count from 1, 0 ends a list. */
+struct held {
+    const json_t *owners;
+    size_t *first, *next; /* of a row of devices[]; of a row of owners[] */
+};
+
+static void held_close(struct held *held)
+{
+    free(held->first);
+    free(held->next);
+}
+
+/* What found no memory is not told. */
+static struct held held_open(const struct ms_report *report)
+{
+    json_t *owners = ms_report_array(report->root, "owners");
+    size_t count = json_array_size(owners),
+           devices = json_array_size(ms_report_array(report->root, "devices"));
+    struct held held = {owners, calloc(devices + 1, sizeof(size_t)), calloc(count + 1, sizeof(size_t))};
+
+    for (size_t i = count; i > 0 && held.first && held.next; i--) {
+        const json_t *row = json_array_get(owners, i - 1);
+        size_t device =
+            !strcmp(ms_report_text(row, "memory"), "device") ? ms_report_device_of(report, row) : SIZE_MAX;
+
+        if (device == SIZE_MAX || ms_report_int(row, "at_peak_bytes") <= 0)
+            continue;
+        held.next[i] = held.first[device];
+        held.first[device] = i;
+    }
+    return held;
+}
+
+/* Who held most at a device's peak, unless it was all the program's: "PyTorch 1.2 GiB, program 3.0 MiB". */
+static void print_held(FILE *out, const struct held *held, size_t device)
+{
+    size_t at = device != SIZE_MAX && held->first && held->next ? held->first[device] : 0, told = 0, left = 0;
+    json_int_t bytes = 0;
+
+    if (!at || (!held->next[at] &&
+                !strcmp(ms_report_text(json_array_get(held->owners, at - 1), "owner"), "program")))
+        return;
+    for (; at; at = held->next[at]) {
+        const json_t *row = json_array_get(held->owners, at - 1);
+
+        if (told == OWNERS_SHOWN) {
+            bytes = ms_report_sum(bytes, ms_report_int(row, "at_peak_bytes"));
+            left++;
+            continue;
+        }
+        fputs(told++ ? ", " : "    at its peak: ", out);
+        ms_text_put(out, ms_report_text(row, "owner"));
+        fprintf(out, " %s", ms_text_size(ms_report_int(row, "at_peak_bytes")).text);
+    }
+    if (left)
+        fprintf(out, ", %zu other%s %s", left, left == 1 ? "" : "s", ms_text_size(bytes).text);
+    fputc('\n', out);
+}
+
 static void print_devices(FILE *out, const struct ms_report *report)
 {
     json_t *devices = ms_report_array(report->root, "devices");
     json_int_t *leaked = calloc(json_array_size(devices) + 1, sizeof(*leaked));
+    struct held held;
     json_t *device;
     size_t i;
 
@@ -101,6 +163,7 @@ static void print_devices(FILE *out, const struct ms_report *report)
     fprintf(out, "  %-8s %10s %13s %10s %8s %10s %10s  %s\n", "device", "peak live", "peak reserved", "live",
             "blocks", "leaked", "memory", "name");
     ms_report_leaked(report, leaked);
+    held = held_open(report);
     json_array_foreach (devices, i, device) {
         fputs("  ", out);
         ms_text_column(out, ms_report_text(device, "api"), 4);
@@ -112,7 +175,9 @@ static void print_devices(FILE *out, const struct ms_report *report)
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
         ms_text_put(out, ms_report_text(device, "name"));
         fputc('\n', out);
+        print_held(out, &held, ms_report_device_first(report, device));
     }
+    held_close(&held);
     free(leaked);
 }
 
@@ -133,8 +198,7 @@ static void print_streams(FILE *out, const struct ms_report *report)
     size_t i;
     const json_t *pool;
 
-    json_array_foreach(ms_report_array(report->root, "pools"), i, pool)
-    {
+    json_array_foreach (ms_report_array(report->root, "pools"), i, pool) {
         const json_t *hits = json_object_get(pool, "tier_hits"), *streams = json_object_get(pool, "streams");
         if (!streams)
             continue;

@@ -132,19 +132,6 @@ static void check_parents(struct inquiry *inquiry)
                            "the node before it", (json_int_t)i - 1);
 }
 
-/* Whether a site's blocks count towards its device: host memory and what others own does not. */
-static bool is_device_memory(const json_t *site)
-{
-    static const char *const others[] = {"pinned", "registered", "imported"};
-    const char *kind = ms_report_text(site, "kind");
-    size_t i;
-
-    for (i = 0; i < MS_ARRAY_LEN(others); i++)
-        if (!strcmp(kind, others[i]))
-            return false;
-    return true;
-}
-
 static bool is_graphs(const json_t *site)
 {
     const char *kind = json_string_value(json_object_get(site, "kind"));
@@ -248,7 +235,7 @@ static void check_leaks(struct inquiry *inquiry)
             leaked[ms_report_int(row, "site")] = true;
     }
     json_array_foreach (report->sites, i, row)
-        if (leaked && !leaked[i] && ms_report_int(row, "live_count") && is_device_memory(row) &&
+        if (leaked && !leaked[i] && ms_report_int(row, "live_count") && ms_report_is_device_memory(row) &&
             !is_graphs(row))
             complain(inquiry, at("sites", i, "live_count"), "is not 0, but leaks lists no leak of the site");
     free(leaked);
@@ -301,7 +288,7 @@ static void add_sites(const struct ms_report *report, struct sums *sums)
     size_t i;
 
     json_array_foreach (report->sites, i, site) {
-        size_t device = is_device_memory(site) ? ms_report_device_of(report, site) : SIZE_MAX;
+        size_t device = ms_report_is_device_memory(site) ? ms_report_device_of(report, site) : SIZE_MAX;
 
         if (device == SIZE_MAX)
             continue;

@@ -152,6 +152,13 @@ static bool is_own(const struct seen *seen)
     return *seen->path == '/';
 }
 
+bool ms_fold_is_own(const struct ms_report *report, const json_t *frame)
+{
+    struct seen seen = see(report, frame);
+
+    return is_own(&seen);
+}
+
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];

@@ -16,11 +16,14 @@ const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, b
 /** What the C library puts below every main and every thread. */
 bool ms_fold_is_startup(const json_t *frame);
 
+/** Whether a frame is the program's own: of Python neither in the standard library nor in an installed
+ * package, native in no library of the system or of a package. */
+bool ms_fold_is_own(const struct ms_report *report, const json_t *frame);
+
 /** Whether any of these is a frame of Python. */
 bool ms_fold_is_merged(json_t *const *frames, size_t count);
 
-/** The innermost frame of a stack that is a line of the program's own: of Python neither in the standard
- * library nor in an installed package, native in no library of the system or of a package. Where there is
+/** The innermost frame of a stack that is a line of the program's own, and is not folded away. Where there is
  * none the innermost that is not folded away, or NULL. *inferred_p: it is of the Python frames that were
  * inferred. */
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/files.h"
 
 #define SCHEMA_MAJOR 1
@@ -243,6 +244,18 @@ size_t ms_report_device_first(const struct ms_report *report, const json_t *devi
     const char *api = ms_report_text(device, "api");
 
     return device_row(report, *api ? api : "cuda", ms_report_int(device, "index"));
+}
+
+bool ms_report_is_device_memory(const json_t *site)
+{
+    static const char *const others[] = {"pinned", "registered", "imported"};
+    const char *kind = ms_report_text(site, "kind");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(others); i++) {
+        if (!strcmp(kind, others[i]))
+            return false;
+    }
+    return true;
 }
 
 bool ms_report_is_leak(const json_t *leak)

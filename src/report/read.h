@@ -65,6 +65,8 @@ size_t ms_report_device_of(const struct ms_report *report, const json_t *row);
 /** The first row of devices[] that is the same device as this one, which stands for it in such sums. */
 size_t ms_report_device_first(const struct ms_report *report, const json_t *device);
 
+/** Whether a site's blocks count towards its device: host memory and what others own does not. */
+bool ms_report_is_device_memory(const json_t *site);
 /** Whether a row of leaks[] is one: neither suppressed nor a framework's cache. */
 bool ms_report_is_leak(const json_t *leak);
 /** Bytes leaked: those rows of leaks[]. What lies on each row of devices[] is added to

@@ -1,0 +1,12 @@
+/* told.h - what the command works out of a report once that has its names.
+ *
+ * Floor 4, command line only. */
+#ifndef MS_REPORT_TOLD_H
+#define MS_REPORT_TOLD_H
+
+#include "report/read.h"
+
+/** Tells what the rows are (view.h) and whose (owners.h). May be done again. */
+void ms_report_tell(struct ms_report *report);
+
+#endif
