@@ -1,16 +1,15 @@
 /* cross.c - what waits for a stream to get somewhere: blocks that one stream freed and another's flow owns,
  * and flows whose stream has ended.
  *
- * Frees on one stream gather in a batch, which is closed with one event in that stream when it is full, when
- * it is large, or when somebody looks for memory. Of one stream's batches none is looked at behind one that
- * is not done. Without an event (a capture is open, a thread is gone) a batch waits until there can be one:
- * then an event over the whole context does. Lock: the streams'. Nothing here waits for the device.
+ * Frees on one stream gather in a batch, whose point is that of the latest of them (clock/timeline.h). It is
+ * marked with one event in that stream when it is full, when it is large, or when somebody looks for memory
+ * and all before it is over. Where none can be recorded (a capture is open, a thread is gone) a batch waits
+ * until there can be one: then an event over the whole context does. Lock: the streams'. Nothing here waits
+ * for the device.
  *
- * Where frees are marked (flow_wait.c) each larger one has an event of its own, and a stream that may be made
- * to wait for it on the device has the block before it is over. */
+ * Where frees are marked (flow_wait.c) each larger one is a batch of its own, with an exact mark, and a
+ * stream that may be made to wait for it on the device has the block before it is over. */
 #include "config.h"
-
-#include <string.h>
 
 #include "base/arena.h"
 #include "pool/flow.h"
@@ -18,14 +17,16 @@
 
 enum { RECORDS = 32 };
 
-static struct ms_batch *first, **last = &first, *spare;
+static struct ms_stream *first; /* of those with batches */
+static struct ms_batch *spare;
 static _Atomic uint32_t waiting;
-static uint64_t looks;
 
 bool ms_cross_pending(void)
 {
     return atomic_load_explicit(&waiting, memory_order_relaxed) > 0;
 }
+
+/* --- batches ------------------------------------------------------------------------------------------- */
 
 static struct ms_batch *take_record(void)
 {
@@ -37,155 +38,82 @@ static struct ms_batch *take_record(void)
         }
     }
     struct ms_batch *batch = spare;
-    if (!batch)
-        return NULL;
-    spare = batch->next;
-    batch->event = NULL;
-    batch->flow = NULL;
-    batch->exact = false;
-    batch->count = 0;
-    batch->bytes = 0;
+    if (batch)
+        spare = batch->next;
     return batch;
 }
 
+/* The stream's latest. */
 static struct ms_batch *batch_for(struct ms_stream *stream)
 {
     struct ms_batch *batch = take_record();
     if (!batch)
         return NULL;
-    batch->stream = stream;
-    batch->stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed);
-    batch->context = atomic_load_explicit(&stream->context, memory_order_relaxed);
-    batch->gpu = stream->gpu;
-    batch->next = NULL;
-    batch->link = last;
-    *last = batch;
-    last = &batch->next;
+    if (!stream->batches) {
+        stream->batches_end = &stream->batches;
+        stream->next_waiting = first;
+        first = stream;
+    }
+    *batch = (struct ms_batch){.stream = stream, .link = stream->batches_end};
+    *stream->batches_end = batch;
+    stream->batches_end = &batch->next;
+    stream->latest = batch;
     atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
     return batch;
 }
 
+/* Nothing waits for it any more. Where it has ended, nobody asks how far it got, and its record may be
+ * another's. */
+static void leave(struct ms_stream *stream)
+{
+    struct ms_stream **link = &first;
+    while (*link != stream)
+        link = &(*link)->next_waiting;
+    *link = stream->next_waiting;
+    if (!atomic_load_explicit(&stream->handle, memory_order_relaxed))
+        ms_timeline_end(&stream->time, false);
+}
+
 static void unlink_batch(struct ms_batch *batch)
 {
+    struct ms_stream *stream = batch->stream;
     *batch->link = batch->next;
     if (batch->next)
         batch->next->link = batch->link;
     else
-        last = batch->link;
-    if (batch->stream->open == batch)
-        batch->stream->open = NULL;
+        stream->batches_end = batch->link;
+    if (stream->latest == batch)
+        stream->latest = NULL;
+    if (!stream->batches)
+        leave(stream);
     batch->next = spare;
     spare = batch;
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 }
 
-/* --- events -------------------------------------------------------------------------------------------- */
-
-static CUevent make_event(const struct ms_gpu *gpu)
-{
-    CUevent event = NULL;
-    return gpu->event_create && gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event
-                                                                                                   : NULL;
-}
-
-CUevent ms_cross_record(struct ms_stream *stream)
-{
-    const struct ms_gpu *gpu = stream->gpu;
-    struct ms_visit visit;
-    if (!gpu->event_record || !gpu->event_query || !ms_stream_reachable(stream))
-        return NULL;
-    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
-    CUevent event = stream->spare_count ? stream->spare[--stream->spare_count] : make_event(gpu);
-    if (event && gpu->event_record(event, ms_stream_handle(stream)) != CUDA_SUCCESS) {
-        if (gpu->event_destroy)
-            gpu->event_destroy(event);
-        event = NULL;
-    }
-    ms_visit_end(&visit);
-    return event;
-}
+/* --- marks --------------------------------------------------------------------------------------------- */
 
 /* Where the stream itself cannot be reached; such an event would destroy an open capture. */
-static CUevent record_over_context(const struct ms_batch *batch)
+static bool mark_over_context(struct ms_stream *stream)
 {
-    const struct ms_gpu *gpu = batch->gpu;
-    struct ms_visit visit;
-    if (!gpu->ctx_record_event || !gpu->event_query || ms_captures_may_be_open())
-        return NULL;
-    ms_visit_begin(&visit, gpu, batch->context);
-    CUevent event = make_event(gpu);
-    if (event && gpu->ctx_record_event((CUcontext)(uintptr_t)batch->context, event) != CUDA_SUCCESS) {
-        if (gpu->event_destroy)
-            gpu->event_destroy(event);
-        event = NULL;
-    }
-    ms_visit_end(&visit);
-    return event;
+    return !ms_captures_may_be_open() && ms_timeline_mark(&stream->time, NULL);
 }
 
 bool ms_cross_context_is_idle(const struct ms_flow *flow)
 {
     ms_lock(&ms_streams_lock);
-    const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
-    struct ms_batch probe = {.gpu = stream ? stream->gpu : NULL,
-                             .context =
-                                 stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0};
-    CUevent event = stream ? record_over_context(&probe) : NULL;
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     bool idle = !stream && flow->over;
-    if (event) {
-        struct ms_visit visit;
-        ms_visit_begin(&visit, probe.gpu, 0);
-        idle = probe.gpu->event_query(event) == CUDA_SUCCESS;
-        if (probe.gpu->event_destroy)
-            probe.gpu->event_destroy(event);
-        ms_visit_end(&visit);
+    if (stream) {
+        uint64_t point = ms_timeline_point(&stream->time);
+        idle = mark_over_context(stream) && ms_timeline_is_reached(&stream->time, point, 0);
+        ms_timeline_take_back(&stream->time, point);
     }
     ms_unlock(&ms_streams_lock);
     return idle;
 }
 
-void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu,
-                         CUevent event)
-{
-    bool same = atomic_load_explicit(&stream->handle, memory_order_relaxed) &&
-                atomic_load_explicit(&stream->id, memory_order_relaxed) == stream_id;
-    if (same && stream->spare_count < MS_STREAM_EVENTS)
-        stream->spare[stream->spare_count++] = event;
-    else if (gpu->event_destroy)
-        gpu->event_destroy(event);
-}
-
-static bool is_over(struct ms_batch *batch)
-{
-    struct ms_visit visit;
-    ms_visit_begin(&visit, batch->gpu, 0);
-    CUresult status = batch->gpu->event_query(batch->event);
-    ms_visit_end(&visit);
-    switch (status) {
-    case CUDA_SUCCESS:
-        ms_cross_drop_event(batch->stream, batch->stream_id, batch->gpu, batch->event);
-        batch->event = NULL;
-        return true;
-    case CUDA_ERROR_INVALID_CONTEXT: /* its context has died, unseen */
-    case CUDA_ERROR_INVALID_HANDLE:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* --- what waits ---------------------------------------------------------------------------------------- */
-
-/* What the stream has freed so far is over when all that it has now is. */
-static void close_batch(struct ms_stream *stream)
-{
-    if (!stream->open)
-        return;
-    stream->open->event = ms_cross_record(stream);
-    if (stream->open->event)
-        stream->open = NULL;
-}
 
 static void leave_limbo(const struct ms_slot *slot)
 {
@@ -222,6 +150,16 @@ static void finish(struct ms_batch *batch)
     unlink_batch(batch);
 }
 
+static bool finish_reached(struct ms_stream *stream)
+{
+    bool any = false;
+    while (stream->batches && stream->batches->point <= stream->time.reached) {
+        finish(stream->batches);
+        any = true;
+    }
+    return any;
+}
+
 /* The block is nobody's from here on; the counters of its heap say so at once. */
 static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
 {
@@ -236,41 +174,44 @@ static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
     ms_lease_unlock(lease);
 }
 
-/* Others may be made to wait for this free: they wait for nothing that comes after it. */
-static bool alone(struct ms_stream *stream, struct ms_slot *slot)
+/* The stream's latest batch, where another free fits in; what has a mark is done with. */
+static struct ms_batch *open_batch(const struct ms_stream *stream)
 {
-    close_batch(stream); /* what was freed before has its event first */
-    struct ms_batch *batch = batch_for(stream);
-    if (!batch)
-        return false;
+    struct ms_batch *batch = stream->latest;
+    return batch && batch->count && batch->count < MS_BATCH_ITEMS &&
+                   batch->point > ms_timeline_covered(&stream->time)
+               ? batch
+               : NULL;
+}
+
+/* Others may be made to wait for this free: they wait for nothing that comes after it. */
+static bool is_alone(const struct ms_pool_block *block, const struct ms_slot *slot)
+{
+    const struct ms_mempool *pool = slot->run->segment->heap->flow->pool;
+    return MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) &&
+           block->granted > MS_SLAB_MAX_BYTES;
+}
+
+static void put_item(struct ms_batch *batch, struct ms_slot *slot)
+{
     batch->items[batch->count++] = slot;
     batch->bytes += slot->run->slot_bytes;
-    batch->event = ms_cross_record(stream);
-    batch->exact = batch->event != NULL;
-    return true;
+    batch->point = ms_timeline_point(&batch->stream->time);
 }
 
 void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
-    const struct ms_mempool *pool = slot->run->segment->heap->flow->pool;
     depart(block, slot);
     ms_lock(&ms_streams_lock);
-    if (MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) &&
-        block->granted > MS_SLAB_MAX_BYTES && alone(stream, slot)) {
-        ms_unlock(&ms_streams_lock);
-        return;
-    }
-    struct ms_batch *batch = stream->open;
+    bool alone = is_alone(block, slot);
+    struct ms_batch *batch = alone ? NULL : open_batch(stream);
     if (!batch)
-        batch = stream->open = batch_for(stream);
+        batch = batch_for(stream);
     if (batch) { /* else, without host memory, it stays away for ever */
-        batch->items[batch->count++] = slot;
-        batch->bytes += block->granted;
-        if (batch->count == MS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
-            close_batch(stream);
-        if (batch->count == MS_BATCH_ITEMS)
-            stream->open = NULL; /* without an event, if need be */
+        put_item(batch, slot);
+        if (alone || batch->count == MS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
+            batch->exact = ms_stream_mark(stream) && alone;
     }
     ms_unlock(&ms_streams_lock);
 }
@@ -279,55 +220,60 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     struct ms_heap *heap = block->own_heap;
-    static struct ms_stream nobody;
     CUcontext context = NULL;
-    struct ms_visit visit;
     CUstream stream = (CUstream)(uintptr_t)handle;
+    CUstream named = handle ? stream : (CUstream)(uintptr_t)MS_STREAM_LEGACY;
     depart(block, slot);
     ms_flow_count_free(heap->flow, block->requested);
     if (!gpu->event_record || !gpu->stream_get_ctx || gpu->stream_get_ctx(stream, &context) != CUDA_SUCCESS)
         return false;
-    ms_visit_begin(&visit, gpu, (uintptr_t)context);
-    CUevent event = make_event(gpu);
-    bool recorded = event && gpu->event_record(event, stream) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
     ms_lock(&ms_streams_lock);
-    nobody.gpu = gpu;
-    atomic_store_explicit(&nobody.context, (uintptr_t)context, memory_order_relaxed);
-    struct ms_batch *batch = batch_for(&nobody);
+    struct ms_stream *nobody = ms_stream_unnamed(gpu, (uintptr_t)context);
+    struct ms_batch *batch = nobody ? batch_for(nobody) : NULL;
     if (batch) {
-        batch->event = recorded ? event : NULL;
-        batch->items[batch->count++] = slot;
+        put_item(batch, slot);
+        ms_timeline_mark(&nobody->time, named);
     }
     ms_unlock(&ms_streams_lock);
     return batch != NULL;
 }
 
-void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow)
+bool ms_cross_flow_ends(struct ms_stream *stream, struct ms_flow *flow)
 {
-    if (flow) {
-        struct ms_batch *batch = batch_for(stream);
-        if (batch) {
-            batch->flow = flow;
-            batch->event = ms_cross_record(stream);
-        }
-        return;
-    }
-    close_batch(stream);
-    stream->open = NULL;
-    while (stream->spare_count && stream->gpu->event_destroy)
-        stream->gpu->event_destroy(stream->spare[--stream->spare_count]);
+    struct ms_batch *batch = batch_for(stream);
+    if (!batch)
+        return false;
+    batch->flow = flow;
+    batch->point = ms_timeline_point(&stream->time);
+    return true;
 }
 
-static void give_event(struct ms_batch *batch)
+void ms_cross_stream_ends(struct ms_stream *stream)
 {
-    bool is_open = batch->stream->open == batch;
-    if (is_open)
-        close_batch(batch->stream);
-    if (!batch->event)
-        batch->event = record_over_context(batch);
-    if (batch->event && is_open)
-        batch->stream->open = NULL;
+    if (!stream->batches)
+        ms_timeline_end(&stream->time, false);
+    else if (stream->time.now > ms_timeline_covered(&stream->time))
+        ms_stream_mark(stream);
+    ms_timeline_close(&stream->time);
+}
+
+void ms_cross_stream_died(struct ms_stream *stream)
+{
+    ms_timeline_end(&stream->time, true);
+    finish_reached(stream);
+}
+
+/* What the stream has freed so far is over when all that it has now is. */
+static bool settle(struct ms_stream *stream)
+{
+    ms_timeline_look(&stream->time);
+    bool any = finish_reached(stream);
+    const struct ms_batch *batch = stream->batches;
+    if (!batch || batch->point <= ms_timeline_covered(&stream->time) ||
+        !(ms_stream_mark(stream) || mark_over_context(stream)))
+        return any;
+    ms_timeline_look(&stream->time);
+    return finish_reached(stream) || any;
 }
 
 bool ms_cross_collect(void)
@@ -336,19 +282,9 @@ bool ms_cross_collect(void)
     if (MS_LIKELY(!ms_cross_pending()))
         return false;
     ms_lock(&ms_streams_lock);
-    looks++;
-    for (struct ms_batch *batch = first, *next; batch; batch = next) {
-        next = batch->next;
-        if (batch->stream->blocked == looks)
-            continue;
-        if (!batch->event)
-            give_event(batch);
-        if (batch->event && is_over(batch)) {
-            finish(batch);
-            any = true;
-        } else {
-            batch->stream->blocked = looks;
-        }
+    for (struct ms_stream *stream = first, *next; stream; stream = next) {
+        next = stream->next_waiting;
+        any |= settle(stream);
     }
     ms_unlock(&ms_streams_lock);
     return any;
@@ -356,28 +292,14 @@ bool ms_cross_collect(void)
 
 /* --- before it is over ---------------------------------------------------------------------------------- */
 
-/* Nothing of it waits any more. */
-static void unlink_if_empty(struct ms_batch *batch)
-{
-    if (batch->count || batch->flow)
-        return;
-    if (batch->event)
-        ms_cross_drop_event(batch->stream, batch->stream_id, batch->gpu, batch->event);
-    unlink_batch(batch);
-}
-
 static struct ms_slot *remove_item(struct ms_batch *batch, uint32_t i)
 {
     struct ms_slot *slot = batch->items[i];
     batch->items[i] = batch->items[--batch->count];
-    batch->bytes -= slot->run->slot_bytes < batch->bytes ? slot->run->slot_bytes : batch->bytes;
+    batch->bytes -= slot->run->slot_bytes;
+    if (!batch->count)
+        unlink_batch(batch);
     return slot;
-}
-
-static bool is_of(const struct ms_batch *batch, const struct ms_stream *stream)
-{
-    return batch->stream == stream &&
-           batch->stream_id == atomic_load_explicit(&stream->id, memory_order_relaxed);
 }
 
 static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request,
@@ -391,48 +313,49 @@ static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const s
     return !request->single || atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE;
 }
 
+/* The best so far, and where it is. */
+struct found {
+    struct ms_batch *batch;
+    uint32_t at;
+    uint64_t most;
+};
+
+static void look_in(struct ms_batch *batch, const struct ms_flow *flow, const struct ms_request *request,
+                    struct found *best)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct ms_slot *slot = batch->items[i];
+        if (fits(slot, flow, request, best->most) && (!best->batch || slot->run->slot_bytes < best->most))
+            *best = (struct found){batch, i, slot->run->slot_bytes};
+    }
+}
+
 struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
                               bool of_others)
 {
-    struct ms_batch *best = NULL;
+    struct found best = {.most = most};
     struct ms_slot *slot = NULL;
-    uint32_t at = 0;
     if (MS_LIKELY(!ms_cross_pending()))
         return NULL;
     ms_lock(&ms_streams_lock);
     struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
-    for (struct ms_batch *batch = stream ? first : NULL; batch; batch = batch->next) {
-        if (of_others ? is_of(batch, stream) || !batch->exact : !is_of(batch, stream))
-            continue;
-        for (uint32_t i = 0; i < batch->count; i++) {
-            if (!fits(batch->items[i], flow, request, most) ||
-                (best && batch->items[i]->run->slot_bytes >= best->items[at]->run->slot_bytes))
-                continue;
-            best = batch;
-            at = i;
+    for (struct ms_stream *each = stream ? first : NULL; each; each = each->next_waiting) {
+        for (struct ms_batch *batch = each->batches; batch; batch = batch->next) {
+            if (of_others ? each != stream && batch->exact : each == stream)
+                look_in(batch, flow, request, &best);
         }
     }
-    if (best && (!of_others || ms_wait_order(stream, best->event))) {
-        slot = remove_item(best, at);
+    if (best.batch && (!of_others || ms_wait_order(stream, &best.batch->stream->time, best.batch->point))) {
+        slot = remove_item(best.batch, best.at);
         take_home(slot);
-        unlink_if_empty(best);
     }
     ms_unlock(&ms_streams_lock);
     return slot;
 }
 
-void ms_cross_context_died(uint64_t context)
-{
-    for (struct ms_batch *batch = first, *next; batch; batch = next) {
-        next = batch->next;
-        if (batch->context == context)
-            finish(batch);
-    }
-}
-
 void ms_cross_reset(void)
 {
-    first = spare = NULL;
-    last = &first;
+    first = NULL;
+    spare = NULL;
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
 }

@@ -134,10 +134,8 @@ void ms_flow_orphan_all(struct ms_stream *stream, bool over)
         next = flow->next_of_stream;
         flow->over = over;
         atomic_store_explicit(&flow->stream, NULL, memory_order_release);
-        if (over)
-            ms_wait_events_gone(flow);
-        else
-            ms_cross_stream_ends(stream, flow);
+        if (!over && !ms_cross_flow_ends(stream, flow))
+            atomic_store_explicit(&flow->waits, NULL, memory_order_release);
     }
 }
 
@@ -150,7 +148,7 @@ static int ask(const struct ms_flow *flow, const struct ms_stream *stream, uint6
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    ms_visit_begin(&visit, pool->gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    ms_visit_begin(&visit, pool->gpu, atomic_load_explicit(&stream->time.context, memory_order_relaxed));
     int status = (int)pool->gpu->mem_alloc_from_pool_async(p, bytes, handle, ms_stream_handle(stream));
     ms_visit_end(&visit);
     return status;
@@ -179,7 +177,8 @@ static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int
                    uint64_t bytes)
 {
     const struct ms_return_of of = {.gpu = gpu,
-                                    .context = atomic_load_explicit(&stream->context, memory_order_relaxed),
+                                    .context =
+                                        atomic_load_explicit(&stream->time.context, memory_order_relaxed),
                                     .stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed),
                                     .stream = ms_stream_handle(stream),
                                     .device = device};
@@ -195,7 +194,7 @@ static void free_in_order(const struct ms_gpu *gpu, const struct ms_stream *stre
 {
     struct ms_visit visit;
     ms_lock(&ms_streams_lock);
-    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->time.context, memory_order_relaxed));
     free_on(gpu, stream, device, address, bytes);
     ms_visit_end(&visit);
     ms_unlock(&ms_streams_lock);
@@ -251,7 +250,8 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     ms_lock(&ms_streams_lock);
     const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     bool reachable = stream && ms_stream_reachable(stream), idle = flow->idle || (!stream && flow->over);
-    ms_visit_begin(&visit, gpu, stream ? atomic_load_explicit(&stream->context, memory_order_relaxed) : 0);
+    ms_visit_begin(&visit, gpu,
+                   stream ? atomic_load_explicit(&stream->time.context, memory_order_relaxed) : 0);
     if (reachable)
         status = free_on(gpu, stream, flow->pool->device, base, bytes);
     ms_unlock(&ms_streams_lock);
@@ -305,8 +305,8 @@ void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)
 
 static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint64_t handle)
 {
-    return handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->gpu, stream->device)
-                                        : ms_mempool_named(stream->gpu, stream->device, handle);
+    return handle == MS_MEMPOOL_CURRENT ? ms_mempool_current(stream->time.gpu, stream->device)
+                                        : ms_mempool_named(stream->time.gpu, stream->device, handle);
 }
 
 bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, struct ms_pool_block *block_p)
@@ -344,7 +344,7 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
         return without(flow, bytes, status);
     count_alloc(pool, bytes);
     if (MS_UNLIKELY(ms_policy->poison_alloc && stream->device == pool->device))
-        ms_poison_ordered(stream->gpu, stream->handle, block_p->address, block_p->granted, false);
+        ms_poison_ordered(stream->time.gpu, stream->handle, block_p->address, block_p->granted, false);
     return MS_POOL_SERVED;
 }
 
@@ -360,7 +360,7 @@ void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream)
     struct ms_flow *flow = heap->flow;
     /* Another device may have no access to the memory. */
     if (MS_UNLIKELY(ms_policy->poison_free && stream->device == flow->pool->device))
-        ms_poison_ordered(stream->gpu, stream->handle, block->address, block->granted, true);
+        ms_poison_ordered(stream->time.gpu, stream->handle, block->address, block->granted, true);
     bool own = atomic_load_explicit(&flow->stream, memory_order_acquire) == stream;
     if (MS_LIKELY(own) || ms_policy->free_rule == MS_POOL_IMMEDIATE) {
         if (MS_UNLIKELY(own && atomic_load_explicit(&flow->waits, memory_order_relaxed)))

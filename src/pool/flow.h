@@ -8,10 +8,11 @@
 #ifndef MS_POOL_FLOW_H
 #define MS_POOL_FLOW_H
 
+#include "pool/clock/timeline.h"
 #include "pool/internal.h"
 #include "pool/stream.h"
 
-enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_STREAM_EVENTS = 4, MS_BATCH_ITEMS = 60 };
+enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_BATCH_ITEMS = 60 };
 
 struct ms_flow;
 struct ms_batch;
@@ -30,16 +31,14 @@ enum ms_flow_count {
 
 struct ms_stream {
     _Atomic uint64_t handle; /* 0: it has ended */
-    _Atomic uint64_t id, context;
+    _Atomic uint64_t id;
     int device;
     uint32_t thread; /* of a thread's own stream */
-    const struct ms_gpu *gpu;
+    struct ms_timeline time;
     struct ms_flow *_Atomic flows;
-    struct ms_batch *open; /* frees of other streams' memory, with no event yet */
-    CUevent spare[MS_STREAM_EVENTS];
-    uint32_t spare_count;
-    uint64_t blocked; /* in this look at the batches one of its events was not done */
-    struct ms_stream *_Atomic next; /* in its bucket */
+    struct ms_batch *batches, **batches_end, *latest; /* what waits for it: see cross.c */
+    struct ms_stream *next_waiting;                   /* of those for which something waits */
+    struct ms_stream *_Atomic next;                   /* in its bucket */
 };
 
 struct ms_mempool {
@@ -81,15 +80,13 @@ struct ms_flow {
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
 
-/** What is free, or nobody's, as soon as an event is done. */
+/** What is free, or nobody's, as soon as a point is reached. */
 struct ms_batch {
-    struct ms_batch *next, **link;
-    CUevent event; /* NULL: none could be recorded yet */
+    struct ms_batch *next, **link; /* of its stream's, points rising */
     struct ms_stream *stream;
-    uint64_t stream_id, context;
-    const struct ms_gpu *gpu;
+    uint64_t point;       /* of the latest of its frees */
     struct ms_flow *flow; /* of a stream that ended */
-    bool exact;           /* the event was recorded right behind the free of all that is in it */
+    bool exact;           /* its mark was recorded right behind the free of all that is in it */
     uint64_t bytes;
     uint32_t count;
     struct ms_slot *items[MS_BATCH_ITEMS];
@@ -101,6 +98,10 @@ extern struct ms_lock ms_streams_lock;
 void ms_stream_notice_ends(void);
 /** Lock held. Whether the calling thread can put something into the stream without harm to a capture. */
 bool ms_stream_reachable(const struct ms_stream *stream);
+/** Lock held. An event in the stream, for its latest point; false if there cannot be one. */
+bool ms_stream_mark(struct ms_stream *stream);
+/** Lock held. A record for a stream that only the driver knows; NULL without memory. */
+struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context);
 /** How the driver is told which stream. */
 static inline CUstream ms_stream_handle(const struct ms_stream *stream)
 {
@@ -140,22 +141,21 @@ void ms_flow_figures_reset(void);
 /* cross.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */
 void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block);
-/** The stream ends: what it freed is closed, and its flows wait for its end. */
-void ms_cross_stream_ends(struct ms_stream *stream, struct ms_flow *flow);
+/** The flow waits for the end of what its stream has to do, which ends. False without memory for that: it
+ * waits for ever. Then the end, behind all its flows. */
+bool ms_cross_flow_ends(struct ms_stream *stream, struct ms_flow *flow);
+void ms_cross_stream_ends(struct ms_stream *stream);
+/** The stream is gone with its context: everything is over. */
+void ms_cross_stream_died(struct ms_stream *stream);
 /** Looks at all events, and closes what is open where that can be done. Returns whether anything went home.
  * Without the lock. */
 bool ms_cross_collect(void);
 /** Whether anything waits. */
 bool ms_cross_pending(void);
-void ms_cross_context_died(uint64_t context);
 void ms_cross_reset(void);
 /** Whether nothing is under way in the context of the flow's stream; false if that cannot be told. Takes the
  * lock. */
 bool ms_cross_context_is_idle(const struct ms_flow *flow);
-/** An event that is done when all that the stream has now is; NULL if there cannot be one. */
-CUevent ms_cross_record(struct ms_stream *stream);
-void ms_cross_drop_event(struct ms_stream *stream, uint64_t stream_id, const struct ms_gpu *gpu,
-                         CUevent event);
 
 /* flow_grow.c: no lock held. */
 /** A block of memory that the driver's pool gives; NULL with its status. */
@@ -175,18 +175,16 @@ struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segme
 /* flow_wait.c: lock held, but where it says otherwise. */
 /** The device may be getting short: from now on others may wait for frees. Without the lock. */
 void ms_wait_weigh(struct ms_flow *flow);
-/** The flow has a stream, the work of the one before being over; or its stream's events are gone with their
- * context. */
+/** The flow has a stream, the work of the one before being over. */
 void ms_wait_bound(struct ms_flow *flow);
-void ms_wait_events_gone(struct ms_flow *flow);
 /** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment.
  * Without the lock. */
 void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block);
 void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes);
 /** Whether what lies there is known to be free for everybody. */
 bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end);
-/** The stream waits on the device for the event. */
-bool ms_wait_order(struct ms_stream *stream, CUevent event);
+/** The stream waits on the device for the point, which has to be exact; not for one that is reached. */
+bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t point);
 /** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow.
  * Without the lock. */
 struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);

@@ -16,19 +16,11 @@
 bool ms_flow_is_idle(struct ms_flow *flow)
 {
     struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
-    struct ms_visit visit;
     if (!stream)
         return flow->over;
-    CUevent event = ms_cross_record(stream);
-    if (!event)
-        return false;
-    ms_visit_begin(&visit, stream->gpu, 0);
-    uint64_t begin = ms_clock_ns();
-    bool done = stream->gpu->event_query(event) == CUDA_SUCCESS;
-    while (!done && ms_clock_ns() - begin < MS_FLOW_LOOK_NS)
-        done = stream->gpu->event_query(event) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
-    ms_cross_drop_event(stream, atomic_load_explicit(&stream->id, memory_order_relaxed), stream->gpu, event);
+    uint64_t point = ms_timeline_point(&stream->time);
+    bool done = ms_stream_mark(stream) && ms_timeline_is_reached(&stream->time, point, MS_FLOW_LOOK_NS);
+    ms_timeline_take_back(&stream->time, point);
     return done;
 }
 

@@ -9,33 +9,25 @@
  * goes on. Lock: the streams'. */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "pool/flow.h"
 #include "pool/lease.h"
 
-enum { MARKS = 128, PIECES = 512, TRIES = 8, PLACES = 64 };
+enum { PIECES = 512, TRIES = 8, PLACES = 64 };
 
-/** An event of the flow's stream: all that was freed up to `upto` is over when it is done. */
-struct mark {
-    CUevent event;
-    uint64_t upto;
-};
-
-/** What lies here was freed as the `number`th; `exact`: the mark of that number was recorded at that free. */
+/** What lies here was freed at this point; `exact`: its mark was recorded right there. */
 struct piece {
-    uint64_t begin, end, number;
+    uint64_t begin, end, point;
     bool exact;
 };
 
 struct ms_waits {
-    uint64_t freed;   /* the number of the latest free */
-    uint64_t over;    /* whatever has no higher number is anybody's */
-    uint64_t horizon; /* what is not listed has no higher number */
-    uint32_t first, count, next;
-    struct mark marks[MARKS];
+    struct ms_timeline *time; /* of the stream that has the flow, or had it last: its points */
+    uint64_t horizon;         /* what is not listed has no later one */
+    uint32_t next;
     struct piece pieces[PIECES];
-    struct ms_stream *stream; /* whose events these are */
-    uint64_t stream_id;
 };
 
 static _Atomic uint32_t streams;
@@ -50,71 +42,9 @@ void ms_wait_reset(void)
     atomic_store_explicit(&streams, 0, memory_order_relaxed);
 }
 
-/* --- marks: lock held ---------------------------------------------------------------------------------- */
+/* --- pieces: lock held --------------------------------------------------------------------------------- */
 
-static struct mark *mark_at(struct ms_waits *waits, uint32_t i)
-{
-    return &waits->marks[(waits->first + i) % MARKS];
-}
-
-static void drop_first(const struct ms_flow *flow, struct ms_waits *waits)
-{
-    ms_cross_drop_event(waits->stream, waits->stream_id, flow->heap->gpu, mark_at(waits, 0)->event);
-    waits->first = (waits->first + 1) % MARKS;
-    waits->count--;
-}
-
-static bool is_done(const struct ms_flow *flow, CUevent event)
-{
-    const struct ms_gpu *gpu = flow->heap->gpu;
-    struct ms_visit visit;
-    ms_visit_begin(&visit, gpu, 0);
-    bool done = gpu->event_query(event) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
-    return done;
-}
-
-/* A stream does things in their order, so a mark that is done says so of all before it. */
-static bool is_over(const struct ms_flow *flow, struct ms_waits *waits, uint64_t number)
-{
-    uint32_t i = 0;
-    if (number <= waits->over)
-        return true;
-    while (i < waits->count && mark_at(waits, i)->upto < number)
-        i++;
-    if (i == waits->count || !is_done(flow, mark_at(waits, i)->event))
-        return false;
-    waits->over = mark_at(waits, i)->upto;
-    for (uint32_t k = 0; k <= i; k++)
-        drop_first(flow, waits);
-    return true;
-}
-
-static void retire(const struct ms_flow *flow, struct ms_waits *waits)
-{
-    while (waits->count && is_done(flow, mark_at(waits, 0)->event)) {
-        waits->over = mark_at(waits, 0)->upto;
-        drop_first(flow, waits);
-    }
-}
-
-/* Behind all that was freed so far. False without an event. */
-static bool put_mark(const struct ms_flow *flow, struct ms_waits *waits)
-{
-    if (atomic_load_explicit(&flow->stream, memory_order_relaxed) != waits->stream)
-        return false;
-    if (waits->count >= MS_WAIT_RETIRE_FROM)
-        retire(flow, waits);
-    CUevent event = ms_cross_record(waits->stream);
-    if (!event)
-        return false;
-    if (waits->count == MARKS)
-        drop_first(flow, waits); /* the second says as much of what came before it, later */
-    *mark_at(waits, waits->count++) = (struct mark){event, waits->freed};
-    return true;
-}
-
-static void put_piece(struct ms_waits *waits, uint64_t begin, uint64_t end, bool exact)
+static void put_piece(struct ms_waits *waits, uint64_t begin, uint64_t end, uint64_t point, bool exact)
 {
     struct piece *piece = &waits->pieces[waits->next];
     /* Slots of one span come one after another. */
@@ -123,18 +53,18 @@ static void put_piece(struct ms_waits *waits, uint64_t begin, uint64_t end, bool
         piece = &waits->pieces[latest];
     else
         waits->next = (waits->next + 1) % PIECES;
-    if (piece->number > waits->horizon && (piece->begin != begin || piece->end != end))
-        waits->horizon = piece->number;
-    *piece = (struct piece){begin, end, waits->freed, exact};
+    if (piece->point > waits->horizon && (piece->begin != begin || piece->end != end))
+        waits->horizon = piece->point;
+    *piece = (struct piece){begin, end, point, exact};
 }
 
 /* The latest that was freed of what lies there. */
 static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint64_t end)
 {
-    struct piece latest = {.number = waits->horizon};
+    struct piece latest = {.point = waits->horizon};
     for (uint32_t i = 0; i < PIECES; i++) {
         const struct piece *piece = &waits->pieces[i];
-        if (piece->begin < end && begin < piece->end && piece->number > latest.number)
+        if (piece->begin < end && begin < piece->end && piece->point > latest.point)
             latest = *piece;
     }
     return latest;
@@ -142,16 +72,13 @@ static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint
 
 /* --- what is freed -------------------------------------------------------------------------------------- */
 
-/* Lock held. Everything in the flow was freed by now, or before: it has no mark yet. */
-static void begin(struct ms_flow *flow)
+/* Lock held. Everything in the flow was freed by `horizon`. */
+static void begin(struct ms_waits *waits, struct ms_stream *stream, uint64_t horizon)
 {
-    struct ms_waits *waits = flow->waits;
-    waits->horizon = ++waits->freed;
+    memset(waits->pieces, 0, sizeof(waits->pieces));
     waits->next = 0;
-    for (uint32_t i = 0; i < PIECES; i++)
-        waits->pieces[i] = (struct piece){0};
-    waits->stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
-    waits->stream_id = atomic_load_explicit(&waits->stream->id, memory_order_relaxed);
+    waits->horizon = horizon;
+    waits->time = &stream->time;
 }
 
 void ms_wait_bound(struct ms_flow *flow)
@@ -162,34 +89,23 @@ void ms_wait_bound(struct ms_flow *flow)
         return;
     if (!waits && (waits = ms_arena_alloc(sizeof(*waits))) == NULL)
         return;
-    while (waits->count)
-        drop_first(flow, waits);
+    /* what another stream left in it was over before */
+    begin(waits, atomic_load_explicit(&flow->stream, memory_order_relaxed), 0);
     atomic_store_explicit(&flow->waits, waits, memory_order_release);
-    begin(flow);
-    waits->over = waits->freed; /* what another stream left in it was over before */
-}
-
-void ms_wait_events_gone(struct ms_flow *flow)
-{
-    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
-    if (waits) {
-        waits->count = 0;
-        waits->over = waits->freed;
-    }
 }
 
 /* Lock held. From here on frees are listed. Who is in the middle of one that is not has issued all that used
  * the block before this, so that a mark from now on is behind it. */
 static void start(struct ms_flow *flow)
 {
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     struct ms_waits *waits;
-    if (atomic_load_explicit(&flow->waits, memory_order_relaxed) ||
-        !atomic_load_explicit(&flow->stream, memory_order_relaxed) ||
+    if (atomic_load_explicit(&flow->waits, memory_order_relaxed) || !stream ||
         !(waits = ms_arena_alloc(sizeof(*waits))))
         return;
+    begin(waits, stream, ms_timeline_point(&stream->time));
     atomic_store(&flow->waits, waits);
-    begin(flow);
-    put_mark(flow, waits);
+    ms_stream_mark(stream);
 }
 
 static bool is_short(const struct ms_mempool *pool, const struct ms_heap *heap)
@@ -213,12 +129,15 @@ void ms_wait_weigh(struct ms_flow *flow)
 }
 
 /* Lock held. */
-static void note(struct ms_flow *flow, uint64_t begin, uint64_t bytes, bool exact)
+static void note(struct ms_flow *flow, uint64_t begin, uint64_t bytes, bool mark, bool exact)
 {
-    struct ms_waits *waits = flow->waits;
-    waits->freed++;
-    bool marked = exact && put_mark(flow, waits);
-    put_piece(waits, begin, begin + bytes, marked);
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
+    if (!stream || !waits)
+        return;
+    uint64_t point = ms_timeline_point(waits->time);
+    bool marked = mark && ms_stream_mark(stream);
+    put_piece(waits, begin, begin + bytes, point, marked && exact);
 }
 
 void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block)
@@ -227,20 +146,17 @@ void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block)
     const struct ms_run *run = slot->run;
     bool small = run->class_index != MS_NO_CLASS;
     ms_lock(&ms_streams_lock);
-    if (atomic_load_explicit(&flow->stream, memory_order_relaxed))
-        note(flow, small ? ms_run_address(run) : block->address, small ? ms_run_bytes(run) : block->granted,
-             !small);
+    note(flow, small ? ms_run_address(run) : block->address, small ? ms_run_bytes(run) : block->granted,
+         !small, true);
     ms_unlock(&ms_streams_lock);
 }
 
 void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes)
 {
-    struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_acquire);
-    if (!waits)
+    if (!atomic_load_explicit(&flow->waits, memory_order_acquire))
         return;
     ms_lock(&ms_streams_lock);
-    note(flow, address, bytes, false);
-    put_mark(flow, waits);
+    note(flow, address, bytes, true, false);
     ms_unlock(&ms_streams_lock);
 }
 
@@ -249,16 +165,19 @@ void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes)
 bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end)
 {
     struct ms_waits *waits = atomic_load_explicit(&flow->waits, memory_order_relaxed);
-    return waits && is_over(flow, waits, latest_in(waits, begin, end).number);
+    return waits && ms_timeline_is_reached(waits->time, latest_in(waits, begin, end).point, 0);
 }
 
-bool ms_wait_order(struct ms_stream *stream, CUevent event)
+bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t point)
 {
-    const struct ms_gpu *gpu = stream->gpu;
+    const struct ms_gpu *gpu = stream->time.gpu;
     struct ms_visit visit;
-    if (!gpu->stream_wait_event || !ms_stream_reachable(stream))
+    if (point <= time->reached)
+        return true;
+    CUevent event = ms_timeline_exact(time, point);
+    if (!event || !gpu->stream_wait_event || !ms_stream_reachable(stream))
         return false;
-    ms_visit_begin(&visit, gpu, atomic_load_explicit(&stream->context, memory_order_relaxed));
+    ms_visit_begin(&visit, gpu, ms_stream_context(stream));
     bool ordered = gpu->stream_wait_event(ms_stream_handle(stream), event, 0) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     return ordered;
@@ -303,16 +222,13 @@ static struct ms_slot *over_elsewhere(struct ms_flow *home, const struct ms_requ
     return slot;
 }
 
-/* The mark right behind the free of all that lies there, which was one block; NULL if there is none. */
-static struct mark *mark_of(struct ms_waits *waits, uint64_t begin, uint64_t end)
+/* The point right behind the free of all that lies there, which was one block; false if there is none. */
+static bool exact_point(const struct ms_waits *waits, const struct ms_slot *slot, uint64_t *point_p)
 {
+    uint64_t begin = ms_slot_address(slot), end = begin + slot->run->slot_bytes;
     struct piece latest = latest_in(waits, begin, end);
-    uint32_t i = 0;
-    if (!latest.exact || begin < latest.begin || end > latest.end)
-        return NULL;
-    while (i < waits->count && mark_at(waits, i)->upto < latest.number)
-        i++;
-    return i < waits->count && mark_at(waits, i)->upto == latest.number ? mark_at(waits, i) : NULL;
+    *point_p = latest.point;
+    return latest.exact && begin >= latest.begin && end <= latest.end;
 }
 
 static uint64_t length_of(const struct piece *piece)
@@ -371,10 +287,8 @@ static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const 
     const struct piece *piece = stream ? next_larger(waits, bytes, NULL) : NULL;
     for (int i = 0; i < PLACES && piece; i++, piece = next_larger(waits, bytes, piece)) {
         struct ms_slot *slot = take_of(home->heap, piece, bytes, request->single);
-        struct mark *mark =
-            slot ? mark_of(waits, ms_slot_address(slot), ms_slot_address(slot) + slot->run->slot_bytes)
-                 : NULL;
-        if (mark && ms_wait_order(stream, mark->event))
+        uint64_t point;
+        if (slot && exact_point(waits, slot, &point) && ms_wait_order(stream, waits->time, point))
             return slot;
         if (slot)
             put_back(home, &slot, 1);

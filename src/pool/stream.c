@@ -35,7 +35,7 @@ int ms_stream_device(const struct ms_stream *stream)
 
 uint64_t ms_stream_context(const struct ms_stream *stream)
 {
-    return atomic_load_explicit(&stream->context, memory_order_relaxed);
+    return atomic_load_explicit(&stream->time.context, memory_order_relaxed);
 }
 
 static bool captures(const struct ms_gpu *gpu, CUstream handle)
@@ -51,9 +51,9 @@ static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
     CUstream handle = ms_stream_handle(stream);
     struct ms_visit visit;
     if ((uintptr_t)handle > MS_STREAM_PER_THREAD)
-        return captures(stream->gpu, handle);
-    ms_visit_begin(&visit, stream->gpu, ms_stream_context(stream));
-    bool open = captures(stream->gpu, handle);
+        return captures(stream->time.gpu, handle);
+    ms_visit_begin(&visit, stream->time.gpu, ms_stream_context(stream));
+    bool open = captures(stream->time.gpu, handle);
     ms_visit_end(&visit);
     return open;
 }
@@ -71,6 +71,11 @@ bool ms_stream_reachable(const struct ms_stream *stream)
     return !ms_stream_captures(stream);
 }
 
+bool ms_stream_mark(struct ms_stream *stream)
+{
+    return ms_stream_reachable(stream) && ms_timeline_mark(&stream->time, ms_stream_handle(stream));
+}
+
 static struct ms_stream *_Atomic *bucket_of(uint64_t handle, uint64_t context, uint64_t id)
 {
     uint64_t key = handle > MS_STREAM_PER_THREAD ? handle : handle == MS_STREAM_LEGACY ? context : id << 4;
@@ -82,7 +87,7 @@ static bool is_named(const struct ms_stream *stream, uint64_t handle, uint64_t c
 {
     return atomic_load_explicit(&stream->handle, memory_order_acquire) == handle &&
            (handle > MS_STREAM_PER_THREAD ||
-            atomic_load_explicit(&stream->context, memory_order_relaxed) == context) &&
+            atomic_load_explicit(&stream->time.context, memory_order_relaxed) == context) &&
            (handle != MS_STREAM_PER_THREAD || atomic_load_explicit(&stream->id, memory_order_relaxed) == id);
 }
 
@@ -95,11 +100,17 @@ static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle
     return stream;
 }
 
+/* Its points are still to be reached. */
+static bool is_waited_for(const struct ms_stream *stream)
+{
+    return stream->batches || stream->time.reached < stream->time.now;
+}
+
 /* Lock held. One of the bucket's whose stream has ended, or a new one in it. */
 static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
 {
     struct ms_stream *stream = atomic_load_explicit(bucket, memory_order_relaxed);
-    while (stream && (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->open))
+    while (stream && (atomic_load_explicit(&stream->handle, memory_order_relaxed) || is_waited_for(stream)))
         stream = atomic_load_explicit(&stream->next, memory_order_relaxed);
     if (stream)
         return stream;
@@ -144,8 +155,8 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context)
 /* Lock held. */
 static void end(struct ms_stream *stream)
 {
-    ms_cross_stream_ends(stream, NULL);
     ms_flow_orphan_all(stream, false);
+    ms_cross_stream_ends(stream);
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
@@ -191,15 +202,23 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
     }
     if (!stream && (stream = record_in(bucket)) != NULL) {
         atomic_store_explicit(&stream->id, id, memory_order_relaxed);
-        atomic_store_explicit(&stream->context, its, memory_order_relaxed);
         stream->device = device;
         stream->thread = ms_thread_id();
-        stream->gpu = gpu;
-        stream->spare_count = 0;
+        ms_timeline_begin(&stream->time, gpu, its);
         atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
         atomic_store_explicit(&stream->handle, handle, memory_order_release);
     }
     ms_unlock(&ms_streams_lock);
+    return stream;
+}
+
+struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
+{
+    struct ms_stream *stream = record_in(&buckets[0]);
+    if (stream) {
+        ms_timeline_begin(&stream->time, gpu, context);
+        ms_timeline_close(&stream->time);
+    }
     return stream;
 }
 
@@ -241,8 +260,7 @@ void ms_stream_ending(uint64_t handle)
 static void die(struct ms_stream *stream)
 {
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
-    stream->spare_count = 0; /* its events are gone too */
-    stream->open = NULL;
+    ms_cross_stream_died(stream);
     ms_flow_orphan_all(stream, true);
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
@@ -250,14 +268,13 @@ static void die(struct ms_stream *stream)
 void ms_stream_context_died(uint64_t context)
 {
     ms_lock(&ms_streams_lock);
-    ms_cross_context_died(context);
     ms_returns_context_died(context);
     ms_captures_context_died(context);
     for (uint32_t i = 0; context && i < BUCKETS; i++) {
         struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
         for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
-            if (atomic_load_explicit(&stream->context, memory_order_relaxed) == context &&
-                atomic_load_explicit(&stream->handle, memory_order_relaxed))
+            if (atomic_load_explicit(&stream->time.context, memory_order_relaxed) == context &&
+                (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->batches))
                 die(stream);
         }
     }

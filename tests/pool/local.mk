@@ -6,9 +6,13 @@ tests_pool_libmsfake_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmsfake_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool
 
 ms_pool_libs = tests/pool/libmsfake.a src/libmspool.a src/libmsfloor.a
-ms_pool_tests = tests/pool/test_limits tests/pool/test_free_waits tests/pool/test_model tests/pool/test_epochs tests/pool/test_limbo tests/pool/test_placement tests/pool/test_pins tests/pool/test_near tests/pool/test_threads tests/pool/test_vmm tests/pool/test_streams tests/pool/test_waits tests/pool/test_returns tests/pool/test_rest
+ms_pool_tests = tests/pool/test_limits tests/pool/test_free_waits tests/pool/test_model tests/pool/test_epochs tests/pool/test_limbo tests/pool/test_placement tests/pool/test_pins tests/pool/test_near tests/pool/test_threads tests/pool/test_vmm tests/pool/test_streams tests/pool/test_waits tests/pool/test_returns tests/pool/test_rest tests/pool/test_clock
 check_PROGRAMS += $(ms_pool_tests) tests/pool/replay
 TESTS += $(ms_pool_tests)
+tests_pool_test_clock_SOURCES = tests/pool/test_clock.c tests/pool/fake.h tests/tap.h
+tests_pool_test_clock_LDADD = $(ms_pool_libs)
+tests_pool_test_clock_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_pool_test_clock_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
 tests_pool_test_limits_LDADD = $(ms_pool_libs)
 tests_pool_test_limits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests

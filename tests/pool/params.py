@@ -16,7 +16,7 @@ def main():
         text = rows.read()
     names = re.findall(r"^MS_(?:BYTES|TIME|RATIO)\((\w+)", text, re.M)
     sources = ""
-    for path in glob.glob(os.path.join(TOP, "src/pool/*.[ch]")):
+    for path in glob.glob(os.path.join(TOP, "src/pool/**/*.[ch]"), recursive=True):
         with open(path, encoding="ascii") as source:
             sources += source.read()
     used = set(re.findall(r"\bMS_\w+", sources))

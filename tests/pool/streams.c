@@ -417,28 +417,30 @@ void model_issue(uint64_t handle)
     find(handle)->issued++;
 }
 
+/* With all that it saw, and what that had seen: an order holds through any number of streams. */
+static void get_to(struct stream *s, uint64_t seq)
+{
+    bool further = s->done < seq;
+    s->done = further ? seq : s->done;
+    for (unsigned i = 0; further && i < MODEL_STREAMS; i++)
+        get_to(&streams[i], streams[i].id == s->sees[i].id ? s->sees[i].seq : 0);
+}
+
 void model_finish(uint64_t handle)
 {
-    unsigned index = handle <= 1 ? 0 : (unsigned)(handle - 0x10000) / 0x100;
-    struct stream *s = &streams[index];
-    for (unsigned i = 0; i < MODEL_STREAMS; i++) {
-        if (i != index && streams[i].id == s->sees[i].id && streams[i].done < s->sees[i].seq)
-            streams[i].done = s->sees[i].seq;
-    }
-    s->done = s->issued;
+    struct stream *s = &streams[handle <= 1 ? 0 : (handle - 0x10000) / 0x100];
+    get_to(s, s->issued);
 }
 
 bool model_is_done(uint64_t handle)
 {
-    const struct stream *s = find(handle);
-    return s->done >= s->issued;
+    return find(handle)->done >= find(handle)->issued;
 }
 
 void model_capture(uint64_t handle, bool begin)
 {
-    struct stream *s = find(handle);
     ms_pool_capture_enter(next_context);
-    s->capturing = begin;
+    find(handle)->capturing = begin;
     open_captures += begin ? 1 : (uint64_t)-1;
     ms_pool_capture_leave(next_context, handle, begin);
 }
