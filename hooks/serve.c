@@ -221,7 +221,7 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, const voi
     enter(&section, outer);
     *status_p = CUDA_ERROR_INVALID_VALUE;
     if (ms_pool_find(address, &block) && block.address == address)
-        *status_p = ms_serve_order_after(target->gpu, args->stream, block.context);
+        *status_p = ms_pool_order_after(target->gpu, args->stream, block.context);
     if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED) {
         block.in_order = true;
         *status_p = free_served(&block);

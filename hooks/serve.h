@@ -6,8 +6,8 @@
  * would refuse is passed, so that the refusal is its own.
  *
  * serve.c is the way of a request and of a free; serve_context.c knows which contexts are served;
- * serve_policy.c is the pool's beginning, its policy, and what it tells; serve_async.c is a free in stream
- * order; serve_wait.c a free that waits; serve_oom.c says why there was no memory. */
+ * serve_policy.c is the pool's beginning, its policy, and what it tells; serve_wait.c a free that waits;
+ * serve_oom.c says why there was no memory. */
 #ifndef MS_HOOKS_SERVE_H
 #define MS_HOOKS_SERVE_H
 
@@ -139,12 +139,6 @@ static inline void ms_serve_expect_free(uint64_t address)
 /* serve_wait.c: the free, which has its answer, waits until there is less in limbo. Not inside a section: the
  * program's signal handlers may free meanwhile. */
 void ms_serve_wait(const struct ms_pool_wait *wait);
-
-/* serve_async.c: work that is in `stream` now is over before the pool's next fence of `context` is. Returns a
- * status for the program. */
-int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);
-void ms_serve_async_context_ended(uint64_t context);
-void ms_serve_async_reset(void);
 
 static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target, const void *frame,
                                     const void *caller, const struct ms_args *args, int *status_p)

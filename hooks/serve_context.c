@@ -182,7 +182,6 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
     ms_pool_context_ended(handle, dead);
     if (!dead)
         return;
-    ms_serve_async_context_ended(handle);
     ms_lock(&lock);
     atomic_store(&c->handle, 0);
     ms_unlock(&lock);

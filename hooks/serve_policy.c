@@ -319,7 +319,6 @@ void ms_serve_start(bool again)
         ms_pool_reset();
         ms_whole_forget();
         ms_serve_contexts_reset();
-        ms_serve_async_reset();
         ms_buffers_reset();
         ms_graphs_reset();
         ms_memops_reset();

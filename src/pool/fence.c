@@ -12,6 +12,8 @@
  * carries the epoch, and events are looked at in their order. */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
@@ -251,6 +253,7 @@ void ms_fence_forget(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     fence->count = fence->spare_count = fence->stream_count = 0;
+    memset(fence->own, 0, sizeof(fence->own));
     fence->orphaned = 0;
     fence->spoiled = false;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);

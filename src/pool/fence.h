@@ -14,6 +14,15 @@
 
 struct ms_heap;
 
+/** Streams that memshim makes for itself in a context, each at its first use. */
+enum ms_own_stream {
+    MS_OWN_ALLOC_FILLS, /* poison.c */
+    MS_OWN_FREE_FILLS,
+    MS_OWN_RETURNS, /* segment.c: what goes back, and nothing else */
+    MS_OWN_JOINS,   /* join.c: it waits for streams of other contexts */
+    MS_OWN_STREAMS
+};
+
 struct ms_fence_mark {
     CUevent event;
     uint64_t upto; /* 0: one of several, the last one says */
@@ -35,6 +44,7 @@ struct ms_fence {
     bool spoiled; /* one of the events of the epoch that is looked at was taken into a capture */
     CUevent spare[MS_SPARE_EVENTS];
     uint32_t spare_count;
+    CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
     uint64_t streams[MS_STREAMS];
     uint32_t stream_count;
     _Atomic int graphs; /* of the context, that may know addresses */
@@ -75,6 +85,8 @@ bool ms_fence_by_streams(const struct ms_heap *heap);
 bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto);
 bool ms_fence_spoils(struct ms_heap *heap, int status);
 bool ms_fence_was_spoiled(struct ms_fence *fence);
+/** Fence's lock held, the context current: NULL if the driver makes none. */
+CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which);
 /** Fence's lock held: an event of the context, and back again. May call the vendor. */
 CUevent ms_fence_take_event(struct ms_heap *heap);
 void ms_fence_drop_event(struct ms_heap *heap, CUevent event);

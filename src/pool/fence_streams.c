@@ -79,18 +79,36 @@ bool ms_fence_was_spoiled(struct ms_fence *fence)
     return spoiled;
 }
 
+static void add(struct ms_fence *fence, uint64_t stream, bool reachable)
+{
+    if (reachable && fence->stream_count < MS_STREAMS)
+        fence->streams[fence->stream_count++] = stream;
+    else
+        atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
+}
+
 void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable)
 {
     struct ms_heap *heap = ms_heap_known(context);
     if (!heap)
         return;
+    ms_lock(&heap->fence.lock);
+    add(&heap->fence, stream, reachable);
+    ms_unlock(&heap->fence.lock);
+}
+
+/* What the others are given needs no fence. */
+CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which)
+{
     struct ms_fence *fence = &heap->fence;
-    ms_lock(&fence->lock);
-    if (reachable && fence->stream_count < MS_STREAMS)
-        fence->streams[fence->stream_count++] = stream;
-    else
-        atomic_fetch_add_explicit(&fence->unreachable, 1, memory_order_relaxed);
-    ms_unlock(&fence->lock);
+    CUstream stream = NULL;
+    if (!fence->own[which] && heap->gpu->stream_create &&
+        heap->gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
+        fence->own[which] = stream;
+        if (which == MS_OWN_JOINS)
+            add(fence, (uintptr_t)stream, true);
+    }
+    return fence->own[which];
 }
 
 static bool serves(const struct ms_heap *heap)

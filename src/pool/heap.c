@@ -201,7 +201,6 @@ static void clear(struct ms_heap *heap)
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
     heap->owed_count = 0;
-    heap->alloc_fills = heap->free_fills = heap->returns = NULL;
     _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,
                                     &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
     for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)

@@ -211,8 +211,6 @@ struct ms_heap {
     _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
     uint64_t owed[MS_OWED]; /* the vendor's again as soon as no capture is open (wait.c); heap's lock */
     uint32_t owed_count;
-    CUstream alloc_fills, free_fills;  /* for MEMSHIM_POISON */
-    CUstream returns;                  /* see ms_segment_return_async */
     _Atomic uint32_t returning;        /* threads that wait for what they put there */
     struct ms_backing *backing;        /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
     _Atomic uint32_t backing_state;    /* enum ms_backing_state */

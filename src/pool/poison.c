@@ -23,15 +23,12 @@ static uint64_t patience_ns(void)
     return wait_ns > MS_POISON_NS ? wait_ns : MS_POISON_NS;
 }
 
-static bool ready(struct ms_heap *heap, CUstream *stream_p)
+static CUstream stream_for(struct ms_heap *heap, enum ms_own_stream fills)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    if (!gpu->memset_d8_async || !gpu->stream_create || !gpu->event_create || !gpu->event_record ||
-        !gpu->stream_wait_event)
-        return false;
-    if (!*stream_p && gpu->stream_create(stream_p, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        *stream_p = NULL;
-    return *stream_p != NULL;
+    if (!gpu->memset_d8_async || !gpu->event_create || !gpu->event_record || !gpu->stream_wait_event)
+        return NULL;
+    return ms_fence_own_stream(heap, fills);
 }
 
 /* A query of HIP's destroys captures (wait.c): then it is looked at later. */
@@ -70,17 +67,18 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
         gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes, (CUstream)(uintptr_t)stream);
 }
 
-static bool fill_and_wait(struct ms_heap *heap, CUstream *stream_p, uint8_t byte, uint64_t address,
+static bool fill_and_wait(struct ms_heap *heap, enum ms_own_stream fills, uint8_t byte, uint64_t address,
                           uint64_t bytes)
 {
     struct ms_visit visit;
     bool filled = true;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
-    CUevent event = ready(heap, stream_p) ? ms_fence_take_event(heap) : NULL;
+    CUstream stream = stream_for(heap, fills);
+    CUevent event = stream ? ms_fence_take_event(heap) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
-        filled = fill_now(heap, event, *stream_p, byte, address, bytes);
+        filled = fill_now(heap, event, stream, byte, address, bytes);
         ms_lock(&heap->fence.lock);
         ms_fence_drop_event(heap, event);
         ms_unlock(&heap->fence.lock);
@@ -91,12 +89,12 @@ static bool fill_and_wait(struct ms_heap *heap, CUstream *stream_p, uint8_t byte
 
 bool ms_poison_fill_freed(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
-    return fill_and_wait(heap, &heap->free_fills, FREE_BYTE, address, bytes);
+    return fill_and_wait(heap, MS_OWN_FREE_FILLS, FREE_BYTE, address, bytes);
 }
 
 bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
-    bool filled = fill_and_wait(heap, &heap->alloc_fills, ALLOC_BYTE, address, bytes);
+    bool filled = fill_and_wait(heap, MS_OWN_ALLOC_FILLS, ALLOC_BYTE, address, bytes);
     if (!filled)
         ms_pool_note("pool: a poison fill was not done in time; the driver served the request");
     return filled;
@@ -106,14 +104,16 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
+    CUstream stream = NULL;
     CUevent event;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
-    if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) && ready(heap, &heap->free_fills) &&
+    if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) &&
+        (stream = stream_for(heap, MS_OWN_FREE_FILLS)) != NULL &&
         (event = ms_fence_take_event(heap)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
-            gpu->stream_wait_event(heap->free_fills, event, 0) == CUDA_SUCCESS)
-            gpu->memset_d8_async(address, FREE_BYTE, bytes, heap->free_fills);
+            gpu->stream_wait_event(stream, event, 0) == CUDA_SUCCESS)
+            gpu->memset_d8_async(address, FREE_BYTE, bytes, stream);
         ms_fence_drop_event(heap, event);
     }
     ms_unlock(&heap->fence.lock);

@@ -180,8 +180,12 @@ struct ms_pool_wait {
 };
 bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p);
 bool ms_pool_wait_look(const struct ms_pool_wait *wait);
-/** A stream of ours in `context` is about to wait for work of another context, which no free is to wait
- * for. */
+/** A block of `context` is to be freed in the order of `stream`, perhaps another context's: what is in it now
+ * is over before the next fence of `context` is. Returns a status for the program: where it is not 0, the
+ * block stays. Calls the vendor, waits for nothing. No lock held. */
+int ms_pool_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);
+/** ... so a stream of ours in `context` is about to wait for work of another context, which no free is to
+ * wait for. */
 void ms_pool_joined(uint64_t context);
 /** A green context begins on `device`, and shares the memory of `primary` there (0: which that is, is not
  * known): no free in that context waits before it ends. Takes no lock. */

@@ -238,17 +238,15 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
 }
 
 /* How many of them, from the first on, the vendor took back. It has them when the stream was waited for. */
-static uint32_t free_async(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
+static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segment *const *segments,
+                           uint32_t count)
 {
-    const struct ms_return_of of = {.gpu = heap->gpu,
-                                    .context = heap->context,
-                                    .stream = heap->returns,
-                                    .device = heap->device,
-                                    .ours = true};
+    const struct ms_return_of of = {
+        .gpu = heap->gpu, .context = heap->context, .stream = stream, .device = heap->device, .ours = true};
     uint32_t done = 0;
     uint64_t bytes = 0;
     ms_lock(&ms_streams_lock);
-    while (done < count && heap->gpu->mem_free_async(segments[done]->address, heap->returns) == CUDA_SUCCESS)
+    while (done < count && heap->gpu->mem_free_async(segments[done]->address, stream) == CUDA_SUCCESS)
         bytes += segments[done++]->bytes;
     ms_returns_note(&of, bytes);
     ms_unlock(&ms_streams_lock);
@@ -263,17 +261,15 @@ uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *cons
     const struct ms_gpu *gpu = heap->gpu;
     CUstreamCaptureMode mode;
     uint32_t done = 0;
-    if (heap->flow || !gpu->mem_free_async || !gpu->stream_create || !gpu->event_record)
+    if (heap->flow || !gpu->mem_free_async || !gpu->event_record)
         return 0;
     bool pushed = ms_segment_enter(heap, &mode);
     ms_lock(&heap->fence.lock);
-    if (!heap->returns && gpu->stream_create(&heap->returns, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        heap->returns = NULL;
-    bool open = heap->returns != NULL;
+    CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
     ms_unlock(&heap->fence.lock);
     atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
-    if (open)
-        done = free_async(heap, segments, count);
+    if (stream)
+        done = free_async(heap, stream, segments, count);
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
     if (done)
         ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);

@@ -1,33 +1,20 @@
-/* serve_async.c - a block of the pool that the program frees in the order of a stream.
+/* join.c - a block of the pool that the program frees in the order of a stream.
  *
- * The pool's fence covers a context: whatever its own streams were given before the free. A stream of another
+ * The fence covers a context: whatever its own streams were given before the free. A stream of another
  * context is joined to it by an event that a stream of ours in the block's context waits for, on the device;
- * the host waits for nothing. Owns those streams, one per context, under a lock that is never held across a
- * vendor call. */
-#include "hooks/serve.h"
+ * the host waits for nothing. */
+#include "config.h"
 
-#include <stdatomic.h>
-
-#include "base/lock.h"
-#include "gpu/visit.h"
-#include "pool/pool.h"
+#include "pool/internal.h"
 
 #define LEGACY_STREAM     1u
 #define PER_THREAD_STREAM 2u
-#define JOINERS           16
-
-static struct joiner {
-    uint64_t context;
-    CUstream stream;
-} joiners[JOINERS];
-static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
 
 static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
 {
     CUcontext context = NULL;
     CUresult status = CUDA_ERROR_NOT_FOUND;
     uint64_t current;
-
     ms_gpu_current(gpu, &current);
     if (stream <= PER_THREAD_STREAM)
         return current ? current : UINT64_MAX; /* none, or the driver does not say: it says so to the event */
@@ -47,52 +34,22 @@ static uint64_t context_of(const struct ms_gpu *gpu, uint64_t stream)
 static bool is_capturing(const struct ms_gpu *gpu, uint64_t stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
     return gpu->stream_is_capturing && stream != LEGACY_STREAM && stream != 0 &&
            gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static struct joiner *find(uint64_t context)
-{
-    for (unsigned i = 0; i < JOINERS; i++) {
-        if (joiners[i].context == context)
-            return &joiners[i];
-    }
-    return NULL;
-}
-
-/* The stream of ours in this context, which is current. */
-static CUstream joiner_of(const struct ms_gpu *gpu, uint64_t context)
-{
-    CUstream stream = NULL;
-    struct joiner *joiner;
-
-    ms_lock(&lock);
-    joiner = find(context);
-    stream = joiner ? joiner->stream : NULL;
-    ms_unlock(&lock);
-    if (stream || !gpu->stream_create || gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        return stream;
-    ms_pool_stream_born(context, (uintptr_t)stream, true);
-    ms_lock(&lock);
-    joiner = find(context);
-    if (!joiner && (joiner = find(0)) != NULL) /* none is left: this one stays without a row */
-        *joiner = (struct joiner){context, stream};
-    ms_unlock(&lock);
-    return stream;
-}
-
 /* The stream of ours in the block's context waits for the event; what the driver says of that. */
 static int wait_in(const struct ms_gpu *gpu, uint64_t context, CUevent event)
 {
+    struct ms_heap *heap = ms_heap_of(context);
     CUcontext before;
-    CUstream ours;
-    int status = (int)gpu->ctx_push((CUcontext)(uintptr_t)context);
-
+    int status = heap ? (int)gpu->ctx_push((CUcontext)(uintptr_t)context) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
-    ours = joiner_of(gpu, context);
+    ms_lock(&heap->fence.lock);
+    CUstream ours = ms_fence_own_stream(heap, MS_OWN_JOINS);
+    ms_unlock(&heap->fence.lock);
     ms_pool_joined(context);
     status = ours ? (int)gpu->stream_wait_event(ours, event, 0) : CUDA_ERROR_OUT_OF_MEMORY;
     gpu->ctx_pop(&before);
@@ -105,7 +62,6 @@ static int event_in(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, CUev
     CUcontext before;
     bool visits = of != UINT64_MAX && stream > PER_THREAD_STREAM;
     int status = visits ? (int)gpu->ctx_push((CUcontext)(uintptr_t)of) : CUDA_SUCCESS;
-
     if (status != CUDA_SUCCESS)
         return status;
     status = (int)gpu->event_create(event_p, CU_EVENT_DISABLE_TIMING);
@@ -121,10 +77,8 @@ static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, uint64_t
 {
     struct ms_visit visit;
     CUevent event = NULL;
-    int status;
-
     ms_visit_begin(&visit, gpu, 0);
-    status = event_in(gpu, stream, of, &event);
+    int status = event_in(gpu, stream, of, &event);
     if (status == CUDA_SUCCESS) {
         status = wait_in(gpu, context, event);
         gpu->event_destroy(event);
@@ -133,10 +87,9 @@ static int join(const struct ms_gpu *gpu, uint64_t stream, uint64_t of, uint64_t
     return status;
 }
 
-int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
+int ms_pool_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context)
 {
     uint64_t other = context_of(gpu, stream);
-
     if (!other)
         return CUDA_ERROR_INVALID_HANDLE;
     if (is_capturing(gpu, stream)) /* a graph frees only what a graph has allocated */
@@ -147,22 +100,4 @@ int ms_serve_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t con
         !gpu->stream_wait_event)
         return CUDA_ERROR_INVALID_VALUE;
     return join(gpu, stream, other, context);
-}
-
-void ms_serve_async_context_ended(uint64_t context)
-{
-    struct joiner *joiner;
-
-    ms_lock(&lock);
-    joiner = context ? find(context) : NULL;
-    if (joiner)
-        *joiner = (struct joiner){0, NULL};
-    ms_unlock(&lock);
-}
-
-void ms_serve_async_reset(void)
-{
-    ms_lock_reset(&lock);
-    for (unsigned i = 0; i < JOINERS; i++)
-        joiners[i] = (struct joiner){0, NULL};
 }
