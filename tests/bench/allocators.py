@@ -26,6 +26,11 @@ class Tool:
         self.name, self.command, self.environment = name, command, environment
         self.gave_up = set()  # cases in which it did not come to an end
 
+    def run_quietly(self, options, more, timeout=60):
+        """A program that prints no figures; whether it succeeded."""
+        return subprocess.run(self.command, env={**options.environment, **self.environment, **more}, stdout=subprocess.DEVNULL, timeout=timeout,
+                              check=False).returncode == 0
+
     def run(self, options, arguments, more, timeout=60):
         """The figures that a run prints, by name; None if it failed or took too long."""
         try:
@@ -49,7 +54,7 @@ def compile_peer(options, name, place):
     """The program that measures a peer; made of the same objects as ours."""
     sources = os.path.join(options.top, "tests/bench")
     program = os.path.join(options.build, "tests/bench/peers", name)
-    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe", "runahead", "shapes")]
+    objects = [os.path.join(options.build, "tests/bench/alloc", part + ".o") for part in ("main", "pool", "replay", "recipe", "runahead", "shapes", "small")]
     source = os.path.join(sources, "peers", name + ".cc")
     libraries = {"torch": ["torch/lib"], "rmm": ["librmm/lib64", "rapids_logger/lib64"]}[name]
     includes = {"torch": ["torch/include"], "rmm": ["librmm/include", "librmm/include/rapids", "rapids_logger/include"]}[name]

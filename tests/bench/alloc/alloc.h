@@ -77,6 +77,7 @@ int bench_pool(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_replay(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_runahead(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_shapes(const struct bench_allocator *allocator, int argc, char **argv);
+int bench_small(const struct bench_allocator *allocator, int argc, char **argv);
 int bench_recipe(const struct bench_allocator *allocator, int argc, char **argv);
 
 #ifdef __cplusplus

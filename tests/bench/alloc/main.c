@@ -198,11 +198,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct bench_allocator *, int, char **);
-    } verbs[] = {{"pool", bench_pool},
-                 {"replay", bench_replay},
-                 {"random", bench_recipe},
-                 {"runahead", bench_runahead},
-                 {"shapes", bench_shapes}};
+    } verbs[] = {{"pool", bench_pool},         {"replay", bench_replay}, {"random", bench_recipe},
+                 {"runahead", bench_runahead}, {"shapes", bench_shapes}, {"small", bench_small}};
     const struct bench_allocator *allocator = bench_allocators;
 
     while (argc > 2 && allocator->name && strcmp(allocator->name, argv[1]) != 0)
@@ -212,7 +209,8 @@ int main(int argc, char **argv)
             bench_clock_start();
             return allocator->start() != 0 ? 1 : verbs[i].run(allocator, argc - 3, argv + 3);
         }
-    fprintf(stderr, "usage: alloc ALLOCATOR pool|replay|random|runahead|shapes ARGUMENT...\nallocators:");
+    fprintf(stderr,
+            "usage: alloc ALLOCATOR pool|replay|random|runahead|shapes|small ARGUMENT...\nallocators:");
     for (allocator = bench_allocators; allocator->name; allocator++)
         fprintf(stderr, " %s", allocator->name);
     fputc('\n', stderr);
