@@ -61,10 +61,22 @@ static void tell_of_sickness(struct ms_heap *heap)
             "pool: a call to the driver failed with an error that stays; its context is not served any more");
 }
 
+/* Of a context's memory each block is to be an allocation of the vendor's. */
+static MS_INLINE bool is_export_whole(const struct ms_heap *heap)
+{
+    return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)) && !heap->flow;
+}
+
 /* False if the vendor should answer as it stands. */
 static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
-    bool whole = __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED) && !heap->flow;
+    bool whole = is_export_whole(heap);
+    if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole && ms_policy->pack != MS_POOL_PACK_NONE)) {
+        uint32_t class_index = ms_slab_class(bytes);
+        *request = (struct ms_request){
+            .requested = bytes, .granted = ms_slab_bytes(class_index), .magazine = class_index};
+        return true;
+    }
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
@@ -73,16 +85,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request = (struct ms_request){.requested = bytes, .large = large, .single = single};
-    uint32_t class_index = MS_NO_CLASS;
-    if (MS_UNLIKELY(single | large)) {
-        request->granted = ms_round_up(bytes, MS_PAGE_BYTES);
-    } else if (bytes <= MS_SLAB_MAX_BYTES) {
-        class_index = ms_slab_class(bytes);
-        request->granted = ms_slab_bytes(class_index);
-    } else {
-        request->granted = ms_round_up(bytes, MS_STEP_BYTES);
-    }
-    request->magazine = ms_magazine_of(request->granted, class_index);
+    request->granted = ms_round_up(bytes, single | large ? MS_PAGE_BYTES : MS_STEP_BYTES);
+    request->magazine = ms_magazine_of(request->granted, MS_NO_CLASS);
     return true;
 }
 
@@ -95,19 +99,26 @@ static MS_INLINE enum ms_pool_tier tier_of(const struct ms_run *run)
     return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
-/* What recording and freeing it take. */
-static MS_INLINE void describe_briefly(const struct ms_slot *slot, struct ms_pool_block *b)
+/* What recording one takes that was given. */
+static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot *slot,
+                                     struct ms_pool_block *b)
+{
+    b->address = ms_slot_address(slot);
+    b->context = heap->context;
+    b->device = heap->device;
+    b->ordered = heap->flow != NULL;
+    b->own_item = (uintptr_t)slot;
+}
+
+/* What the record and the second half of a free take of one that is freed. */
+static MS_INLINE void describe_freed(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_run *run = slot->run;
     struct ms_heap *heap = run->segment->heap;
     b->address = ms_slot_address(slot);
     b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
     b->granted = run->slot_bytes;
-    b->context = heap->context;
-    b->device = heap->device;
     b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    b->pinned = b->in_order = b->over = false;
-    b->ordered = heap->flow != NULL;
     b->own_heap = heap;
     b->own_item = (uintptr_t)slot;
     b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
@@ -117,7 +128,9 @@ static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block 
 {
     const struct ms_run *run = slot->run;
     const struct ms_segment *segment = run->segment;
-    describe_briefly(slot, b);
+    describe_given(segment->heap, slot, b);
+    describe_freed(slot, b);
+    b->pinned = b->in_order = b->over = false;
     b->segment_address = segment->address;
     b->segment_bytes = segment->bytes;
     b->tier = tier_of(run);
@@ -127,7 +140,7 @@ static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block 
 }
 
 /* Lease locked: the slot becomes a live block. */
-static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, bool hit)
+static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested, uint64_t granted)
 {
     if (MS_UNLIKELY(lease->serial == lease->serial_end)) {
         lease->serial = ms_table_serials(SERIALS);
@@ -138,10 +151,16 @@ static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_
     atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,
                           memory_order_release);
     ms_count(&lease->requested, requested);
-    ms_count(&lease->granted, slot->run->slot_bytes);
+    ms_count(&lease->granted, granted);
     ms_count(&lease->allocs, 1);
-    if (hit)
-        ms_count(&lease->hits[tier_of(slot->run)], 1);
+}
+
+/* ... out of a magazine. Of those of classes all blocks lie in spans. */
+static MS_INLINE void bear_again(struct ms_lease *lease, struct ms_slot *slot,
+                                 const struct ms_request *request)
+{
+    bear(lease, slot, request->requested, request->granted);
+    ms_count(&lease->hits[request->magazine < MS_CLASSES ? MS_TIER_SLAB : tier_of(slot->run)], 1);
 }
 
 static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_request *request,
@@ -159,7 +178,9 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     struct ms_heap *home = slot->run->segment->heap; /* a flow may have it of another */
     struct ms_lease *lease = ms_lease_lock(home);
     enum ms_pool_tier tier = tier_of(slot->run);
-    bear(lease, slot, request->requested, hit && home == heap);
+    bear(lease, slot, request->requested, slot->run->slot_bytes);
+    if (hit && home == heap)
+        ms_count(&lease->hits[tier], 1);
     describe(slot, block_p);
     ms_lease_unlock(lease);
     if (MS_UNLIKELY(hit && home != heap)) { /* whose request it was */
@@ -226,7 +247,7 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
     enum ms_pool_verdict verdict = MS_POOL_SERVED;
     if (MS_LIKELY(slot != NULL)) {
-        bear(lease, slot, bytes, true);
+        bear_again(lease, slot, &request);
         describe(slot, block_p);
         ms_lease_unlock(lease);
         ms_pool_latest_address = block_p->address;
@@ -248,16 +269,19 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
 }
 
 /* No magazine has one: a magazine is filled, or a block carved. */
-static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request,
-                                    struct ms_pool_block *block_p)
+static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
 {
-    struct ms_slot *slot = ms_ladder_at_hand(heap, request);
+    struct ms_request request;
+    if (!request_of(heap, bytes, &request))
+        return false;
+    struct ms_slot *slot = ms_ladder_at_hand(heap, &request);
     tell_of_sickness(heap);
     if (!slot)
         return false;
     struct ms_lease *lease = ms_lease_lock(heap);
-    bear(lease, slot, request->requested, true);
-    describe_briefly(slot, block_p);
+    bear(lease, slot, bytes, slot->run->slot_bytes);
+    ms_count(&lease->hits[tier_of(slot->run)], 1);
+    describe_given(heap, slot, block_p);
     ms_lease_unlock(lease);
     ms_pool_latest_address = block_p->address;
     return true;
@@ -270,13 +294,13 @@ static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_p
         return false;
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
-    if (MS_LIKELY(slot != NULL)) {
-        bear(lease, slot, bytes, true);
-        describe_briefly(slot, block_p);
+    if (MS_UNLIKELY(!slot)) {
+        ms_lease_unlock(lease);
+        return hit_at_hand(heap, bytes, block_p);
     }
+    bear_again(lease, slot, &request);
+    describe_given(heap, slot, block_p);
     ms_lease_unlock(lease);
-    if (MS_UNLIKELY(!slot))
-        return hit_at_hand(heap, &request, block_p);
     ms_pool_latest_address = block_p->address;
     return true;
 }
@@ -486,7 +510,7 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
     if (MS_UNLIKELY(!dying))
         return false;
     ms_near_drop(block_p->own_set, block_p->own_way);
-    describe_briefly(slot, block_p);
+    describe_freed(slot, block_p);
     return is_still(slot, dying);
 }
 
