@@ -25,7 +25,7 @@ struct ms_direct {
 enum ms_directly { MS_DIRECTLY_NOT, MS_DIRECTLY, MS_DIRECTLY_CURRENT, MS_DIRECTLY_POOL, MS_DIRECTLY_END };
 extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
-extern _Atomic uint64_t ms_direct_frees;
+extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);

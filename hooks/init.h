@@ -14,7 +14,7 @@
 enum ms_init_state { MS_INIT_UNSTARTED, MS_INIT_ACTIVE, MS_INIT_INERT };
 extern _Atomic int ms_init_state;
 /** A word that is 0 where the record is a forked parent's, and as long as there is none. */
-extern _Atomic uint32_t *_Atomic ms_init_owner_word;
+extern MS_HIDDEN _Atomic uint32_t *_Atomic ms_init_owner_word;
 bool ms_init_active_slowly(void);
 
 /** True if this process, and not a parent that was forked, owns the record: memshim is active then. */

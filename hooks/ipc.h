@@ -52,8 +52,8 @@ bool ms_ipc_find(uint64_t address, struct ms_ipc_view *view_p, bool *found_p);
 
 /* Requests until the next look for a transport, since it reads the clock; 0: nothing is to be looked for. Of
  * two threads that count at once one may not be counted. */
-extern _Atomic unsigned ms_ipc_look_in;
-extern _Atomic uint64_t ms_ipc_next_look_ns; /* 0: at once */
+extern MS_HIDDEN _Atomic unsigned ms_ipc_look_in;
+extern MS_HIDDEN _Atomic uint64_t ms_ipc_next_look_ns; /* 0: at once */
 void ms_ipc_look(void);
 /** Before a request to the pool: whether anything that is exported from now on must be an allocation of the
  * vendor's. */

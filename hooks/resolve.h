@@ -131,7 +131,7 @@ void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *versi
  * by call site. */
 struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
 /** Changes with whatever makes void what was remembered of call sites. */
-extern _Atomic uint32_t ms_resolve_generation;
+extern MS_HIDDEN _Atomic uint32_t ms_resolve_generation;
 static inline uint64_t ms_resolve_key(enum ms_row row, const void *caller, enum ms_node node)
 {
     return (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;

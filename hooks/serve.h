@@ -20,9 +20,9 @@
 /* serve_policy.c */
 
 /** Whether anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
-extern _Atomic bool ms_serve_on;
+extern MS_HIDDEN _Atomic bool ms_serve_on;
 /** MEMSHIM_FREE=strict; from ms_serve_start() on. */
-extern bool ms_serve_strictly;
+extern MS_HIDDEN bool ms_serve_strictly;
 /** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
 void ms_serve_start(bool again);
 /** What is known of the pool only at the end, into the diagnostics: before the report is written. */
@@ -50,7 +50,7 @@ struct ms_served_context {
     _Atomic uint32_t pitch_calls;
     _Atomic uint64_t pitch;
 };
-extern struct ms_served_context ms_served_contexts[MS_SERVED_CONTEXTS];
+extern MS_HIDDEN struct ms_served_context ms_served_contexts[MS_SERVED_CONTEXTS];
 static inline unsigned ms_served_slot(uint64_t handle)
 {
     return (unsigned)((handle >> 4) * 0x9e3779b97f4a7c15u >> 58) % MS_SERVED_CONTEXTS;
@@ -79,14 +79,14 @@ void ms_serve_context_ended(uint64_t context, bool dead);
 /** A call in this context returned `status`: after an error that stays, it is not served any more. */
 void ms_serve_status(uint64_t context, int status);
 /** Whether that has ever happened: the driver is asked then before a block is freed. */
-extern _Atomic bool ms_serve_one_is_down;
+extern MS_HIDDEN _Atomic bool ms_serve_one_is_down;
 static inline bool ms_serve_any_down(void)
 {
     return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
 }
 /** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need
  * goes back. Inside a section, no lock held. */
-extern _Atomic uint32_t ms_serve_rests;
+extern MS_HIDDEN _Atomic uint32_t ms_serve_rests;
 void ms_serve_rested(void);
 static inline void ms_serve_see_to_rest(void)
 {

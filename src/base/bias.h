@@ -43,7 +43,7 @@ struct ms_bias {
 
 /** The calling thread; ms_bias_nobody until it first may own a lock. */
 extern MS_TLS struct ms_bias_thread *ms_bias_me;
-extern struct ms_bias_thread ms_bias_nobody;
+extern MS_HIDDEN struct ms_bias_thread ms_bias_nobody;
 
 /** Once, when memshim starts: asks the kernel. In a fork child all is forgotten first. */
 void ms_bias_start(void);

@@ -20,8 +20,8 @@
 
 /** Where the type is: a byte at that distance from ms_thread, the same in every thread, and the bits of it
  * that are set in a thread whose cancellation is asynchronous. No bits: not known. */
-extern ptrdiff_t ms_cancel_distance;
-extern _Atomic unsigned char ms_cancel_bits;
+extern MS_HIDDEN ptrdiff_t ms_cancel_distance;
+extern MS_HIDDEN _Atomic unsigned char ms_cancel_bits;
 
 /** Finds that out, once, when memshim starts, by changing the calling thread's type back and forth and
  * looking for what follows. To be called with cancellation disabled and deferred, so that nothing can come of

@@ -20,7 +20,7 @@ uint64_t ms_clock_slowly(void);
 enum { MS_CLOCK_RATE_BITS = 32, MS_CLOCK_OLD_TICKS = 1 << 24 };
 
 /** Where the extrapolation begins; guarded by a sequence number. */
-extern struct MS_CACHELINE ms_clock_anchor {
+extern MS_HIDDEN struct MS_CACHELINE ms_clock_anchor {
     _Atomic uint32_t sequence; /* odd while it is set */
     _Atomic uint64_t ticks, ns;
     _Atomic uint64_t rate; /* ns per tick << RATE_BITS; 0: not known, or not to be trusted */

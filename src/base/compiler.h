@@ -19,6 +19,9 @@
 #else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #endif
+/* For the declaration of a variable that every call reads: without it the address is taken from the linker's
+ * table each time, wherever the variable is defined. */
+#define MS_HIDDEN __attribute__((visibility("hidden")))
 /* A pointer is kept, where the compiler would rather compute it anew at every use. */
 #define MS_KEEP(pointer) __asm__("" : "+r"(pointer))
 #define MS_CACHELINE __attribute__((aligned(64)))

@@ -49,7 +49,7 @@ void ms_objects_refresh(void);
 void ms_objects_changed(void);
 
 /** Whether ms_objects_changed was called since the last refresh, in one load. */
-extern struct ms_objects_counts {
+extern MS_HIDDEN struct ms_objects_counts {
     _Atomic uint64_t changes, changes_seen; /* announced, and looked at */
     _Atomic uint64_t adds_seen, subs_seen;  /* what the loader had counted then */
 } ms_objects_counts;

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 #define MS_STORE_MAGIC        "MSLEDGER"
 #define MS_STORE_VERSION      14
 #define MS_STORE_BYTE_ORDER   0x01020304u
@@ -73,7 +75,7 @@ enum {
 };
 
 /** NULL until the first table grows; then the same until ms_store_reset(). */
-extern char *_Atomic ms_store_base;
+extern MS_HIDDEN char *_Atomic ms_store_base;
 
 /** The first row of a table. Only rows that were reserved may be touched. */
 #define MS_ROWS(id, type)                                                                                    \
@@ -89,7 +91,7 @@ uint64_t ms_table_reserved(enum ms_table table);
 void ms_table_publish(enum ms_table table, uint64_t rows);
 /** The same where others may publish as well: false if somebody did, and then *was_p says what there is. */
 bool ms_table_publish_more(enum ms_table table, uint64_t *was_p, uint64_t rows);
-extern struct ms_table_state {
+extern MS_HIDDEN struct ms_table_state {
     _Atomic uint64_t rows, committed, dropped;
 } ms_table_states[MS_TABLE_COUNT];
 static inline uint64_t ms_table_rows(enum ms_table table)
@@ -121,7 +123,7 @@ uint64_t ms_store_file_bytes(void);
 /** Bytes of tables that are in memory only although there is a file. */
 uint64_t ms_store_memory_only(void);
 /** Why the file could not grow, the first time: an errno; 0 if it always could. */
-extern _Atomic int ms_store_error;
+extern MS_HIDDEN _Atomic int ms_store_error;
 
 /** In a fork child, or before another ledger is read: gives the range back and forgets everything. The file
  * is left alone. */

@@ -16,9 +16,10 @@
 
 enum { SLOTS_AT_ONCE = 16 };
 
-static unsigned size_class(uint64_t bytes)
+/* What the pool serves has bytes. */
+static MS_INLINE unsigned size_class(uint64_t bytes, bool served)
 {
-    unsigned size = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+    unsigned size = served || bytes ? 64 - (unsigned)__builtin_clzll(bytes | served) : 0;
     return size < MS_SIZE_CLASSES ? size : MS_SIZE_CLASSES - 1;
 }
 
@@ -93,7 +94,7 @@ static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *sit
         site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
         return;
     }
-    site->size_hist[size_class(bytes)]++;
+    site->size_hist[size_class(bytes, arrival.served)]++;
     site->total_bytes += bytes;
     site->total_count++;
     site->last_ns = arrival.now_ns;
@@ -163,6 +164,7 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
 static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival arrival)
 {
     const struct ms_block *block = arrival.block;
+    int8_t device = (unsigned)block->device < MS_DEVICES_MAX ? (int8_t)block->device : MS_DEVICE_NONE;
     ms_slot_set(slot, MS_SLOT_CHANGING);
     atomic_thread_fence(memory_order_release);
     slot->key = block->key;
@@ -174,8 +176,7 @@ static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struc
     slot->site = site;
     slot->thread = block->thread;
     slot->api = block->api;
-    slot->device =
-        ms_account_number(block->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : (int8_t)block->device;
+    slot->device = device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
                            arrival.served * MS_SLOT_SERVED);
 }
@@ -226,6 +227,7 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, c
 {
     const struct ms_block *block = arrival->block;
     bool is_peak = false;
+    ms_events_touch();
     if (!has_slot(lane))
         return 0;
     if (number == UINT32_MAX && !arrival->again)
@@ -247,11 +249,13 @@ static uint32_t site_in_first_lane(unsigned account, const struct arrival *arriv
     return number;
 }
 
-/* Where a lane cannot do it by itself: it has no room, or does not know the site, or is not there yet. */
+/* Where a lane cannot do it by itself, as for the first block of all: it has no room, or does not know the
+ * site, or is not there yet. */
 static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct arrival *arrival)
 {
     const struct ms_block *block = arrival->block;
     unsigned account = ms_lane_account(lane);
+    ms_events_touch();
     uint32_t number = arrival->again ? block->site : site_in_first_lane(account, arrival);
     lane = ms_lanes_lock_with(lane);
     if (!arrival->again && lane->number && number != UINT32_MAX) {
@@ -318,7 +322,6 @@ uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
     uint64_t now_ns = ms_ledger_now();
-    ms_events_touch();
     uint32_t ticket = arrive_new((struct arrival){block, now_ns, true, false});
     ms_trace_look();
     return ticket;

@@ -235,7 +235,7 @@ uint64_t ms_blocks_dropped(void);
 
 /* blocks.c: finding a block by its key. */
 /** After a block went, `found`: one more late free, where the record is reported. With nothing locked. */
-extern atomic_bool ms_blocks_reported;
+extern MS_HIDDEN atomic_bool ms_blocks_reported;
 void ms_blocks_count_late(void);
 static inline void ms_blocks_look_if_late(bool found)
 {

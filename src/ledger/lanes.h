@@ -33,7 +33,7 @@ struct MS_CACHELINE ms_lane {
     uint64_t latest_key;  /* ... by ms_site_key */
 };
 
-extern struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
+extern MS_HIDDEN struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
 
 /** In which lane this thread counts, and how often it had to wait there. */
 struct ms_lane_choice {

@@ -72,7 +72,8 @@ void ms_ledger_init(const struct ms_api_info *apis, unsigned count);
 
 /** Nanoseconds since the ledger began, CLOCK_MONOTONIC. */
 uint64_t ms_ledger_now_slowly(void);
-extern _Atomic uint64_t ms_ledger_running_since_ns; /* 0: before it began, and where time stands still */
+/* 0: before it began, and where time stands still. */
+extern MS_HIDDEN _Atomic uint64_t ms_ledger_running_since_ns;
 static inline uint64_t ms_ledger_now(void)
 {
     uint64_t start = atomic_load_explicit(&ms_ledger_running_since_ns, memory_order_relaxed), now;
@@ -167,8 +168,8 @@ void ms_ledger_divergent(void);
 void ms_ledger_blind_spot(const char *line);
 
 /** journal.c: whether there is nothing to do when something is about to be recorded. */
-extern _Atomic bool ms_ledger_settled;
-extern _Atomic int ms_ledger_error_said;
+extern MS_HIDDEN _Atomic bool ms_ledger_settled;
+extern MS_HIDDEN _Atomic int ms_ledger_error_said;
 void ms_ledger_touch_slowly(void);
 
 /** Something is about to be recorded: the first time, the record gets its file (MEMSHIM_DIR). With no lock

@@ -15,9 +15,9 @@
 #include "ledger/ledger.h"
 
 /** Lines are made. */
-extern atomic_bool ms_trace_on;
+extern MS_HIDDEN atomic_bool ms_trace_on;
 /** Something is to be written or said. */
-extern atomic_bool ms_trace_due;
+extern MS_HIDDEN atomic_bool ms_trace_due;
 
 /** Once, before the ledger has its file, after ms_process_describe(): makes the trace's file, if one is
  * wanted. May write a line to standard error. */

@@ -262,7 +262,7 @@ struct ms_request {
     bool large;  /* is one where it is new, but may come out of another */
 };
 
-extern const struct ms_pool_policy *ms_policy;
+extern MS_HIDDEN const struct ms_pool_policy *ms_policy;
 extern const struct ms_pool_observer *ms_observer;
 extern struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 extern _Atomic uint32_t ms_heap_count;
@@ -502,7 +502,7 @@ uint32_t ms_pins_of(uint64_t address);
 void ms_pins_forget(uint64_t address, uint64_t bytes);
 /** Lease locked: a block is freed. True if a pin holds it; else nothing remembers it any more. */
 bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address);
-extern _Atomic uint32_t ms_pin_count;
+extern MS_HIDDEN _Atomic uint32_t ms_pin_count;
 static inline bool ms_pins_any(void)
 {
     return atomic_load_explicit(&ms_pin_count, memory_order_relaxed) > 0;

@@ -24,7 +24,7 @@ struct MS_CACHELINE ms_near_table {
     uint32_t shift; /* of a hash, which leaves the number of its set */
     struct ms_near_set sets[];
 };
-extern struct ms_near_table *_Atomic ms_near;
+extern MS_HIDDEN struct ms_near_table *_Atomic ms_near;
 
 static inline uint64_t ms_near_hash(uint64_t address)
 {

@@ -18,7 +18,7 @@ enum { MS_PAGE_LEAF_BITS = 14, MS_PAGE_ROOT_BITS = 13, MS_PAGE_BITS = 21 };
 struct ms_page_leaf {
     struct ms_segment *_Atomic pages[1 << MS_PAGE_LEAF_BITS];
 };
-extern struct ms_page_root {
+extern MS_HIDDEN struct ms_page_root {
     struct ms_page_leaf *_Atomic leaves[1 << MS_PAGE_ROOT_BITS];
 } ms_page_root;
 

@@ -42,7 +42,7 @@ void ms_python_configure(bool on);
 
 /** One load: whether there may be an interpreter in this process whose frames are read. Where none was found
  * it is looked for again once ms_python_look_again() says so. */
-extern _Atomic bool ms_python_is_here;
+extern MS_HIDDEN _Atomic bool ms_python_is_here;
 /** Called when a native stack is added that was never seen: where objects came since the interpreter was
  * looked for, one of them may be it. Some loads. */
 void ms_python_look_again(void);

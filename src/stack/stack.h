@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 #define MS_STACK_DEPTH_MAX 256
 
 typedef uint32_t ms_stack_id;
@@ -31,7 +33,7 @@ ms_stack_id ms_stack_capture(const void *frame, const void *caller);
 
 /** Stacks are taken of a sample only; before the first capture. */
 void ms_stack_configure_sampling(bool on);
-extern _Atomic bool ms_stack_is_sampling;
+extern MS_HIDDEN _Atomic bool ms_stack_is_sampling;
 static inline bool ms_stack_sampling(void)
 {
     return atomic_load_explicit(&ms_stack_is_sampling, memory_order_relaxed);
