@@ -51,7 +51,6 @@ static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_p
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
 {
-    const struct request request = {row, ms_direct_mine[MS_DIRECTLY].gpu, frame, caller, bytes, bytes, 0};
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
     bool served;
@@ -59,9 +58,11 @@ bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64
     if (!out || !bytes || !ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
-    served = hits(request.gpu, bytes, &given);
+    served = hits(ms_direct_mine[MS_DIRECTLY].gpu, bytes, &given);
     if (MS_LIKELY(served)) {
-        record(&request, NULL, &given);
+        ms_stack_id stack = ms_serve_stack(bytes, frame, caller);
+        ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,
+                                                         given.device, (uint16_t)row));
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
     }

@@ -68,13 +68,18 @@ struct request {
 void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device,
                      int status);
 
+/* The stack of a call that is nobody's inside. */
+static MS_INLINE ms_stack_id ms_serve_stack(uint64_t bytes, const void *frame, const void *caller)
+{
+    if (ms_stack_sampling() && !ms_stack_sampled(bytes))
+        return 0;
+    return ms_stack_capture(frame, caller);
+}
+
 static MS_INLINE ms_stack_id stack_of(const struct request *request, struct ms_call *outer)
 {
-    if (outer)
-        return ms_call_stack(outer, request->bytes);
-    if (ms_stack_sampling() && !ms_stack_sampled(request->bytes))
-        return 0;
-    return ms_stack_capture(request->frame, request->caller);
+    return outer ? ms_call_stack(outer, request->bytes)
+                 : ms_serve_stack(request->bytes, request->frame, request->caller);
 }
 
 static MS_INLINE void record(const struct request *request, struct ms_call *outer,

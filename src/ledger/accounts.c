@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "base/compiler.h"
+#include "base/guard.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
 #include "ledger/trace.h"
@@ -67,37 +68,37 @@ static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/* A block that comes: `again` if its free was refused. Given by value to what is compiled into the usual way,
- * where half of it is known; whoever is called from there gets a copy. */
+/* A block that comes: `again` if its free was refused. What is compiled into the usual way has it in
+ * registers; whoever is called from there gets a copy. */
 struct arrival {
-    const struct ms_block *block;
+    struct ms_block block;
     uint64_t now_ns;
     bool served, again;
 };
 
 static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site,
-                                 const struct arrival arrival)
+                                 const struct arrival *arrival)
 {
-    const struct ms_block *block = arrival.block;
+    const struct ms_block *block = &arrival->block;
     uint64_t bytes = block->bytes;
-    keep_past(lane, site, arrival.now_ns);
+    keep_past(lane, site, arrival->now_ns);
     site->live_bytes += bytes;
     site->live_count++;
     if (site->live_bytes > site->max_bytes)
         site->max_bytes = site->live_bytes;
     uint64_t extra = rounding(bytes, block->requested);
     site->rounding_bytes += extra;
-    if (MS_UNLIKELY(extra && !arrival.again))
+    if (MS_UNLIKELY(extra && !arrival->again))
         site->total_rounding_bytes += extra;
-    if (MS_UNLIKELY(arrival.again)) {
+    if (MS_UNLIKELY(arrival->again)) {
         site->free_count--;
         site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
         return;
     }
-    site->size_hist[size_class(bytes, arrival.served)]++;
+    site->size_hist[size_class(bytes, arrival->served)]++;
     site->total_bytes += bytes;
     site->total_count++;
-    site->last_ns = arrival.now_ns;
+    site->last_ns = arrival->now_ns;
     if (MS_UNLIKELY(ms_stack_sampling()) && site->stack)
         ms_estimate_add(&site->estimate, bytes);
 }
@@ -116,18 +117,18 @@ static inline void lower_amount(struct ms_amount *amount, uint64_t bytes)
     amount->live_count--;
 }
 
-static MS_INLINE void raise_account(struct ms_account *row, const struct arrival arrival)
+static MS_INLINE void raise_account(struct ms_account *row, const struct arrival *arrival)
 {
-    const struct ms_block *block = arrival.block;
+    const struct ms_block *block = &arrival->block;
     struct ms_amount *kind = &row->kinds[block->kind];
-    row->last_ns = arrival.now_ns;
-    raise_amount(kind, block->bytes, arrival.again);
+    row->last_ns = arrival->now_ns;
+    raise_amount(kind, block->bytes, arrival->again);
     if (kind->live_bytes > kind->peak_live_bytes)
         kind->peak_live_bytes = kind->live_bytes;
     if (MS_LIKELY(ms_kind_is_device(block->kind)))
-        raise_amount(&row->device, block->bytes, arrival.again);
+        raise_amount(&row->device, block->bytes, arrival->again);
     else
-        raise_host(block->kind, block->bytes, arrival.again);
+        raise_host(block->kind, block->bytes, arrival->again);
 }
 
 /* False when there is no memory for one more slot, which is counted. */
@@ -161,9 +162,9 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
 }
 
 /* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival arrival)
+static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival *arrival)
 {
-    const struct ms_block *block = arrival.block;
+    const struct ms_block *block = &arrival->block;
     int8_t device = (unsigned)block->device < MS_DEVICES_MAX ? (int8_t)block->device : MS_DEVICE_NONE;
     ms_slot_set(slot, MS_SLOT_CHANGING);
     atomic_thread_fence(memory_order_release);
@@ -172,26 +173,32 @@ static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struc
     slot->requested = block->requested;
     slot->context = block->context;
     slot->stream = block->stream;
-    slot->born_ns = arrival.again ? block->born_ns : arrival.now_ns;
+    slot->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
     slot->site = site;
     slot->thread = block->thread;
     slot->api = block->api;
     slot->device = device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
-                           arrival.served * MS_SLOT_SERVED);
+                           arrival->served * MS_SLOT_SERVED);
 }
 
 static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
 {
-    struct ms_block block = *arrival->block;
+    struct ms_block block = arrival->block;
     if (!arrival->again)
         block.born_ns = arrival->now_ns;
     ms_trace_put_alloc(slot, &block);
 }
 
+static MS_INLINE void trace_copy(uint32_t slot, const struct arrival *arrival)
+{
+    const struct arrival copy = *arrival;
+    trace(slot, &copy);
+}
+
 /* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
  * and once for all others. */
-static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival arrival)
+static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
 {
     struct ms_site *site = ms_site_row(number);
     uint32_t ticket = take_slot(lane);
@@ -204,28 +211,28 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     raise_account(lane->row, arrival);
     ms_slot_set(slot, MS_SLOT_LIVE);
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
-        trace(ticket - 1, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
+        trace_copy(ticket - 1, arrival);
     return ticket;
 }
 
 static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number,
                                           const struct arrival *arrival)
 {
-    return enter(lane, number, *arrival);
+    return enter(lane, number, arrival);
 }
 
-static inline bool has_room(const struct ms_lane *lane, const struct arrival arrival)
+static MS_INLINE bool has_room(const struct ms_lane *lane, const struct arrival *arrival)
 {
-    return !ms_kind_is_device(arrival.block->kind) ||
-           (lane->row->device.live_bytes + arrival.block->bytes <= lane->charge &&
-            arrival.now_ns < lane->until_ns);
+    return !ms_kind_is_device(arrival->block.kind) ||
+           (lane->row->device.live_bytes + arrival->block.bytes <= lane->charge &&
+            arrival->now_ns < lane->until_ns);
 }
 
 /* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
  * peak. */
 static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
 {
-    const struct ms_block *block = arrival->block;
+    const struct ms_block *block = &arrival->block;
     bool is_peak = false;
     ms_events_touch();
     if (!has_slot(lane))
@@ -244,7 +251,7 @@ static uint32_t site_in_first_lane(unsigned account, const struct arrival *arriv
 {
     struct ms_lane *first = &ms_lanes[0][account];
     ms_lane_lock(first);
-    uint32_t number = ms_lane_make_site(first, arrival->block, arrival->now_ns, UINT32_MAX);
+    uint32_t number = ms_lane_make_site(first, &arrival->block, arrival->now_ns, UINT32_MAX);
     ms_lane_unlock(first);
     return number;
 }
@@ -253,7 +260,7 @@ static uint32_t site_in_first_lane(unsigned account, const struct arrival *arriv
  * site, or is not there yet. */
 static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct arrival *arrival)
 {
-    const struct ms_block *block = arrival->block;
+    const struct ms_block *block = &arrival->block;
     unsigned account = ms_lane_account(lane);
     ms_events_touch();
     uint32_t number = arrival->again ? block->site : site_in_first_lane(account, arrival);
@@ -284,30 +291,31 @@ static inline struct ms_lane *lane_of(uint32_t site, int device)
     return &ms_lanes[row ? row->lane % MS_LANES : 0][ms_account_number(device)];
 }
 
-static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival arrival)
+static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival *arrival)
 {
-    uint32_t number = arrival.block->site, ticket;
+    uint32_t number = arrival->block.site, ticket;
     ms_lane_lock(lane);
-    if (MS_LIKELY(!arrival.again))
-        number = ms_lane_find_site(lane, arrival.block);
+    if (MS_LIKELY(!arrival->again))
+        number = ms_lane_find_site(lane, arrival->block.stack, arrival->block.api, arrival->block.kind);
     if (MS_LIKELY(number != UINT32_MAX && has_room(lane, arrival))) {
         lane->is_active = true;
         ticket = enter(lane, number, arrival);
-    } else if (lane->is_alone) {
-        ticket = enter_alone(lane, number,
-                             &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
-    } else {
         ms_lane_unlock(lane);
-        return enter_together(
-            lane, &(struct arrival){arrival.block, arrival.now_ns, arrival.served, arrival.again});
+        return ticket;
     }
+    const struct arrival copy = *arrival;
+    if (!lane->is_alone) {
+        ms_lane_unlock(lane);
+        return enter_together(lane, &copy);
+    }
+    ticket = enter_alone(lane, number, &copy);
     ms_lane_unlock(lane);
     return ticket;
 }
 
-static MS_INLINE uint32_t arrive_new(const struct arrival arrival)
+static MS_INLINE uint32_t arrive_new(const struct arrival *arrival)
 {
-    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(arrival.block->device)];
+    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(arrival->block.device)];
     if (MS_UNLIKELY(!ms_lanes[0][0].row))
         ms_accounts_open();
     MS_KEEP(lane);
@@ -316,21 +324,42 @@ static MS_INLINE uint32_t arrive_new(const struct arrival arrival)
 
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 {
-    return arrive_new((struct arrival){block, now_ns, false, false});
+    const struct arrival arrival = {*block, now_ns, false, false};
+    return arrive_new(&arrival);
 }
 
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
-    uint64_t now_ns = ms_ledger_now();
-    uint32_t ticket = arrive_new((struct arrival){block, now_ns, true, false});
+    const struct arrival arrival = {*block, ms_ledger_now(), true, false};
+    uint32_t ticket = arrive_new(&arrival);
+    ms_trace_look();
+    return ticket;
+}
+
+uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
+                               int device, uint16_t api)
+{
+    const struct arrival arrival = {.block = {.key = address,
+                                              .bytes = bytes,
+                                              .requested = bytes,
+                                              .context = context,
+                                              .stack = stack,
+                                              .thread = ms_thread_id(),
+                                              .device = (int16_t)device,
+                                              .api = api,
+                                              .space = MS_SPACE_ADDRESS,
+                                              .kind = MS_KIND_DEVICE},
+                                    .now_ns = ms_ledger_now(),
+                                    .served = true};
+    uint32_t ticket = arrive_new(&arrival);
     ms_trace_look();
     return ticket;
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
 {
-    const struct arrival arrival = {block, ms_ledger_now(), block->is_served, true};
-    return arrive(lane_of(block->site, block->device), arrival);
+    const struct arrival arrival = {*block, ms_ledger_now(), block->is_served, true};
+    return arrive(lane_of(block->site, block->device), &arrival);
 }
 
 static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_slot *slot)

@@ -19,9 +19,9 @@ static _Atomic unsigned api_total;
 static _Atomic uint32_t owners[SETS]; /* threads, by the kernel's number; 0: nobody's */
 static _Atomic uint32_t next_set;
 
-/* This thread's rows, NULL until the first call; or those that it shares with others, where it has none for
- * itself. */
-static MS_TLS struct ms_counts *own, *shared;
+/* This thread's rows; or those that it shares with others, where it has none for itself. */
+MS_TLS struct ms_counts *ms_counts_own;
+static MS_TLS struct ms_counts *shared;
 
 void ms_counts_open(unsigned apis)
 {
@@ -65,15 +65,10 @@ static void begin(unsigned apis)
         uint64_t published = ms_table_rows(MS_TABLE_COUNTS);
         while (published < rows && !ms_table_publish_more(MS_TABLE_COUNTS, &published, rows))
             ;
-        *(set == SHARED ? &shared : &own) = MS_ROWS(COUNTS, struct ms_counts) + (uint64_t)set * apis;
+        *(set == SHARED ? &shared : &ms_counts_own) =
+            MS_ROWS(COUNTS, struct ms_counts) + (uint64_t)set * apis;
     }
     errno = saved_errno;
-}
-
-static inline void add(_Atomic uint64_t *count, uint64_t by)
-{
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by,
-                          memory_order_relaxed);
 }
 
 static inline void add_shared(_Atomic uint64_t *count, uint64_t by)
@@ -94,12 +89,12 @@ static void count_shared(struct ms_counts *row, bool succeeded, bool served, uin
 
 static inline void count_own(struct ms_counts *row, bool succeeded, bool served, uint64_t bytes)
 {
-    add(&row->calls, 1);
-    add(&row->served, served);
+    ms_counts_add(&row->calls, 1);
+    ms_counts_add(&row->served, served);
     if (MS_LIKELY(succeeded))
-        add(&row->bytes, bytes);
+        ms_counts_add(&row->bytes, bytes);
     else
-        add(&row->failures, 1);
+        ms_counts_add(&row->failures, 1);
 }
 
 static MS_NOINLINE void count_slowly(uint16_t api, bool succeeded, bool served, uint64_t bytes)
@@ -108,29 +103,19 @@ static MS_NOINLINE void count_slowly(uint16_t api, bool succeeded, bool served, 
     ms_events_touch();
     if (!shared && apis)
         begin(apis);
-    if (api < apis && own)
-        count_own(&own[api], succeeded, served, bytes);
+    if (api < apis && ms_counts_own)
+        count_own(&ms_counts_own[api], succeeded, served, bytes);
     else if (api < apis && shared)
         count_shared(&shared[api], succeeded, served, bytes);
 }
 
 void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes)
 {
-    struct ms_counts *rows = own;
+    struct ms_counts *rows = ms_counts_own;
     if (MS_LIKELY(rows && api < atomic_load_explicit(&api_total, memory_order_relaxed)))
         count_own(&rows[api], succeeded, served, bytes);
     else if (!rows)
         count_slowly(api, succeeded, served, bytes);
-}
-
-void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
-{
-    struct ms_counts *rows = own;
-    if (MS_UNLIKELY(!rows || api >= atomic_load_explicit(&api_total, memory_order_relaxed))) {
-        ms_ledger_call(api, true, true, bytes);
-        return;
-    }
-    count_own(&rows[api], true, true, bytes);
 }
 
 bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)
@@ -161,5 +146,5 @@ void ms_counts_reset(void)
     atomic_store_explicit(&next_set, 0, memory_order_relaxed);
     for (unsigned i = 0; i < SETS; i++)
         atomic_store_explicit(&owners[i], 0, memory_order_relaxed);
-    own = shared = NULL;
+    ms_counts_own = shared = NULL;
 }

@@ -319,9 +319,6 @@ struct MS_CACHELINE ms_api_row {
 _Static_assert(sizeof(struct ms_api_row) == MS_TABLE_APIS_ROW_BYTES, "a row of the ledger");
 
 /* counts.c: calls of one function, as one thread counts them. */
-struct ms_counts {
-    _Atomic uint64_t calls, bytes, failures, served;
-};
 _Static_assert(sizeof(struct ms_counts) == MS_TABLE_COUNTS_ROW_BYTES, "a row of the ledger");
 /** From now on calls are counted. */
 void ms_counts_open(unsigned apis);

@@ -95,14 +95,14 @@ static inline uint64_t ms_site_key(ms_stack_id stack, unsigned api, unsigned kin
     return (uint64_t)stack << 24 | api << 8 | kind;
 }
 
-/** The number of the block's site in this lane; UINT32_MAX if it has none. */
-uint32_t ms_lane_look_for_site(struct ms_lane *lane, const struct ms_block *block);
-static inline uint32_t ms_lane_find_site(struct ms_lane *lane, const struct ms_block *block)
+/** The number of the site in this lane; UINT32_MAX if it has none. */
+uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key);
+static inline uint32_t ms_lane_find_site(struct ms_lane *lane, ms_stack_id stack, unsigned api, unsigned kind)
 {
-    if (MS_LIKELY(lane->latest_key == ms_site_key(block->stack, block->api, block->kind) &&
-                  lane->latest_site))
+    uint64_t key = ms_site_key(stack, api, kind);
+    if (MS_LIKELY(lane->latest_key == key && lane->latest_site))
         return lane->latest_site - 1;
-    return ms_lane_look_for_site(lane, block);
+    return ms_lane_look_for_site(lane, key);
 }
 /** ... which is made where there is none. In lane 0, where there is no room, it is the site without a stack
  * of its device, function and kind; UINT32_MAX where that has none either, which is counted. In another lane

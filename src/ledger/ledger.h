@@ -134,6 +134,10 @@ void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
  * `block`. Returns a ticket, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
+/** The same of a block of device memory at `address` that belongs to no stream and dies with its context, for
+ * which the calling thread's program asked just so. */
+uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
+                               int device, uint16_t api);
 /** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number
  * will do. */
 void ms_ledger_expect(uint32_t ticket);
@@ -151,8 +155,31 @@ void ms_ledger_context_died(uint64_t context);
 /** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked
  * for (0 for frees). */
 void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
-/** The same of one that succeeded, and was served. */
-void ms_ledger_call_answered(uint16_t api, uint64_t bytes);
+/** What a thread, or those that share a set, counted of one function: a row of the ledger (counts.c). */
+struct ms_counts {
+    _Atomic uint64_t calls, bytes, failures, served;
+};
+/** This thread's rows, of all functions that were registered; NULL until its first call, and where it shares
+ * others. */
+extern MS_TLS struct ms_counts *ms_counts_own;
+static inline void ms_counts_add(_Atomic uint64_t *count, uint64_t by)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by,
+                          memory_order_relaxed);
+}
+/** The same of a call of a registered function that succeeded, and was served. */
+static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
+{
+    struct ms_counts *rows = ms_counts_own;
+    if (MS_UNLIKELY(!rows)) {
+        ms_ledger_call(api, true, true, bytes);
+        return;
+    }
+    ms_counts_add(&rows[api].calls, 1);
+    ms_counts_add(&rows[api].served, 1);
+    if (bytes)
+        ms_counts_add(&rows[api].bytes, bytes);
+}
 /** There was no memory: remembered for oom[]. */
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,
                    const struct ms_oom_view *view);

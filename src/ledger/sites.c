@@ -52,9 +52,8 @@ static void put(uint32_t *index, uint32_t mask, uint32_t number)
     index[place] = number + 1;
 }
 
-MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, const struct ms_block *block)
+MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key)
 {
-    uint64_t key = ms_site_key(block->stack, block->api, block->kind);
     if (MS_UNLIKELY(!lane->site_index))
         return UINT32_MAX;
     uint32_t place = hash_of(key) & lane->site_mask, number;
@@ -140,7 +139,7 @@ static uint32_t merge(struct ms_lane *lane, const struct ms_block *block, uint64
 {
     struct ms_block without = *block;
     without.stack = 0;
-    uint32_t number = ms_lane_find_site(lane, &without);
+    uint32_t number = ms_lane_find_site(lane, 0, block->api, block->kind);
     if (number == UINT32_MAX && (number = make_row(lane, &without, now_ns, MS_SITES_MAX)) != UINT32_MAX)
         publish(lane, number);
     if (number == UINT32_MAX)
@@ -153,7 +152,7 @@ static uint32_t merge(struct ms_lane *lane, const struct ms_block *block, uint64
 uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
                            uint32_t whole)
 {
-    uint32_t number = ms_lane_find_site(lane, block);
+    uint32_t number = ms_lane_find_site(lane, block->stack, block->api, block->kind);
     if (number != UINT32_MAX)
         return number;
     if (!lane->number) {
