@@ -9,6 +9,7 @@
  * stack). */
 #include "hooks/direct.h"
 
+#include "base/unusual.h"
 #include "gpu/gpu.h"
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
@@ -35,8 +36,7 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 
 bool ms_direct_is_ordinary(void)
 {
-    return atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
-           !(MS_UNLIKELY(ms_serve_strictly) || MS_UNLIKELY(ms_serve_any_down()));
+    return !ms_unusual(MS_UNUSUAL_SERVICE);
 }
 
 static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_pool_block *given)

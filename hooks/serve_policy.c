@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
+#include "base/unusual.h"
 #include "hooks/answer.h"
 #include "hooks/buffers.h"
 #include "hooks/graph_memory.h"
@@ -331,6 +332,9 @@ void ms_serve_start(bool again)
     }
     ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
+    ms_unusual_clear(MS_UNUSUAL_SERVICE);
+    if (ms_serve_strictly || ms_serve_any_down())
+        ms_unusual_set(MS_UNUSUAL_SERVICE);
 }
 
 void ms_serve_rested(void)

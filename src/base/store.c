@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "base/store.h"
+#include "base/unusual.h"
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA           0x53564d41
@@ -216,6 +217,7 @@ static bool grow(enum ms_table table, uint64_t wanted)
         speak_again(&quiet);
         if (error) {
             atomic_compare_exchange_strong(&ms_store_error, &none, error);
+            ms_unusual_set(MS_UNUSUAL_RECORD);
             if (!map_anonymous(layout[table].offset + have, bytes))
                 return false;
             atomic_fetch_add(&header()->memory_only_bytes, bytes);

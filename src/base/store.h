@@ -123,7 +123,7 @@ uint64_t ms_store_file_bytes(void);
 /** Bytes of tables that are in memory only although there is a file. */
 uint64_t ms_store_memory_only(void);
 /** Why the file could not grow, the first time: an errno; 0 if it always could. */
-extern MS_HIDDEN _Atomic int ms_store_error;
+extern _Atomic int ms_store_error;
 
 /** In a fork child, or before another ledger is read: gives the range back and forgets everything. The file
  * is left alone. */

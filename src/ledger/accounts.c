@@ -414,10 +414,9 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
         lower_host(kind, bytes);
 }
 
-static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block_end end, uint64_t now_ns,
-                            struct ms_block *block_p)
+static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+                            enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_site *site = ms_site_row(slot->site);
     if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
         tell(ticket, now_ns, block_p);
@@ -431,11 +430,10 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, enum ms_block
 }
 
 /* Under the lock of the lane, which may be let go on the way. */
-static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms_space space, uint64_t key,
-                                  bool served, enum ms_block_end end, uint64_t now_ns,
-                                  struct ms_block *block_p)
+static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+                                  enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
+                                  uint64_t now_ns, struct ms_block *block_p)
 {
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
     /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
      * yet. */
     bool found = is_wanted(slot, space, key, served) && (lane->is_alone || lane_of_slot(slot) == lane);
@@ -448,7 +446,7 @@ static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, enum ms
         ms_lane_make_room(lane, 0, now_ns);
     }
     if (MS_LIKELY(found))
-        leave(lane, ticket, end, now_ns, block_p);
+        leave(lane, ticket, slot, end, now_ns, block_p);
     return found;
 }
 
@@ -463,8 +461,9 @@ static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot
 static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_t key, bool served,
                                    enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    const struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
+    MS_KEEP(slot);
     MS_KEEP(lane);
     ms_lane_lock(lane);
     if (MS_UNLIKELY(only && !lane->is_alone)) {
@@ -472,7 +471,7 @@ static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_
         lane = lane_of_slot(slot);
         ms_lane_lock(lane);
     }
-    bool found = remove_from(lane, ticket, space, key, served, end, now_ns, block_p);
+    bool found = remove_from(lane, ticket, slot, space, key, served, end, now_ns, block_p);
     ms_lane_unlock(lane);
     return found;
 }

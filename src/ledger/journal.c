@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/unusual.h"
 #include "ledger/journal.h"
 #include "ledger/trace.h"
 
@@ -27,8 +28,7 @@ enum { REASON_BYTES = 400 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_JOURNAL);
 static _Atomic bool opened;
-_Atomic bool ms_ledger_settled; /* opened, and not said to have ended */
-_Atomic int ms_ledger_error_said;
+static _Atomic int error_said;
 static char path[PATH_MAX];
 
 const char *ms_journal_path(void)
@@ -161,7 +161,7 @@ static void open_file(void)
 static void say_error(int error)
 {
     int none = 0;
-    if (atomic_compare_exchange_strong(&ms_ledger_error_said, &none, error))
+    if (atomic_compare_exchange_strong(&error_said, &none, error))
         ms_diagnostic(MS_LOG_WARN, "ledger",
                       "%s cannot grow: %s; the record goes on in memory, if the process is killed what came "
                       "later is lost",
@@ -186,8 +186,10 @@ MS_NOINLINE void ms_ledger_touch_slowly(void)
     ms_events_touch();
     if (error)
         say_error(error);
-    /* Before the look: who aborts just now stores the reason first and then that things are not settled. */
-    atomic_store(&ms_ledger_settled, true);
+    /* Before the look: who aborts just now stores the reason first and then that there is something to do. */
+    ms_unusual_clear(MS_UNUSUAL_RECORD);
+    if (atomic_load(&ms_store_error) != atomic_load(&error_said))
+        ms_unusual_set(MS_UNUSUAL_RECORD); /* for who comes next */
     /* A handler of SIGABRT jumped out of it: the process lives. (Handlers of quick_exit use the GPU as well,
      * but do end.) */
     if (has_aborted())
@@ -205,7 +207,7 @@ void ms_journal_end(enum ms_end_reason reason, int code)
     atomic_store_explicit(&process->end_code, code, memory_order_relaxed);
     atomic_store_explicit(&process->end_ns, ms_ledger_now(), memory_order_relaxed);
     atomic_store(&process->end_reason, reason);
-    atomic_store(&ms_ledger_settled, false);
+    ms_unusual_set(MS_UNUSUAL_RECORD);
 }
 
 void ms_journal_end_taken_back(void)
@@ -231,8 +233,8 @@ void ms_journal_remove(void)
 void ms_journal_reset(void)
 {
     atomic_store_explicit(&opened, false, memory_order_relaxed);
-    atomic_store_explicit(&ms_ledger_settled, false, memory_order_relaxed);
-    atomic_store_explicit(&ms_ledger_error_said, 0, memory_order_relaxed);
+    ms_unusual_set(MS_UNUSUAL_RECORD);
+    atomic_store_explicit(&error_said, 0, memory_order_relaxed);
     path[0] = '\0';
     ms_lock_reset(&lock);
 }

@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/devices.h"
 #include "base/store.h"
+#include "base/unusual.h"
 #include "ledger/pools.h"
 #include "stack/stack.h"
 
@@ -194,18 +195,14 @@ void ms_ledger_divergent(void);
 /** Something that cannot be seen, one line; each distinct line is kept once (at most 64). */
 void ms_ledger_blind_spot(const char *line);
 
-/** journal.c: whether there is nothing to do when something is about to be recorded. */
-extern MS_HIDDEN _Atomic bool ms_ledger_settled;
-extern MS_HIDDEN _Atomic int ms_ledger_error_said;
+/** journal.c: what there is to do before something is recorded. */
 void ms_ledger_touch_slowly(void);
 
 /** Something is about to be recorded: the first time, the record gets its file (MEMSHIM_DIR). With no lock
  * held. */
 static inline void ms_ledger_touch(void)
 {
-    if (MS_UNLIKELY(!atomic_load_explicit(&ms_ledger_settled, memory_order_acquire) ||
-                    atomic_load_explicit(&ms_store_error, memory_order_relaxed) !=
-                        atomic_load_explicit(&ms_ledger_error_said, memory_order_relaxed)))
+    if (ms_unusual(MS_UNUSUAL_RECORD))
         ms_ledger_touch_slowly();
 }
 /** Whether anything was ever recorded: a process that never touched a GPU writes no report. */

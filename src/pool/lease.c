@@ -39,16 +39,6 @@ static struct ms_slot *pop(struct ms_bag *bag)
     return bag && bag->count ? bag->items[--bag->count] : NULL;
 }
 
-struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m)
-{
-    if (!m->freed || !m->freed->count || !retired(heap, m->freed))
-        return NULL;
-    struct ms_bag *bag = m->freed;
-    m->freed = m->ready;
-    m->ready = bag;
-    return pop(bag);
-}
-
 struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
 {
     if (atomic_load_explicit(&slot->run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
@@ -57,6 +47,17 @@ struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
     ms_release_slot(heap, slot);
     ms_unlock(&heap->lock);
     return NULL;
+}
+
+struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m, bool single)
+{
+    struct ms_bag *bag = m->freed;
+    if (!bag || !bag->count || !retired(heap, bag))
+        return NULL;
+    m->freed = m->ready;
+    m->ready = bag;
+    struct ms_slot *slot = pop(bag);
+    return single ? ms_lease_whole(heap, slot) : slot;
 }
 
 bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)

@@ -8,7 +8,9 @@
 
 extern MS_TLS uint32_t ms_last_lease; /* index + 1 */
 struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
-struct ms_slot *ms_lease_exchange(struct ms_heap *heap, struct ms_magazine *m);
+/** Lease locked, nothing ready: out of what was freed, if that is over by now; else NULL. `single`: as in the
+ * request. */
+struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m, bool single);
 /** The slot if it is a whole segment; otherwise it goes back to where it came from. */
 struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot);
 /** A lease of the heap, locked. */
@@ -30,11 +32,15 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
     struct ms_magazine *m = &lease->magazines[request->magazine];
     if (m->bytes != request->granted)
         return NULL;
-    struct ms_slot *slot = MS_LIKELY(m->ready && m->ready->count) ? m->ready->items[--m->ready->count]
-                                                                  : ms_lease_exchange(heap, m);
-    if (MS_LIKELY(slot && m->ready->count))
-        __builtin_prefetch(m->ready->items[m->ready->count - 1], 1); /* for the next request */
-    return MS_UNLIKELY(request->single && slot) ? ms_lease_whole(heap, slot) : slot;
+    struct ms_bag *bag = m->ready;
+    uint32_t left = bag ? bag->count : 0;
+    if (MS_UNLIKELY(!left))
+        return ms_lease_take_exchanged(heap, m, request->single);
+    struct ms_slot *slot = bag->items[--left];
+    bag->count = left;
+    if (MS_LIKELY(left))
+        __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
+    return MS_UNLIKELY(request->single) ? ms_lease_whole(heap, slot) : slot;
 }
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,

@@ -2,7 +2,7 @@
 if !SANITIZED
 check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(LEDGER_SOURCES) \
-	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/log.c src/base/store.c src/base/objects.c src/base/spare.c \
+	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/log.c src/base/store.c src/base/objects.c src/base/spare.c src/base/unusual.c \
 	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c \
 	src/stack/python_codes.c src/stack/python_text.c src/stack/python_read.c
 tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/tests/schedules/subject.h

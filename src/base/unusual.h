@@ -1,0 +1,39 @@
+/* unusual.h - whether anything makes the calls of this process out of the ordinary, in one word.
+ *
+ * Floor 0. Rooms that each have something to look at in every call say by a bit of theirs whether there is
+ * anything. A bit is set behind what it tells of, and taken back before what it tells of is looked at once
+ * more, so that nothing that comes meanwhile is missed. No lock, no allocation; signal handlers may set
+ * bits. */
+#ifndef MS_BASE_UNUSUAL_H
+#define MS_BASE_UNUSUAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum ms_unusual {
+    /* hooks: nothing is served yet, or the driver has to be asked before memshim answers (serve.h) */
+    MS_UNUSUAL_SERVICE = 1,
+    /* ledger: the record has no file yet, or has something to say, or was said to have ended (journal.c) */
+    MS_UNUSUAL_RECORD = 2
+};
+
+extern MS_HIDDEN _Atomic uint32_t ms_unusual_bits;
+
+/** Whether any of these bits is set. */
+static inline bool ms_unusual(uint32_t bits)
+{
+    return MS_UNLIKELY(atomic_load_explicit(&ms_unusual_bits, memory_order_acquire) & bits);
+}
+static inline void ms_unusual_set(uint32_t bits)
+{
+    atomic_fetch_or(&ms_unusual_bits, bits);
+}
+static inline void ms_unusual_clear(uint32_t bits)
+{
+    atomic_fetch_and(&ms_unusual_bits, ~bits);
+}
+
+#endif
