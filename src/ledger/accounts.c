@@ -60,11 +60,14 @@ static void lower_host(unsigned kind, uint64_t bytes)
 }
 
 /* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it
- * holds at the end of the spans since. */
+ * holds at the end of the spans since. Once it says which peak it has seen the rest has to be so, and what it
+ * holds may change: a process may be killed after any of these stores. */
 static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
 {
     site->at_peak_bytes = ms_site_at_peak(lane->peaks, site);
+    atomic_signal_fence(memory_order_seq_cst);
     site->peak_seen = lane->peaks;
+    atomic_signal_fence(memory_order_seq_cst);
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
