@@ -41,7 +41,7 @@ struct ms_bias {
         NULL, MS_LOCK_INIT(r), NULL, 0, 0                                                                    \
     }
 
-/** The calling thread; ms_bias_nobody, who is inside something always, until it first may own a lock. */
+/** The calling thread; ms_bias_nobody until it first may own a lock. */
 extern MS_TLS struct ms_bias_thread *ms_bias_me;
 extern MS_HIDDEN struct ms_bias_thread ms_bias_nobody;
 
@@ -56,7 +56,8 @@ void ms_bias_unlock_slowly(struct ms_bias *bias);
 static inline bool ms_bias_enter(struct ms_bias *bias, enum ms_bias_kind kind)
 {
     struct ms_bias_thread *me = ms_bias_me;
-    if (MS_UNLIKELY(atomic_load_explicit(&me->inside[kind], memory_order_relaxed)))
+    if (MS_UNLIKELY(atomic_load_explicit(&bias->owner, memory_order_relaxed) != me ||
+                    atomic_load_explicit(&me->inside[kind], memory_order_relaxed)))
         return false;
     atomic_store_explicit(&me->inside[kind], bias, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);

@@ -4,8 +4,8 @@
  * no lock is taken. What is noted goes to the observer, with whatever locks the caller holds. */
 #include "config.h"
 
+#include "pool/flow.h"
 #include "pool/foreign.h"
-#include "pool/internal.h"
 #include "pool/near.h"
 #include "pool/wait.h"
 
