@@ -37,8 +37,8 @@ def harmed(spots):
         holder[spot[-1]] += HARM
     return changed
 
-TEXT = [["summary"], ["leaks"], ["frag"], ["owners"]]
-ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"],
+TEXT = [["summary"], ["leaks"], ["frag"], ["owners"], ["peak"]]
+ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"],
               ["summary", "hostile.json"], ["leaks", "hostile.json"], ["frag", "hostile.json"]]
 
 def check(what, spots, verbs):
