@@ -52,6 +52,8 @@ static bool is_worth_a_search(const char *name)
         return name[1] == 'i';
     case 'n': /* nccl, and pncclX beside it */
         return name[1] == 'c';
+    case 'r': /* roctx */
+        return name[1] == 'o';
     case 'p':
         return name[1] == 'n';
     case 'a': /* acl */

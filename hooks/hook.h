@@ -107,6 +107,12 @@ enum ms_class {
     MS_CLASS_PEER,           /* a context may reach another's memory, or no longer */
     MS_CLASS_PIN,            /* a block is shared with somebody whom a free does not reach */
     MS_CLASS_LISTEN,         /* somebody wants to hear of every call (listeners.h); not recorded */
+    /* The program names what it does (phases.h). */
+    MS_CLASS_PHASE_MARK,
+    MS_CLASS_PHASE_PUSH,
+    MS_CLASS_PHASE_POP,
+    MS_CLASS_PHASE_BEGIN,    /* the answer is its number */
+    MS_CLASS_PHASE_END,
     MS_CLASS_COUNT
 };
 

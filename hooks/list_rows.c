@@ -40,6 +40,9 @@ static const struct row rows[] = {
 #define FAMILY "acl"
 #include "hooks/acl.def"
 #undef FAMILY
+#define FAMILY "roctx"
+#include "hooks/roctx.def"
+#undef FAMILY
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

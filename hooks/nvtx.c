@@ -4,8 +4,6 @@
  * for each object that has NVTX compiled in, with a function that leads to tables of its own functions'
  * places; what is not filled in there does nothing. Domains and registered strings are handles of ours: where
  * their texts are in the record. */
-#include <link.h>
-#include <gnu/libc-version.h>
 #include <wchar.h>
 
 #include "gpu/abi/nvtx.h"
@@ -221,37 +219,11 @@ static void fill(const struct ms_nvtx_callbacks *callbacks, int module)
     }
 }
 
-/* Which of the two comes first among the loaded objects. */
-static int look_for_first(struct dl_phdr_info *info, size_t bytes, void *is_before_p)
-{
-    (void)bytes;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-        uintptr_t end_of = begin + info->dlpi_phdr[i].p_memsz;
-        if (info->dlpi_phdr[i].p_type != PT_LOAD)
-            continue;
-        if ((uintptr_t)look_for_first >= begin && (uintptr_t)look_for_first < end_of)
-            return *(bool *)is_before_p = true;
-        if ((uintptr_t)gnu_get_libc_version >= begin && (uintptr_t)gnu_get_libc_version < end_of)
-            return 1;
-    }
-    return 0;
-}
-
-/* A program may inherit NVTX's variable without LD_PRELOAD: then NVTX alone has loaded this library, behind
- * the C library, and nothing else of it is in force. */
-static bool is_preloaded(void)
-{
-    bool is_before = false;
-    dl_iterate_phdr(look_for_first, &is_before);
-    return is_before;
-}
-
 int InitializeInjectionNvtx2(ms_nvtx_tables_t tables)
 {
     const struct ms_nvtx_callbacks *callbacks = tables ? tables(MS_NVTX_TABLE_CALLBACKS) : NULL;
-    if (!callbacks || callbacks->bytes < sizeof *callbacks || !callbacks->module || !is_preloaded() ||
-        !ms_init_active())
+    if (!callbacks || callbacks->bytes < sizeof *callbacks || !callbacks->module ||
+        !ms_phases_is_preloaded() || !ms_init_active())
         return 0;
     fill(callbacks, MS_NVTX_MODULE_CORE);
     fill(callbacks, MS_NVTX_MODULE_CORE2);

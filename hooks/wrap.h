@@ -12,6 +12,7 @@
 #include "hooks/ipc.h"
 #include "hooks/listeners.h"
 #include "hooks/name.h"
+#include "hooks/phases.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/watch.h"
@@ -22,6 +23,7 @@
 #include "gpu/abi/acl.h"
 #include "gpu/abi/nccl.h"
 #include "gpu/abi/cupti.h"
+#include "gpu/abi/roctx.h"
 #include "gpu/hip.h"
 
 /* handed on, never looked into */
@@ -67,6 +69,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ABSENT_aclError ACL_ERROR_RT_NO_DEVICE
 #define MS_ABSENT_ncclResult_t ncclUnhandledCudaError
 #define MS_ABSENT_CUptiResult CUPTI_ERROR_NOT_INITIALIZED
+#define MS_ABSENT_roctx_range_id_t 0
+#define MS_ABSENT_int -1
+#define MS_ABSENT_void (void)0
 
 #define MS_STRIP(...) __VA_ARGS__
 #define MS_LOOKUP_NAME(name, version, per_thread) (name)
@@ -141,6 +146,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_SHAPE_MEMPOOL_SET    MS_BODY_WATCH
 #define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
 #define MS_SHAPE_LISTEN         MS_BODY_LISTEN
+#define MS_SHAPE_PHASE_MARK     MS_BODY_TELL
+#define MS_SHAPE_PHASE_PUSH     MS_BODY_TELL
+#define MS_SHAPE_PHASE_POP      MS_BODY_TELL
+#define MS_SHAPE_PHASE_BEGIN    MS_BODY_TELL_ANSWER
+#define MS_SHAPE_PHASE_END      MS_BODY_TELL
 
 /* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that
  * itself. */
@@ -291,6 +301,28 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         (void)ms_frame_, (void)ms_caller_;                                                                  \
         ms_listener_came();                                                                                 \
         return ((result(*) types)ms_target_->real)passed;                                                   \
+    }
+
+/* A phase is told of before the vendor hears of it, or with the vendor's answer. */
+#define MS_BODY_TELL(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        ms_phase_tell(MS_CLASS_##cls, &ms_args_, 0);                                                        \
+        return ((result(*) types)ms_target_->real)passed;                                                   \
+    }
+
+#define MS_BODY_TELL_ANSWER(result, fn, cls, first, declared, types, passed, forwarded, ...)                           \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        result ms_answer_ = ((result(*) types)ms_target_->real)passed;                                      \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        ms_phase_tell(MS_CLASS_##cls, &ms_args_, ms_answer_);                                               \
+        return ms_answer_;                                                                                  \
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \

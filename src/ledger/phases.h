@@ -24,7 +24,7 @@ enum {
 };
 
 /** Whose interface named it. */
-enum ms_phase_source { MS_PHASE_MEMSHIM, MS_PHASE_NVTX, MS_PHASE_SOURCES };
+enum ms_phase_source { MS_PHASE_MEMSHIM, MS_PHASE_NVTX, MS_PHASE_ROCTX, MS_PHASE_MSTX, MS_PHASE_SOURCES };
 
 /** What is counted, for diagnostics: an end without a beginning; a beginning for which there was no room.
  * Phases of names beyond what there is room for count in row 0. */

@@ -12,7 +12,11 @@
 enum { NAMES_SAID = 4 };
 
 static const char *const sources[MS_PHASE_SOURCES] = {
-    [MS_PHASE_MEMSHIM] = "memshim", [MS_PHASE_NVTX] = "nvtx"};
+    [MS_PHASE_MEMSHIM] = "memshim",
+    [MS_PHASE_NVTX] = "nvtx",
+    [MS_PHASE_ROCTX] = "roctx",
+    [MS_PHASE_MSTX] = "mstx",
+};
 
 static void sort(int64_t *values, unsigned count)
 {

@@ -29,7 +29,7 @@ silent "make" make --no-print-directory -f "$TEST_TMP/Makefile"
 silent "python3" python3 -c 'import json, os, threading, subprocess; print(len(os.listdir("/proc/self/task")), subprocess.check_output(["echo", "x"]))'
 silent "ctypes does not find what is not there" python3 -c '
 import ctypes
-for name in ("cudaMalloc", "cuMemAlloc_v2", "hipMalloc"):
+for name in ("cudaMalloc", "cuMemAlloc_v2", "hipMalloc", "roctxMarkA"):
     print(name, hasattr(ctypes.CDLL(None), name))'
 silent "perl" perl -e 'print "perl ", fork() ? (wait(), "parent")[1] : exit(0), "\n"'
 silent "a compiler" sh -c 'echo "int main(void){return 0;}" | cc -x c -c -o /dev/null -'
@@ -57,7 +57,7 @@ nm -D --defined-only "$TEST_LIB" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}
 try "there are more than 80 rows with wrappers" sh -c 'test "$(wc -l <"$TEST_TMP/rows")" -gt 80'
 comm -23 "$TEST_TMP/rows" "$TEST_TMP/exports" >"$TEST_TMP/missing"
 try "every row with a wrapper is exported" sh -c '! grep . "$TEST_TMP/missing"'
-comm -13 "$TEST_TMP/rows" "$TEST_TMP/exports" | grep -v -x -E 'dlsym|dlvsym|dlopen|dlclose|dlmopen|_exit|_Exit|quick_exit|f?exec[a-z]*|abort|fork|vfork|memshim_phase_(push|pop|begin|end|mark)|InitializeInjectionNvtx2?' >"$TEST_TMP/extra"
+comm -13 "$TEST_TMP/rows" "$TEST_TMP/exports" | grep -v -x -E 'dlsym|dlvsym|dlopen|dlclose|dlmopen|_exit|_Exit|quick_exit|f?exec[a-z]*|abort|fork|vfork|memshim_phase_(push|pop|begin|end|mark)|InitializeInjectionNvtx2?|InitInjectionMstx' >"$TEST_TMP/extra"
 try "nothing else is" sh -c '! grep . "$TEST_TMP/extra"'
 
 cost() { # PRELOAD: milliseconds for 100 starts of true
