@@ -21,7 +21,7 @@
 #include "order.h"
 #include "real.h"
 
-enum { NODES = 1 << 16, ITEMS = 1 << 24, SEEN = 1 << 24, ENDS = 1 << 18, LEVELS = 8, NONE = -1 };
+enum { NODES = 1 << 16, ITEMS = 1 << 26, SEEN = 1 << 26, ENDS = 1 << 18, LEVELS = 8, NONE = -1 };
 
 /* A place at which somebody else could have been chosen. */
 struct node {
