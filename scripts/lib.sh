@@ -22,7 +22,8 @@ run_logged() {
 
 # Tests start `python3` some thousand times. A version manager's is a script that looks for the interpreter, and
 # what is installed beside others may be loaded at each start: so it is the system's, if that has what the tests
-# import, and else what the name stands for. A virtual environment's interpreter, known by its path, stays.
+# import, and else what the name stands for; if that is a virtual environment's, which is known by its path, the
+# name stays as it is.
 find_python() {
     for python in /usr/bin/python3 python3; do
         python=$("$python" -c 'import sys, jsonschema

@@ -139,13 +139,6 @@ int ms_cmd_owners(int argc, char **argv)
                                              .after_path = ":\n",
                                              .text = print_text};
     struct owners_options options = {.top = 20};
-    int first = ms_cli_parse(argc, argv, false, take, &options);
 
-    if (first < 0)
-        return ms_cli_parse_status(first);
-    if (first == argc) {
-        ms_cli_error("no report given; usage: memshim owners [OPTION...] FILE...");
-        return MS_EXIT_USAGE;
-    }
-    return ms_many_show(argv + first, (size_t)(argc - first), &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
 }

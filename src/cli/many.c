@@ -119,8 +119,8 @@ static void show_text(FILE *out, char **paths, const struct ms_report *reports, 
     }
 }
 
-int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing,
-                 const struct ms_many_verb *verb, const void *options)
+static int show(char **paths, size_t count, const struct ms_cli_printing *printing,
+                const struct ms_many_verb *verb, const void *options)
 {
     struct ms_report *reports = ms_many_load(paths, count);
     char *views = calloc(count, verb->view_bytes);
@@ -146,4 +146,18 @@ int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *print
     free(views);
     ms_many_close(reports, count);
     return status;
+}
+
+int ms_many_run(int argc, char **argv, ms_flag_func_t take, const struct ms_cli_printing *printing,
+                const struct ms_many_verb *verb, void *options)
+{
+    int first = ms_cli_parse(argc, argv, false, take, options);
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (first == argc) {
+        ms_cli_error("no report given; usage: memshim %s [OPTION...] FILE...", argv[0]);
+        return MS_EXIT_USAGE;
+    }
+    return show(argv + first, (size_t)(argc - first), printing, verb, options);
 }

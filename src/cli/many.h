@@ -49,9 +49,10 @@ struct ms_many_verb {
     void (*text)(FILE *out, const struct ms_report *report, const void *view, const void *options);
 };
 
-/** All of it: several reports begin with the table, one JSON value stands for itself, several in an array.
- * Returns an exit status. */
-int ms_many_show(char **paths, size_t count, const struct ms_cli_printing *printing,
-                 const struct ms_many_verb *verb, const void *options);
+/** All of a verb: its options by `take`, which gets `options`, of which `printing` is a part; then its
+ * reports. Several begin with the table; one JSON value stands for itself, several in an array. Returns an
+ * exit status. */
+int ms_many_run(int argc, char **argv, ms_flag_func_t take, const struct ms_cli_printing *printing,
+                const struct ms_many_verb *verb, void *options);
 
 #endif
