@@ -206,13 +206,13 @@ bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_arg
 
 static bool adjusts_meminfo(void)
 {
-    return may_answer() && atomic_load_explicit(&ms_serve_on, memory_order_relaxed) &&
-           ms_option_int(MS_OPT_MEMINFO) != MS_MEMINFO_REAL;
+    return ms_option_int(MS_OPT_MEMINFO) != MS_MEMINFO_REAL;
 }
 
 typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
 
-/* Free is what the driver has, and what we could give back; no more than MEMSHIM_LIMIT leaves. */
+/* Free is what the driver has, with what is on its way back to it; and, unless its own answer is asked for,
+ * what we could give back, but no more than MEMSHIM_LIMIT leaves. */
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
@@ -220,7 +220,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     uint64_t context, own, room, idle;
     int device;
 
-    if (!free_p || !total_p || !adjusts_meminfo())
+    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);
@@ -228,7 +228,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     if (device >= 0)
         ms_returns_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
-    if (*status_p == 0 && device >= 0) {
+    if (*status_p == 0 && device >= 0 && adjusts_meminfo()) {
         idle = ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
         own = *free_p + idle;
         room = ms_pool_room(device);
@@ -250,7 +250,8 @@ bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *
     uint64_t context, own, limit, live;
     int device;
 
-    if (!free_p || !total_p || !adjusts_meminfo())
+    if (!free_p || !total_p || !may_answer() || !adjusts_meminfo() ||
+        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);

@@ -44,3 +44,6 @@ tests_stream_rest_SOURCES = tests/stream/rest.c
 tests_stream_rest_LDADD = libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/stream/rest.py
 TESTS += tests/stream/rest.py
+check_PROGRAMS += tests/stream/given_back
+tests_stream_given_back_SOURCES = tests/stream/given_back.c
+tests_stream_given_back_LDADD = libcudart.so.13 libcuda.so.1
