@@ -1,4 +1,4 @@
-"""scripts/bench pool, replay, random, runahead, shapes, submit, schedules and stacks: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
+"""scripts/bench pool, replay, random, runahead, shapes, schedules and stacks: the form that scripts rely on, and figures that are known beforehand. Short runs; prints TAP."""
 
 import json
 import os
@@ -23,7 +23,6 @@ KEYS = {
                  "seconds_over_stream", "wrong"],
     "shapes": ["allocator", "shape", "streams", "live_peak_bytes", "largest_bytes", "reserved_peak_bytes", "reserved_over_live", "limbo_bytes_at_peak",
                "events", "vendor_calls", "seconds"],
-    "submit": ["allocator", "stream", "cpu_ns_per_call", "added_ns_per_call"],
     "schedules": ["program", "rule", "schedules_per_second", "steps_per_second", "steps_per_schedule"],
     "stacks": ["way", "interpreter", "frames", "ns", "added_ns"],
 }
@@ -137,15 +136,6 @@ def look_at_shapes():
     fact(named and named["native"]["reserved_peak_bytes"] == 32 * MIB, "shapes: natively no more is reserved")
 
 
-def look_at_submit():
-    """A row for each way and stream."""
-    rows = bench("submit", "--milliseconds", "5")
-    fact([(r["stream"], r["allocator"]) for r in rows] ==
-         [(s, a) for s in ("legacy", "created") for a in ("native", "memshim")], "submit: a row for each stream and way")
-    fact(all(r["cpu_ns_per_call"] > 0 for r in rows) and all(r["added_ns_per_call"] == 0 for r in rows if r["allocator"] == "native"),
-         "submit: every figure is a time")
-
-
 def look_at_stacks():
     """Native ones of each depth; two rows for each interpreter that is here."""
     rows = bench("stacks", "--milliseconds", "5")
@@ -174,7 +164,6 @@ def main():
     look_at_random()
     look_at_runahead()
     look_at_shapes()
-    look_at_submit()
     look_at_stacks()
     look_at_schedules()
     print(f"1..{len(FACTS)}")

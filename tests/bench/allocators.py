@@ -446,25 +446,3 @@ def bench_shapes(options):
     tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
     return [shapes_row(tool, options, shape, streams) for shape in options.cases or SHAPES for streams in options.threads or (1, 4)
             for tool in tools]
-
-
-# --- submit
-
-
-def bench_submit(options):
-    """A call that gives work to a stream: natively and under memshim, where nothing is in its way. Taking turns."""
-    command = [os.path.join(options.build, "tests/bench/submit")]
-    preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
-    tools = [Tool("native", command, {}), Tool("memshim", command, preload)]
-    taken = {tool.name: [] for tool in tools}
-    for _ in range(options.rounds):
-        for tool in tools:
-            taken[tool.name].append(tool.run(options, [options.milliseconds], {}))
-    rows = []
-    for stream in ("legacy", "created"):
-        native = median(figures and figures[stream + "_ns"] for figures in taken["native"])
-        for tool in tools:
-            cost = median(figures and figures[stream + "_ns"] for figures in taken[tool.name])
-            rows.append({"allocator": tool.name, "stream": stream, "cpu_ns_per_call": rounded(cost),
-                         "added_ns_per_call": cost and native and rounded(cost - native)})
-    return rows

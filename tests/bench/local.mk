@@ -15,9 +15,6 @@ dist_check_SCRIPTS += tests/bench/bench.py tests/bench/synthetic.py
 TESTS += tests/bench/bench.py
 
 # The benches of allocators: scripts/bench links the same objects with the peers' ways in.
-check_PROGRAMS += tests/bench/submit
-tests_bench_submit_SOURCES = tests/bench/submit.c
-tests_bench_submit_LDADD = libcudart.so.13 libcuda.so.1
 check_PROGRAMS += tests/bench/alloc/alloc
 MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c tests/bench/alloc/pool.c \
 	tests/bench/alloc/replay.c tests/bench/alloc/recipe.c tests/bench/alloc/runahead.c tests/bench/alloc/shapes.c \
