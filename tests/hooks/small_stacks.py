@@ -1,7 +1,7 @@
 """How much of a program's stack memshim takes of its own, for each kind of call: measured by paint, against the same calls natively.
 
-Symbols are bound at the start, in both: the loader's frame that binds one in its first call holds the vector registers, 1.4 KiB of
-them on one processor and 2.9 on another, and is taken by whoever calls first.
+Symbols are bound at the start, in both: the loader's frame that binds one in its first call holds the vector registers, 2.5 KiB
+with AVX-512 and less without, and is taken by whoever calls first.
 
 4 KiB at most for each, and every call within a thread of 16 KiB, where its neighbour's memory begins right below. The table of
 docs/testing.md is what TEST_STACKS=table prints."""
