@@ -58,19 +58,19 @@ static struct stream *find(uint64_t handle)
     return streams[index].live ? &streams[index] : NULL;
 }
 
-static bool over(const struct last *last)
+static QUIET bool over(const struct last *last)
 {
     return !last->id || streams[last->stream].id != last->id || streams[last->stream].done >= last->seq;
 }
 
 /* Whether what was done last comes before whatever the stream does next. */
-static bool before(const struct last *last, const struct stream *s)
+static QUIET bool before(const struct last *last, const struct stream *s)
 {
     const struct sight *sight = &s->sees[last->stream];
     return over(last) || last->id == s->id || (sight->id == last->id && sight->seq >= last->seq);
 }
 
-static void see(struct stream *s, unsigned i, struct sight sight)
+static QUIET void see(struct stream *s, unsigned i, struct sight sight)
 {
     if (streams[i].id == sight.id && (s->sees[i].id != sight.id || s->sees[i].seq < sight.seq))
         s->sees[i] = sight;

@@ -18,7 +18,7 @@
 
 /* STEPS_MOST: a schedule that goes on for so long is one in which nobody gets anywhere (the longest program
  * makes some ten thousand). STEP_NS: what a step takes by the engine's clock. */
-enum { STACK_BYTES = 256 << 10, TLS_BYTES = 4096, STEPS_MOST = 50000, STEP_NS = 10 };
+enum { STACK_BYTES = 256 << 10, TLS_BYTES = 4096, TLS_PART = 64, STEPS_MOST = 50000, STEP_NS = 10 };
 
 struct task {
     jmp_buf at, bottom; /* where it goes on, and where its next function begins */
@@ -38,11 +38,17 @@ static struct engine {
     struct task tasks[TASKS];
     jmp_buf home;
     char home_tls[TLS_BYTES];
+    struct span tls; /* the thread-local variables */
+    /* By parts of them: from which on to which they ever differed from what they are at first, or never did,
+     * by turns, beginning with those that did. */
+    uint16_t tls_bounds[TLS_BYTES / TLS_PART + 3];
+    uint64_t tls_differs; /* a bit for each part */
     int count, current;
     struct task *running; /* tasks[current] */
-    unsigned waiting;     /* tasks that wait */
+    unsigned waiting;     /* tasks that wait, a bit each */
     bool settled;         /* by priorities: nothing has changed since the one that runs was chosen */
     uint64_t clock, random;
+    uint64_t dice; /* random bits that are left, and one above them */
     uint64_t changes_at[8];
     unsigned planned; /* choices of the plan that were made */
     uint64_t is_planned[TASKS + 1]
@@ -50,6 +56,8 @@ static struct engine {
     struct schedule schedule;
     struct outcome *outcome;
 } * engine;
+
+bool engine_hears;
 
 int engine_current(void)
 {
@@ -71,15 +79,55 @@ uint64_t engine_random(void)
     return z ^ z >> 31;
 }
 
+static size_t tls_bound(unsigned i)
+{
+    size_t at = (size_t)engine->tls_bounds[i] * TLS_PART;
+    return at < engine->tls.bytes ? at : engine->tls.bytes;
+}
+
+/* The bounds, by the bits. */
+static void bound_tls(void)
+{
+    unsigned count = 0, parts = (unsigned)((engine->tls.bytes + TLS_PART - 1) / TLS_PART);
+    engine->tls_bounds[count++] = 0;
+    for (unsigned part = 0; part < parts; part++) {
+        if ((engine->tls_differs >> part & 1) != count % 2)
+            engine->tls_bounds[count++] = (uint16_t)part;
+    }
+    engine->tls_bounds[count] = engine->tls_bounds[count + 1] = (uint16_t)parts;
+}
+
+/* What differs now, and never did before, is copied from now on. */
+static void learn_tls(void)
+{
+    const char *now = engine->tls.at, *first = freeze_first_tls();
+    bool same = true;
+    for (unsigned i = 1; tls_bound(i) < engine->tls.bytes; i += 2)
+        same &= memcmp(now + tls_bound(i), first + tls_bound(i), tls_bound(i + 1) - tls_bound(i)) == 0;
+    if (same)
+        return;
+    for (size_t at = 0; at < engine->tls.bytes; at += TLS_PART) {
+        size_t left = engine->tls.bytes - at, bytes = left < TLS_PART ? left : TLS_PART;
+        engine->tls_differs |= (uint64_t)(memcmp(now + at, first + at, bytes) != 0) << at / TLS_PART;
+    }
+    bound_tls();
+}
+
+static void copy_tls(char *to, const char *from)
+{
+    for (unsigned i = 0; tls_bound(i) < engine->tls.bytes; i += 2)
+        memcpy(to + tls_bound(i), from + tls_bound(i), tls_bound(i + 1) - tls_bound(i));
+}
+
 static void swap(int next)
 {
-    struct span tls = freeze_tls();
     int from = engine->current;
     struct task *old = engine->running, *new = next < 0 ? NULL : &engine->tasks[next];
     if (next == from)
         return;
-    memcpy(old ? old->tls : engine->home_tls, tls.at, tls.bytes);
-    memcpy(tls.at, new ? new->tls : engine->home_tls, tls.bytes);
+    learn_tls();
+    copy_tls(old ? old->tls : engine->home_tls, engine->tls.at);
+    copy_tls(engine->tls.at, new ? new->tls : engine->home_tls);
     engine->current = next;
     engine->running = new;
     int saved_errno = errno; /* the C library's, and so the thread's that all run in */
@@ -104,19 +152,20 @@ void engine_fail(const char *format, ...)
 
 static void wake(struct task *task)
 {
-    engine->waiting -= task->until != 0;
+    engine->waiting &= ~(1u << (task - engine->tasks));
     engine->settled = false;
     task->until = 0;
 }
 
-static bool is_ready(struct task *task)
+/* Who waits goes on when the word has changed, or the time has come. */
+static void look_at_waiting(void)
 {
-    if (task->ended)
-        return false;
-    if (task->until && ((task->waits && *(const volatile uint32_t *)task->waits != task->waits_value) ||
-                        task->until <= engine->clock))
-        wake(task);
-    return !task->until;
+    for (unsigned left = engine->waiting; left; left &= left - 1) {
+        struct task *task = &engine->tasks[__builtin_ctz(left)];
+        if ((task->waits && *(const volatile uint32_t *)task->waits != task->waits_value) ||
+            task->until <= engine->clock)
+            wake(task);
+    }
 }
 
 /* All who could go on; where nobody could, time passes until somebody can. */
@@ -125,9 +174,10 @@ static unsigned find_ready(int *ready)
     unsigned count = 0;
     for (;;) {
         uint64_t next = UINT64_MAX;
+        look_at_waiting();
         for (int i = 0; i < engine->count; i++) {
             struct task *task = &engine->tasks[i];
-            if (is_ready(task))
+            if (!task->ended && !task->until)
                 ready[count++] = i;
             else if (!task->ended && task->until < next)
                 next = task->until;
@@ -147,9 +197,14 @@ static bool has(const int *ready, unsigned count, int task)
     return false;
 }
 
+/* Seven times of eight. */
 static bool stays_by_chance(void)
 {
-    return engine_random() % 8 != 0;
+    if (engine->dice <= 1)
+        engine->dice = engine_random() | (uint64_t)1 << 63;
+    bool stays = engine->dice & 7;
+    engine->dice >>= 3;
+    return stays;
 }
 
 /* `asks`: the task that runs has not been asked yet whether it stays. */
@@ -257,7 +312,7 @@ unsigned engine_choose(unsigned count)
 
 bool engine_is_private(const volatile void *at)
 {
-    struct span tls = freeze_tls();
+    struct span tls = engine->tls;
     size_t in_stack = (size_t)((uintptr_t)at - (uintptr_t)engine->running->stack);
     return in_stack < STACK_BYTES || (size_t)((uintptr_t)at - (uintptr_t)tls.at) < tls.bytes ||
            at == (const volatile void *)&errno;
@@ -306,7 +361,7 @@ static int choose(bool asks)
     return engine->schedule.visit && is_cut(ready, count, next, to_come) ? -1 : next;
 }
 
-/* What choose() would say of the task that runs, where nobody waits. */
+/* What choose() would say of the task that runs. */
 static bool stays(void)
 {
     if (engine->schedule.rule == RULE_RANDOM)
@@ -342,8 +397,8 @@ void engine_point(const void *pc)
         return;
     step(pc);
     if (engine->waiting)
-        swap(choose(true));
-    else if (!stays())
+        look_at_waiting();
+    if (!stays())
         swap(choose(false));
 }
 
@@ -355,7 +410,7 @@ void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *p
     struct task *task = engine->running;
     step(pc);
     order_world();
-    engine->waiting++;
+    engine->waiting |= 1u << engine->current;
     task->priority = 0;
     task->waits = address;
     task->waits_value = value;
@@ -385,7 +440,7 @@ void engine_task(void (*function)(void *), void *argument)
     task->ended = false;
     task->priority = TASKS + (unsigned)(engine_random() % 4096);
     memcpy(task->at, task->bottom, sizeof task->at);
-    memcpy(task->tls, freeze_first_tls(), freeze_tls().bytes);
+    memcpy(task->tls, freeze_first_tls(), engine->tls.bytes);
 }
 
 void engine_end_others(void)
@@ -421,7 +476,8 @@ static __attribute__((constructor(101))) void begin(void)
     engine->current = -1;
     for (int i = 0; i < TASKS; i++)
         make_stack(i);
-    if (freeze_tls().bytes > TLS_BYTES)
+    engine->tls = freeze_tls();
+    if (engine->tls.bytes > TLS_BYTES)
         abort();
     weak_prepare();
     order_prepare();
@@ -436,6 +492,8 @@ void engine_leave(void)
 void engine_freeze(void)
 {
     freeze_take();
+    memcpy(engine->home_tls, freeze_first_tls(), engine->tls.bytes);
+    bound_tls();
 }
 
 void engine_run(const struct schedule *schedule, void (*start)(void), void (*check)(void),
@@ -446,11 +504,13 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->outcome = outcome_p;
     engine->random = schedule->seed * 0x2545f4914f6cdd1du + 1;
     engine->clock = 1;
+    engine->dice = 0;
     engine->count = 0;
     engine->waiting = 0;
     engine->settled = false;
     engine->planned = 0;
     index_plan();
+    engine_hears = schedule->weak || schedule->ordered;
     weak_begin(schedule->weak);
     order_begin(schedule->ordered);
     start();

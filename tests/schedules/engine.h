@@ -57,6 +57,9 @@ struct outcome {
     struct choice choices[CHOICES];
 };
 
+/** Whether the rule of the schedule that runs wants to hear of plain accesses; put back after each. */
+extern bool engine_hears;
+
 /** Once, with everything set up that all schedules begin with. */
 void engine_freeze(void);
 /** start() adds the tasks, check() looks at what is left when all have ended. */

@@ -1,12 +1,14 @@
 # tests/schedules: the pool, the ledger, the stacks and the locks under a scheduler that decides at every atomic operation who goes on
 if !SANITIZED
-check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a
+check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a tests/schedules/libchecks.a
+# What is asked when all tasks have ended, and is no step of theirs: it comes before its like in libsubject.a.
+tests_schedules_libchecks_a_SOURCES = src/pool/check.c
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(LEDGER_SOURCES) \
 	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/log.c src/base/store.c src/base/objects.c src/base/spare.c src/base/unusual.c \
 	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c \
 	src/stack/python_codes.c src/stack/python_text.c src/stack/python_read.c
 tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/tests/schedules/subject.h
-tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
+tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
 	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/calls.h tests/schedules/calls.c
@@ -31,7 +33,7 @@ ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall get
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/every.h tests/schedules/every.c tests/schedules/main.c
 tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie -Wl,-z,now $(ms_wrapped:%=-Wl,--wrap=%)
-tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libvendor.a tests/schedules/libprograms.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libvendor.a tests/schedules/libprograms.a tests/schedules/libchecks.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The ledger's programs again, over the objects of the library, killed after each store.
 tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \

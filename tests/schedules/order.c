@@ -91,19 +91,19 @@ static void touch(uintptr_t at, bool writes)
     order->touched[order->count++] = place;
 }
 
-void order_access(const volatile void *p, size_t bytes, bool writes)
+void order_note_access(const volatile void *p, size_t bytes, bool writes)
 {
     struct span tls = freeze_tls();
     uintptr_t at = (uintptr_t)p;
-    if (!order_is_on || engine_current() < 0 || at - (uintptr_t)tls.at < tls.bytes)
+    if (engine_current() < 0 || at - (uintptr_t)tls.at < tls.bytes)
         return;
     for (uintptr_t word = at & ~(uintptr_t)(WORD - 1); word < at + bytes; word += WORD)
         touch(word, writes);
 }
 
-void order_world(void)
+void order_note_world(void)
 {
-    if (order_is_on && engine_current() >= 0)
+    if (engine_current() >= 0)
         touch(WORLD, true);
 }
 

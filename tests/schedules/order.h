@@ -19,9 +19,19 @@ void order_prepare(void);
 /** A schedule begins. What was learned of places stays. */
 void order_begin(bool on);
 /** The step that is under way reads these bytes, or writes them. */
-void order_access(const volatile void *at, size_t bytes, bool writes);
+void order_note_access(const volatile void *at, size_t bytes, bool writes);
+static inline void order_access(const volatile void *at, size_t bytes, bool writes)
+{
+    if (order_is_on)
+        order_note_access(at, bytes, writes);
+}
 /** ... or asks the world. */
-void order_world(void);
+void order_note_world(void);
+static inline void order_world(void)
+{
+    if (order_is_on)
+        order_note_world();
+}
 /** ... or ends other tasks, which depends on all steps before. */
 void order_all(void);
 /** The step is over: the name of all that has happened, and whether it touched what others touch too. */
