@@ -3,7 +3,7 @@
 CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/text.h src/report/text.c src/report/utf8.h \
 	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
 	src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/view.h src/report/view.c src/report/frameworks.def \
-	src/report/owners.h src/report/owners.c src/report/told.h src/report/told.c \
+	src/report/owners.h src/report/owners.c src/report/findings.def src/report/findings.h src/report/findings.c src/report/findings_rules.c src/report/told.h src/report/told.c \
 	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
@@ -12,7 +12,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
 	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c \
-	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_text.c src/cli/cmd_frag.c src/cli/cmd_phases.c src/cli/cmd_owners.c src/cli/cmd_peak.c
+	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_text.c src/cli/cmd_frag.c src/cli/cmd_phases.c src/cli/cmd_owners.c src/cli/cmd_peak.c src/cli/cmd_findings.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
@@ -33,7 +33,7 @@ endif
 
 # The manual pages and the completion, from cmds.def.
 EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in)
-cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 docs/man/memshim-phases.1 docs/man/memshim-owners.1 docs/man/memshim-peak.1 \
+cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 docs/man/memshim-phases.1 docs/man/memshim-owners.1 docs/man/memshim-peak.1 docs/man/memshim-findings.1 \
 	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI

@@ -4,9 +4,19 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/size.h"
 #include "report/json.h"
+
+/* The numbers by which rules speak. */
+enum {
+#define MS_FINDING(rule, by, severity, confidence)
+#define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
+#include "report/findings.def"
+#undef MS_FINDING
+#undef MS_FINDING_NUMBER
+};
 
 /* One array of the timeline; `values` NULL is all zeros. */
 static void write_series(struct ms_out *out, const char *key, const uint64_t *values, unsigned count)
@@ -55,8 +65,8 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *
 {
     const struct ms_report_stacks *stacks = input->stacks;
     static const char *const causes[MS_OOM_CAUSES] = {
-        [MS_OOM_CAPACITY] = "capacity",           [MS_OOM_FRAGMENTATION] = "fragmentation",
-        [MS_OOM_LIMIT] = "limit",                 [MS_OOM_OTHER_PROCESS] = "other_process",
+        [MS_OOM_CAPACITY] = "capacity", [MS_OOM_FRAGMENTATION] = "fragmentation",
+        [MS_OOM_LIMIT] = "limit",       [MS_OOM_OTHER_PROCESS] = "other_process",
         [MS_OOM_LIMBO] = "limbo",
     };
     json_t *json = json_pack("{s:I}", "t_ns", (json_int_t)oom->t_ns);
@@ -70,10 +80,10 @@ static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *
     json_object_set_new(json, "largest_free", json_integer((json_int_t)oom->largest_free_bytes));
     json_t *top = json_array();
     for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
-        json_array_append_new(
-            top, json_pack("{s:I, s:I}", "site",
-                           (json_int_t)ms_snapshot_place(input->snapshot, oom->top_sites[i]), "bytes",
-                           (json_int_t)oom->top_bytes[i]));
+        json_array_append_new(top,
+                              json_pack("{s:I, s:I}", "site",
+                                        (json_int_t)ms_snapshot_place(input->snapshot, oom->top_sites[i]),
+                                        "bytes", (json_int_t)oom->top_bytes[i]));
     json_object_set_new(json, "top_sites", top);
     json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(stacks, oom->stack)));
     return json;
@@ -120,12 +130,25 @@ static json_t *unseen_frees_finding(uint64_t count)
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
 }
 
-/* What the pool's figures at their peak say, where that is much: a quarter of what was reserved, and no less
- * than 16 MiB. What was in use later on, within the same reserve, was not lost: no more counts than what the
- * pool held beyond all that was ever live. */
-static void write_pool_findings(struct ms_out *out, int device, const struct ms_snapshot_device *of)
+/* Whether the program was given memory at its start, by MEMSHIM_PREALLOC: it is meant to lie free. */
+static bool is_preallocated(void)
 {
-    enum { LEAST = 16 << 20 };
+    static const char name[] = "PREALLOC=";
+    const char *option;
+    uint64_t cursor = 0;
+    while ((option = ms_process_next_text("option", &cursor)) != NULL) {
+        if (!strncmp(option, name, sizeof name - 1) && option[sizeof name - 1])
+            return strcmp(option + sizeof name, "0") != 0;
+    }
+    return false;
+}
+
+/* What the pool's figures at their peak say, where that is much. What was in use later on, within the same
+ * reserve, was not lost: no more counts than what the pool held beyond all that was ever live. Whether
+ * anything was said. */
+static bool write_pool_findings(struct ms_out *out, int device, const struct ms_snapshot_device *of)
+{
+    bool said = false;
     const struct ms_pool_record *pool = &of->pool;
     uint64_t live = of->account.device.peak_live_bytes;
     uint64_t beyond = pool->peak_reserved_bytes > live ? pool->peak_reserved_bytes - live : 0;
@@ -134,17 +157,17 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
         uint64_t bytes;
     } rules[] = {
         {"stranded_memory", "were free between live blocks",
-         "`memshim frag` says whose blocks hold it; free them together, or keep what lives long apart from "
-         "what does not",
-         pool->peak_parts.stranded},
+         "`memshim frag` says whose blocks hold it: free them together; or set MEMSHIM_BACKING=vmm, which "
+         "uses what is free wherever it lies",
+         is_preallocated() ? 0 : pool->peak_parts.stranded},
         {"limbo_memory", "were freed, and the device could still use them",
-         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation",
+         "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
          pool->peak_parts.limbo},
     };
     for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         uint64_t lost = rules[i].bytes < beyond ? rules[i].bytes : beyond;
         char message[160];
-        if (lost < LEAST || lost < pool->peak_reserved_bytes / 4)
+        if (lost < POOL_LEAST || lost < pool->peak_reserved_bytes / POOL_SHARE)
             continue;
         snprintf(message, sizeof message, "when the pool held most, %s of its %s %s",
                  size_text(rules[i].bytes).text, size_text(pool->peak_reserved_bytes).text, rules[i].text);
@@ -153,7 +176,9 @@ static void write_pool_findings(struct ms_out *out, int device, const struct ms_
                                  "message", message, "advice", rules[i].advice);
         ms_json_set_device(json, device);
         ms_out_element(out, json);
+        said = true;
     }
+    return said;
 }
 
 struct share {
@@ -166,10 +191,12 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
 {
     const struct share all[5] = {
         {"limbo (freed, and the device could still use it)",
-         "the host runs far ahead of the device: wait for it now and then, or use stream-ordered allocation",
+         "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
          parts->limbo},
         {"cached (freed, and kept for what comes)", "MEMSHIM_KEEP says how much may be kept", parts->cached},
-        {"stranded (free between live blocks)", "`memshim frag` says whose blocks hold it", parts->stranded},
+        {"stranded (free between live blocks)",
+         "`memshim frag` says whose blocks hold it; MEMSHIM_BACKING=vmm uses it wherever it lies",
+         parts->stranded},
         {"rounding (granted beyond what was asked for)", "ask for one large block and divide it",
          parts->rounding},
         {"pinned (freed, and shared with others)", "whoever opened it has to close it", parts->pinned},
@@ -183,14 +210,13 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
 }
 
 /* What the pool held at most, against what was live at most: where that is beyond the bound of docs/pool.md
- * for programs that wait for nothing, a quarter and 64 MiB. */
+ * for programs that wait for nothing. */
 static void write_reserved_finding(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
-    enum { ROOM = 64 << 20, QUARTER = 4 };
     uint64_t live = of->account.device.peak_live_bytes, reserved = of->pool.peak_reserved_bytes;
     struct share shares[5];
     char message[400];
-    if (reserved <= live + live / QUARTER + ROOM)
+    if (reserved <= live + live / RESERVED_SHARE + RESERVED_ROOM)
         return;
     find_shares(&of->pool.peak_parts, shares);
     int used = snprintf(message, sizeof message,
@@ -198,25 +224,27 @@ static void write_reserved_finding(struct ms_out *out, int device, const struct 
                         size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text,
                         shares[0].what);
     for (unsigned i = 1;
-         i < 5 && shares[i].bytes >= (reserved - live) / QUARTER && used < (int)sizeof message; i++)
+         i < 5 && shares[i].bytes >= (reserved - live) / RESERVED_SHARE && used < (int)sizeof message; i++)
         used += snprintf(message + used, sizeof message - (size_t)used, ", %s %s",
                          size_text(shares[i].bytes).text, shares[i].what);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", "reserved_far_above_live", "severity",
-                             "warning", "confidence", "exact", "bytes", (json_int_t)(reserved - live),
-                             "message", message, "advice", shares[0].advice);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", "reserved_far_above_live", "severity", "warning",
+                  "confidence", "exact", "bytes", (json_int_t)(reserved - live), "message", message, "advice",
+                  is_preallocated() ? "MEMSHIM_PREALLOC takes it at the start: set it to what the "
+                                      "program needs"
+                                    : shares[0].advice);
     ms_json_set_device(json, device);
     ms_out_element(out, json);
 }
 
 /* Of what a site held when it held most, how much was the granularity's, in proportion to all that it ever
- * asked for: where that is a quarter, and no less than 16 MiB. */
+ * asked for. */
 static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct ms_site *site)
 {
-    enum { LEAST = 16 << 20, SHARE = 4 };
     uint64_t extra = site->total_rounding_bytes, total = site->total_bytes;
     uint64_t bytes = total ? (uint64_t)((double)site->max_bytes * ((double)extra / (double)total)) : 0;
     char message[240];
-    if (bytes < LEAST || extra < total / SHARE)
+    if (bytes < ROUNDING_LEAST || extra < total / ROUNDING_SHARE)
         return;
     snprintf(message, sizeof message,
              "%s was asked for %s in %llu blocks and took %s: the rest is granularity",
@@ -252,8 +280,8 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         if (!input->snapshot->devices[i].has_pool)
             continue;
-        write_reserved_finding(out, i, &input->snapshot->devices[i]);
-        write_pool_findings(out, i, &input->snapshot->devices[i]);
+        if (!write_pool_findings(out, i, &input->snapshot->devices[i]))
+            write_reserved_finding(out, i, &input->snapshot->devices[i]);
     }
     for (uint32_t i = 0; i < input->snapshot->site_count; i++)
         write_rounding_finding(out, i, &input->snapshot->sites[i].site);

@@ -3,6 +3,7 @@
  * Floor 4, command line only. */
 #include "report/told.h"
 
+#include "report/findings.h"
 #include "report/owners.h"
 #include "report/view.h"
 
@@ -10,4 +11,5 @@ void ms_report_tell(struct ms_report *report)
 {
     ms_view_tell(report);
     ms_owners_tell(report);
+    ms_findings_tell(report);
 }

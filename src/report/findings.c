@@ -1,0 +1,201 @@
+/* findings.c - the findings of a report, gathered and ranked; see findings.h.
+ *
+ * Floor 4, command line only. */
+#include "report/findings.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "report/fold.h"
+#include "report/text.h"
+
+enum by { RECORD, COMMAND };
+
+static const struct rule {
+    const char *name;
+    enum by by;
+    const char *severity, *confidence;
+} rules[] = {
+#define MS_FINDING(rule, by, severity, confidence) {#rule, by, #severity, #confidence},
+#define MS_FINDING_NUMBER(name, value, text, rule)
+#include "report/findings.def"
+#undef MS_FINDING
+#undef MS_FINDING_NUMBER
+};
+
+static const struct rule *rule_of(const char *name)
+{
+    for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
+        if (!strcmp(rules[i].name, name))
+            return &rules[i];
+    }
+    return NULL;
+}
+
+char *ms_finding_text(const char *format, ...)
+{
+    va_list ap;
+    char *text = NULL;
+
+    va_start(ap, format);
+    if (vasprintf(&text, format, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    return text;
+}
+
+char *ms_finding_line(const struct ms_report *report, const json_t *site, const char *without)
+{
+    bool inferred;
+    const json_t *frame = ms_fold_own(report, ms_report_int(site, "stack"), &inferred);
+    size_t bytes;
+    char *line = NULL;
+    FILE *out = frame ? open_memstream(&line, &bytes) : NULL;
+
+    if (!out)
+        return strdup(without);
+    ms_text_frame(out, report, frame);
+    if (fclose(out)) {
+        free(line);
+        return NULL;
+    }
+    return line;
+}
+
+void ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
+                    char *message, char *advice)
+{
+    const struct rule *known = rule_of(rule);
+    json_t *row =
+        message && advice && known
+            ? json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "rule", rule, "severity", known->severity,
+                        "confidence", known->confidence, "bytes", bytes, "message", message, "advice", advice)
+            : NULL;
+    static const char *const copied[] = {"device", "device_api"};
+
+    if (row && site)
+        json_object_set(row, "site", json_object_get(site, "id"));
+    for (size_t i = 0; row && site && i < MS_ARRAY_LEN(copied); i++) {
+        if (json_object_get(site, copied[i]))
+            json_object_set(row, copied[i], json_object_get(site, copied[i]));
+    }
+    if (row)
+        json_array_append_new(finder->rows, row);
+    free(message);
+    free(advice);
+}
+
+/* The sites most of whose bytes went with a context, by rows of devices[]. */
+static const json_t **most_died(const struct ms_report *report)
+{
+    const json_t **most =
+        calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*most));
+    json_t *leak;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
+        json_int_t died = ms_report_int(leak, "died_with_context_bytes");
+        size_t at = died > 0 ? ms_report_device_of(report, leak) : SIZE_MAX;
+
+        if (most && at != SIZE_MAX &&
+            (!most[at] || died > ms_report_int(most[at], "died_with_context_bytes")))
+            most[at] = leak;
+    }
+    return most;
+}
+
+/* What went with its context is a line's too. */
+static void place_death(const struct ms_report *report, json_t *row, const json_t *const *most)
+{
+    size_t at = strcmp(ms_report_text(row, "rule"), "context_died_with_blocks")
+                    ? SIZE_MAX
+                    : ms_report_device_of(report, row);
+
+    if (most && at != SIZE_MAX && most[at] && !json_object_get(row, "site"))
+        json_object_set(row, "site", json_object_get(most[at], "site"));
+}
+
+static int weight(const json_t *row)
+{
+    return strcmp(ms_report_text(row, "severity"), "error") ? 0 : 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    json_int_t left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
+    int order;
+
+    if (weight(x) != weight(y))
+        return weight(x) > weight(y) ? -1 : 1;
+    if (left != right)
+        return left > right ? -1 : 1;
+    order = strcmp(ms_report_text(x, "rule"), ms_report_text(y, "rule"));
+    left = ms_report_int(x, "site"), right = ms_report_int(y, "site");
+    return order ? order : left < right ? -1 : left > right;
+}
+
+/* The same rows, ranked; of each rule of the command's no more than may be, and then how much the others are.
+ */
+static json_t *ranked(json_t *rows)
+{
+    size_t count = json_array_size(rows), told[MS_ARRAY_LEN(rules)] = {0}, left[MS_ARRAY_LEN(rules)] = {0}, i;
+    json_int_t bytes[MS_ARRAY_LEN(rules)] = {0};
+    json_t **all = calloc(count + 1, sizeof(*all)), *row, *result = json_array();
+
+    if (!all) {
+        json_decref(result);
+        return rows;
+    }
+    json_array_foreach (rows, i, row)
+        all[i] = row;
+    if (count)
+        qsort(all, count, sizeof(*all), compare);
+    for (i = 0; i < count; i++) {
+        const struct rule *rule = rule_of(ms_report_text(all[i], "rule"));
+        size_t at = rule && rule->by == COMMAND ? (size_t)(rule - rules) : SIZE_MAX;
+
+        if (at == SIZE_MAX || told[at]++ < MS_FINDINGS_OF_RULE_MAX) {
+            json_array_append(result, all[i]);
+            continue;
+        }
+        bytes[at] = ms_report_sum(bytes[at], ms_report_int(all[i], "bytes"));
+        left[at]++;
+    }
+    free(all);
+    json_decref(rows);
+    for (i = 0; i < MS_ARRAY_LEN(rules); i++) {
+        struct ms_finder finder = {NULL, result};
+
+        if (left[i])
+            ms_finding_add(
+                &finder, rules[i].name, bytes[i], NULL,
+                ms_finding_text("%zu more like these, %s together", left[i], ms_text_size(bytes[i]).text),
+                strdup("mend the larger ones first"));
+    }
+    return result;
+}
+
+void ms_findings_tell(struct ms_report *report)
+{
+    struct ms_finder finder = {report, json_array()};
+    const json_t **died = most_died(report);
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
+        const struct rule *rule = rule_of(ms_report_text(row, "rule"));
+
+        if (!json_is_object(row) || (rule && rule->by == COMMAND))
+            continue;
+        place_death(report, row, died);
+        json_array_append(finder.rows, row);
+    }
+    free(died);
+    ms_findings_look(&finder);
+    json_object_set_new(report->root, "findings", ranked(finder.rows));
+}

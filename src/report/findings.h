@@ -1,0 +1,38 @@
+/* findings.h - what to think of a report: the rules of findings.def that take names, and the order of all of
+ * them.
+ *
+ * Floor 4, command line only. What the record alone proves is in findings[] already, written by the process;
+ * the command adds what takes names of functions and owners, says of each whose line it is, and ranks them.
+ */
+#ifndef MS_REPORT_FINDINGS_H
+#define MS_REPORT_FINDINGS_H
+
+#include "report/read.h"
+
+/** Once a report has its names, its view, its owners and its suppressions: findings[] has the findings of all
+ * rules, errors first, then by bytes. May be done again. */
+void ms_findings_tell(struct ms_report *report);
+
+/* --- for the rules alone (findings_rules.c) ------------------------------------------------------------- */
+
+/* Of one rule at most so many rows; another one has the sum of the others. */
+enum { MS_FINDINGS_OF_RULE_MAX = 20 };
+
+struct ms_finder {
+    struct ms_report *report;
+    json_t *rows; /* findings[] to be */
+};
+
+/** "f at file.c:12", the program's own line in the site's stack; `without` where there is none. To be
+ * free()d; NULL without memory. */
+char *ms_finding_line(const struct ms_report *report, const json_t *site, const char *without);
+/** A finding of this rule; takes `message` and `advice`, which are free()d. `site` may be NULL. */
+void ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
+                    char *message, char *advice);
+/** As asprintf, NULL without memory. */
+char *ms_finding_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** All of them. */
+void ms_findings_look(struct ms_finder *finder);
+
+#endif

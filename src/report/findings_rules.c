@@ -1,0 +1,264 @@
+/* findings_rules.c - the rules that take names: leak, growth, temporary_vendor_calls, late_library_memory;
+ * see findings.h.
+ *
+ * Floor 4, command line only. docs/findings.md says when each speaks, findings.def has the numbers. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "report/findings.h"
+#include "report/text.h"
+
+enum {
+#define MS_FINDING(rule, by, severity, confidence)
+#define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
+#include "report/findings.def"
+#undef MS_FINDING
+#undef MS_FINDING_NUMBER
+};
+
+static const char *api_of(const json_t *site)
+{
+    const char *api = ms_report_text(site, "api");
+
+    return *api ? api : "an unknown function";
+}
+
+/* --- leak, growth --------------------------------------------------------------------------------------- */
+
+static void look_at_leak(struct ms_finder *finder, const json_t *leak)
+{
+    const json_t *site = ms_report_site(finder->report, ms_report_int(leak, "site"));
+    json_int_t died = ms_report_int(leak, "died_with_context_bytes");
+    json_int_t bytes = ms_report_int(leak, "bytes") - died, count = ms_report_int(leak, "count");
+    bool grows = !strcmp(ms_report_text(leak, "class"), "growing");
+    char *line;
+
+    if (!ms_report_is_leak(leak) || bytes <= 0)
+        return;
+    line = ms_finding_line(finder->report, site, "this call");
+    if (line && grows)
+        ms_finding_add(
+            finder, "growth", bytes, site,
+            ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
+                            " block%s, more and more over the run, and never freed",
+                            ms_text_size(bytes).text, api_of(site), count, count == 1 ? "" : "s"),
+            ms_finding_text("free what %s allocates before it allocates again, or reuse it", line));
+    else if (line)
+        ms_finding_add(finder, "leak", bytes, site,
+                       ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT " block%s never freed",
+                                       ms_text_size(bytes).text, api_of(site), count,
+                                       count == 1 ? " was" : "s were"),
+                       ms_finding_text("free what %s allocates", line));
+    free(line);
+}
+
+/* Which rows of devices[] have a site that grows: told there, and not once more by phase. */
+static bool *growing_devices(const struct ms_report *report)
+{
+    bool *grows = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*grows));
+    json_t *leak;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
+        size_t at =
+            strcmp(ms_report_text(leak, "class"), "growing") ? SIZE_MAX : ms_report_device_of(report, leak);
+
+        if (grows && at != SIZE_MAX)
+            grows[at] = true;
+    }
+    return grows;
+}
+
+/* A phase that is repeated, each of which leaves more than it found. */
+static void look_at_phase(struct ms_finder *finder, const json_t *phase, const json_t *device,
+                          const bool *grows)
+{
+    const json_t *growth = json_object_get(device, "growth_bytes"),
+                 *held = json_array_get(json_object_get(device, "sites"), 0);
+    const json_t *site = ms_report_site(finder->report, ms_report_int(held, "site"));
+    json_int_t total = ms_report_int(growth, "total"), count = ms_report_int(device, "count");
+    size_t at = ms_report_device_of(finder->report, device);
+    char *line;
+
+    if (count < GROWTH_TIMES || ms_report_int(growth, "min") <= 0 || at == SIZE_MAX || grows[at])
+        return;
+    line = ms_finding_line(finder->report, site, "the phase");
+    if (line)
+        ms_finding_add(finder, "growth", total, site,
+                       ms_finding_text("each of %" JSON_INTEGER_FORMAT
+                                       " phases \"%.64s\" left more live than it found: %s in all",
+                                       count, ms_report_text(phase, "name"), ms_text_size(total).text),
+                       ms_finding_text("look at what such a phase keeps; most was held by %s", line));
+    free(line);
+}
+
+static void look_at_growth(struct ms_finder *finder)
+{
+    bool *grows = growing_devices(finder->report);
+    json_t *leak, *phase, *device;
+    size_t i, k;
+
+    json_array_foreach (ms_report_array(finder->report->root, "leaks"), i, leak)
+        look_at_leak(finder, leak);
+    json_array_foreach (ms_report_array(finder->report->root, "phases"), i, phase) {
+        json_array_foreach (json_object_get(phase, "devices"), k, device) {
+            if (grows)
+                look_at_phase(finder, phase, device, grows);
+        }
+    }
+    free(grows);
+}
+
+/* --- temporary_vendor_calls ----------------------------------------------------------------------------- */
+
+/* The functions of which memshim's pool answered no call, as keys. */
+static json_t *vendors(const struct ms_report *report)
+{
+    json_t *names = json_object(), *row;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "apis"), i, row) {
+        if (ms_report_int(row, "served") == 0)
+            json_object_set_new(names, ms_report_text(row, "name"), json_true());
+    }
+    return names;
+}
+
+static bool is_tracked_only(const struct ms_report *report)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "config"), i, row) {
+        if (!strcmp(ms_report_text(row, "name"), "MEMSHIM_MODE"))
+            return !strcmp(ms_report_text(row, "value"), "track");
+    }
+    return false;
+}
+
+static void look_at_temporary(struct ms_finder *finder, const json_t *site, const json_t *vendors)
+{
+    json_int_t count = ms_report_int(site, "total_count"), freed = ms_report_int(site, "freed_count"),
+               most = ms_report_int(site, "max_bytes");
+    const char *kind = ms_report_text(site, "kind");
+    bool pooled = !strcmp(kind, "device") || !strcmp(kind, "async");
+    double mean = count > 0 ? (double)ms_report_int(site, "total_bytes") / (double)count : 0;
+    char *line;
+
+    if (freed < TEMPORARY_TIMES || !strcmp(kind, "imported") || !strcmp(kind, "graph") ||
+        (double)most > TEMPORARY_AT_ONCE * mean || !json_object_get(vendors, ms_report_text(site, "api")))
+        return;
+    line = ms_finding_line(finder->report, site, "this call");
+    if (line)
+        ms_finding_add(
+            finder, "temporary_vendor_calls", most, site,
+            ms_finding_text("%s was called %" JSON_INTEGER_FORMAT
+                            " times for %s at once at most, and the driver was asked each time",
+                            api_of(site), count, ms_text_size(most).text),
+            ms_finding_text(
+                "%sallocate once, before the loop, what %s allocates each time",
+                pooled && is_tracked_only(finder->report) ? "MEMSHIM_MODE=pool spares it; or " : "", line));
+    free(line);
+}
+
+/* --- late_library_memory -------------------------------------------------------------------------------- */
+
+/* Libraries that take memory for themselves when they are first called. */
+static bool is_library(const char *owner)
+{
+    static const char *const libraries[] = {"cuBLAS",   "cuDNN",   "cuFFT",  "cuRAND", "cuSOLVER",
+                                            "cuSPARSE", "rocBLAS", "MIOpen", "NCCL"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(libraries); i++) {
+        if (!strcmp(libraries[i], owner))
+            return true;
+    }
+    return false;
+}
+
+/* What others than libraries hold at the peak of each row of devices[]. */
+static json_int_t *others_at_peak(const struct ms_report *report)
+{
+    json_int_t *bytes = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*bytes));
+    json_t *site;
+    size_t i;
+
+    json_array_foreach (report->sites, i, site) {
+        size_t at = ms_report_is_device_memory(site) && !is_library(ms_report_text(site, "owner"))
+                        ? ms_report_device_of(report, site)
+                        : SIZE_MAX;
+
+        if (bytes && at != SIZE_MAX)
+            bytes[at] = ms_report_sum(bytes[at], ms_report_int(site, "at_peak_bytes"));
+    }
+    return bytes;
+}
+
+/* What of that was allocated by sites that had begun before `late` did; the one that holds most. */
+static json_int_t before(const struct ms_report *report, const json_t *late, size_t device,
+                         const json_t **most_p)
+{
+    json_int_t sum = 0;
+    json_t *site;
+    size_t i;
+
+    *most_p = NULL;
+    json_array_foreach (report->sites, i, site) {
+        json_int_t bytes = ms_report_int(site, "at_peak_bytes");
+
+        if (bytes <= 0 || !ms_report_is_device_memory(site) || is_library(ms_report_text(site, "owner")) ||
+            ms_report_int(site, "first_ns") >= ms_report_int(late, "first_ns") ||
+            ms_report_device_of(report, site) != device)
+            continue;
+        sum = ms_report_sum(sum, bytes);
+        if (!*most_p || bytes > ms_report_int(*most_p, "at_peak_bytes"))
+            *most_p = site;
+    }
+    return sum;
+}
+
+static void look_at_library(struct ms_finder *finder, const json_t *site, const json_int_t *others)
+{
+    const char *owner = ms_report_text(site, "owner");
+    json_int_t bytes = ms_report_int(site, "at_peak_bytes");
+    size_t device = ms_report_device_of(finder->report, site);
+    const json_t *most;
+    json_int_t sum;
+    char *line;
+
+    if (bytes < LATE_LEAST || !is_library(owner) || !ms_report_is_device_memory(site) || device == SIZE_MAX ||
+        others[device] / LATE_TIMES < bytes)
+        return;
+    sum = before(finder->report, site, device, &most);
+    if (!most || sum < others[device] / LATE_BEFORE * (LATE_BEFORE - 1))
+        return;
+    line = ms_finding_line(finder->report, most, "the program");
+    if (line)
+        ms_finding_add(finder, "late_library_memory", bytes, site,
+                       ms_finding_text("%.40s took %s for itself when %s were live already", owner,
+                                       ms_text_size(bytes).text, ms_text_size(sum).text),
+                       ms_finding_text("call %.40s once before %s fills the device", owner, line));
+    free(line);
+}
+
+/* Libraries call from few places; reports with more are not of a process. */
+enum { LIBRARY_SITES_MAX = 256 };
+
+void ms_findings_look(struct ms_finder *finder)
+{
+    json_int_t *others = others_at_peak(finder->report);
+    json_t *names = vendors(finder->report);
+    size_t i, looked = 0;
+    json_t *site;
+
+    look_at_growth(finder);
+    json_array_foreach (finder->report->sites, i, site) {
+        look_at_temporary(finder, site, names);
+        if (others && is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)
+            look_at_library(finder, site, others);
+    }
+    free(others);
+    json_decref(names);
+}

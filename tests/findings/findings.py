@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Programs with one fault each, and the same without it (planted.c): each fault is found, by its rule and with its line or variable, and
+nothing is found of the twin. The table in docs/findings.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
+rule, which says its numbers."""
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, shim_environment  # noqa: E402
+
+TOP = os.environ["top_srcdir"]
+PROGRAM = os.path.join(BUILD, "tests", "findings", "planted")
+PAGE = os.path.join(TOP, "docs", "findings.md")
+BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- planted: end -->"
+
+VARY = {"growing_cache"}  # how long it runs
+
+# The program: its rule; what the finding has to name (a function, or a variable in the advice); the variables of both runs, those of the
+# faulty one alone.
+SCENES = {
+    "leak_device": ("leak", None, {}, {}),
+    "leak_stream_ordered": ("leak", None, {}, {}),
+    "leak_managed": ("leak", None, {}, {}),
+    "leak_pinned": ("leak", None, {}, {}),
+    "leak_after_error": ("leak", None, {}, {}),
+    "growing_cache": ("growth", None, {}, {}),
+    "growing_phase": ("growth", None, {}, {}),
+    "stranded_between_long_lived": ("stranded_memory", "MEMSHIM_BACKING", {}, {}),
+    "stranded_by_small": ("stranded_memory", "MEMSHIM_BACKING", {}, {}),
+    "far_ahead": ("limbo_memory", "MEMSHIM_LIMBO", {"MEMSHIM_LIMBO": "none"}, {}),
+    "preallocated": ("reserved_far_above_live", "MEMSHIM_PREALLOC", {}, {"MEMSHIM_PREALLOC": "256M"}),
+    "many_small_buffers": ("granularity_rounding", None, {}, {}),
+    "narrow_rows": ("granularity_rounding", None, {}, {}),
+    "temporary_managed": ("temporary_vendor_calls", None, {}, {}),
+    "temporary_pinned": ("temporary_vendor_calls", None, {}, {}),
+    "temporary_array": ("temporary_vendor_calls", None, {}, {}),
+    "temporary_registered": ("temporary_vendor_calls", None, {}, {}),
+    "temporary_tracked": ("temporary_vendor_calls", None, {"MEMSHIM_MODE": "track"}, {}),
+    "late_cublas": ("late_library_memory", "fill_device", {}, {}),
+    "died_with_reset": ("context_died_with_blocks", None, {}, {}),
+    "died_with_context": ("context_died_with_blocks", None, {}, {}),
+    "freed_twice": ("double_free", None, {}, {}),
+    "freed_twice_in_stream": ("double_free", None, {}, {}),
+    "freed_inside": ("interior_free", None, {}, {}),
+}
+
+
+def path_of(name, clean):
+    return os.path.join(TMP, name + (".clean" if clean else "") + ".json")
+
+
+def play(job):
+    name, clean = job
+    _, _, both, faulty = SCENES[name]
+    done = subprocess.run([PROGRAM, name] + (["clean"] if clean else []), text=True, capture_output=True, timeout=120, check=False,
+                          env=shim_environment(path_of(name, clean), MEMSHIM_LOG="none", **dict(both, **({} if clean else faulty))))
+    return done.returncode, done.stdout + done.stderr
+
+
+def told():
+    """What `memshim findings --json` says of each report, by name and whether it is the twin."""
+    jobs = [(name, clean) for name in SCENES for clean in (False, True)]
+    with ThreadPoolExecutor(4) as pool:
+        for job, (status, said) in zip(jobs, pool.map(play, jobs)):
+            if status:
+                print("# %s: %d, %s" % (job, status, said))
+    done = subprocess.run([MEMSHIM, "findings", "--json", *[path_of(*job) for job in jobs]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print("# " + done.stderr)
+        return {job: None for job in jobs}
+    return dict(zip(jobs, (report["findings"] for report in json.loads(done.stdout))))
+
+
+def named(name, finding):
+    """Whether it says where: the program's line, or what its row has instead."""
+    wanted, own = SCENES[name][1], finding.get("at", {}).get("own", {})
+    if wanted:
+        return wanted in finding["advice"]
+    return own.get("function") == name and own.get("file", "").endswith("planted.c") and own.get("line", 0) > 0
+
+
+def table(found):
+    rows = ["| program | its fault | found | bytes | says | where | on the twin |", "|---|---|---|---:|---|---|---|"]
+    for name, (rule, wanted, _, _) in SCENES.items():
+        first = next((finding for finding in found[name, False] or [] if finding["rule"] == rule), None)
+        alarms = len(found[name, True] or [])
+        rows.append("| `%s` | `%s` | %s | %s | %s | %s | %s |" % (
+            name, rule, "yes" if first else "**missed**", "{:,}".format(first["bytes"]) if first and name not in VARY else "",
+            first["confidence"] if first else "", "`%s`" % (wanted or name) if first and named(name, first) else "**nowhere**",
+            "**%d**" % alarms if alarms else "nothing"))
+    return rows
+
+
+def rules():
+    """Each rule of findings.def with the texts of its numbers."""
+    with open(os.path.join(TOP, "src", "report", "findings.def"), encoding="utf-8") as file:
+        text = file.read()
+    found = {name: [] for name in re.findall(r"^MS_FINDING\((\w+),", text, re.M)}
+    for said, name in re.findall(r'^MS_FINDING_NUMBER\(.*"([^"]+)", (\w+)\)', text, re.M):
+        found[name].append(said)
+    return found
+
+
+def check_page(page):
+    sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^##? |\Z)", page, re.M | re.S))
+    known = rules()
+    fact(set(sections) == set(known), "docs/findings.md has a section for each rule", sorted(set(sections) ^ set(known)))
+    silent = ["%s does not say %s" % (name, said) for name, numbers in known.items() for said in numbers
+              if said not in " ".join(sections.get(name, "").split())]
+    fact(not silent, "which says its numbers", silent)
+    parts = ["%s has no %s" % (name, part) for name, text in sections.items() for part in ("*When*:", "*What to do*:") if part not in " ".join(text.split())]
+    fact(not parts, "when it speaks, and what to do", parts)
+
+
+plan(8)
+found = told()
+missed = [name for name, row in SCENES.items() if row[0] not in [finding["rule"] for finding in found[name, False] or []]]
+fact(not missed, "none of %d faults is missed" % len(SCENES), ["%s: %s" % (name, found[name, False]) for name in missed])
+more = ["%s: %s" % (name, sorted({finding["rule"] for finding in found[name, False] or []})) for name, row in SCENES.items()
+        if {finding["rule"] for finding in found[name, False] or []} - {row[0]}]
+fact(not more, "and nothing else is said of them", more)
+alarms = ["%s: %s" % (name, found[name, True]) for name in SCENES if found[name, True] != []]
+fact(not alarms, "no alarm on a twin", alarms)
+lost = ["%s: %s" % (name, found[name, False]) for name, row in SCENES.items()
+        if not any(finding["rule"] == row[0] and named(name, finding) for finding in found[name, False] or [])]
+fact(not lost, "each says its line, or the variable", lost)
+with open(PAGE, encoding="utf-8") as file:
+    page = file.read()
+head, rest = page.split(BEGIN)
+made = BEGIN + "\n\n" + "\n".join(table(found)) + "\n\n" + END
+if os.environ.get("FINDINGS_DOCS"):
+    page = head + made + rest.split(END)[1]
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page)
+fact(WATCHED or made in page, "the table of docs/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
+check_page(page)
