@@ -3,8 +3,8 @@
  * A plain cache, which gives nothing back while there is memory, asks the vendor once for every 2 MiB of
  * small blocks, once for every 20 MiB of middling ones, and once for each large block that nothing vacant can
  * hold. Each heap counts how often such a cache would have asked by now. What the heap itself asked less than
- * that is its budget: it may be spent on giving back before a growth, and on chunks that fit more closely. A
- * growth that only takes again what was given back is owed, and adds nothing.
+ * twice that is its budget: it may be spent on giving back before a growth, and on chunks that fit more
+ * closely. A growth that only takes again what was given back is owed, and adds nothing.
  *
  * Also here: from when on the end of the device's memory is near. What is large and vacant is split as long
  * as the device has plenty; then only for what takes much of it, since what is split cannot go back before
@@ -64,7 +64,8 @@ int64_t ms_budget_left(const struct ms_heap *heap)
         ms_round_up(budget->small.peak_bytes, MS_PLAIN_SMALL_BYTES) / MS_PLAIN_SMALL_BYTES +
         ms_round_up(budget->middling.peak_bytes, MS_PLAIN_MIDDLING_BYTES) / MS_PLAIN_MIDDLING_BYTES +
         budget->large_calls;
-    return (int64_t)(plain - atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed) -
+    return (int64_t)(MS_PLAIN_TIMES * plain -
+                     atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed) -
                      atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed));
 }
 

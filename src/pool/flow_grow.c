@@ -1,11 +1,11 @@
 /* flow_grow.c - how much is asked of the driver's pool when a flow has to grow, and what goes back before.
  *
  * The driver's pool takes memory of the device in units of its own, and what of a unit nobody asks for lies
- * idle. So a flow asks for a whole unit, and for what is longer in just its length: what that leaves of its
- * last unit the driver begins the next request in, whatever its length. How long a unit is, the driver's own
- * figure tells: what its pool has before a page was asked for, and what it has then. A stream that is not
- * alone begins with less: a pool's streams share units through the driver, which knows what of them nobody
- * ever had.
+ * idle. So a flow asks for parts of a unit that grow with what it has, up to a whole one, and for what is
+ * longer in just its length: what that leaves of its last unit the driver begins the next request in,
+ * whatever its length. How long a unit is, the driver's own figure tells: what its pool has before a page was
+ * asked for, and what it has then. A pool's streams share units through the driver, which knows what of them
+ * nobody ever had.
  *
  * Before more is held than ever was, what is vacant beyond a share of what is in use goes back, if nothing is
  * under way there, so that the driver can make one piece of several. No lock is held where the driver is
@@ -53,9 +53,9 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
 
 /* Before the first growth of a pool: what the driver takes for a page, or has taken already for a pool in
  * which nothing was ever in use: one that the program made begins with a unit. Where the stream has nothing
- * to do the page goes back at once, and is a part of the unit again; else it stays, vacant. Returns what
- * there is of a first unit beside it. */
-static uint64_t try_a_page(struct ms_heap *heap)
+ * to do the page goes back at once, and is a part of the unit again; else it stays, vacant. Returns whether
+ * it did. */
+static bool try_a_page(struct ms_heap *heap)
 {
     struct ms_mempool *pool = heap->flow->pool;
     uint64_t before, used = 0;
@@ -65,14 +65,10 @@ static uint64_t try_a_page(struct ms_heap *heap)
                                   ? ms_segment_new(heap, MS_PAGE_BYTES, &status)
                                   : NULL;
     if (!page)
-        return 0;
+        return false;
     ms_vacant_remove(heap, page); /* nobody else takes it meanwhile */
     ms_unlock(&heap->lock);
-    uint64_t after = ms_mempool_reserved(pool),
-             unit = after > before ? after - before
-                    : used         ? 0
-                                   : before,
-             rest = unit > page->base_bytes ? unit - page->base_bytes : 0;
+    uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : used ? 0 : before;
     bool known = unit >= 2 * MS_PAGE_BYTES && unit <= MS_FLOW_UNIT_MOST_BYTES, idle = false;
     if (known) {
         atomic_store_explicit(&pool->unit, unit, memory_order_release);
@@ -88,7 +84,7 @@ static uint64_t try_a_page(struct ms_heap *heap)
     ms_unlock(&heap->lock);
     if (idle)
         ms_segment_return(heap, &page, 1);
-    return !known ? 0 : idle ? unit : rest;
+    return !idle;
 }
 
 /* --- asking --------------------------------------------------------------------------------------------- */
@@ -103,30 +99,25 @@ static bool is_short(const struct ms_flow *flow, uint64_t unit)
     return ms_heap_left(flow->heap) < MS_FLOW_SHORT * reserved;
 }
 
-/* A stream that is not alone, and has less than a unit: what the driver has of units that others began, or a
- * part of one that it begins for others. 0: a unit of its own. */
-static uint64_t piece_of_unit(const struct ms_mempool *pool, uint64_t has, uint64_t least, uint64_t unit)
+/* How much a flow should grow by: a part of a unit first and then as much again as it has, so that a stream
+ * that needs little holds little; less beside other streams, of which each may need little. */
+static uint64_t step(const struct ms_flow *flow, uint64_t has, uint64_t unit)
 {
-    uint64_t part = ms_round_up(unit / MS_FLOW_PIECE_SHARE, MS_PAGE_BYTES),
-             idle = has ? idle_in_driver(pool) : unit;
-    if (idle < least)
-        return 0;
-    if (part < has)
-        part = has;
-    part = part < idle ? part : idle / MS_PAGE_BYTES * MS_PAGE_BYTES;
-    return part > least ? part : least;
+    uint64_t more = has ? has / (is_alone(flow) ? 1 : MS_FLOW_OTHERS_SHARE) : unit / MS_FLOW_PIECE_SHARE;
+    return more < unit ? ms_round_up(more, MS_PAGE_BYTES) : unit;
 }
 
+/* What the driver has left of units that it took already is not exceeded for more than what is needed. */
 static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
 {
     const struct ms_mempool *pool = flow->pool;
-    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire),
-             piece = 0;
+    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
     if (request->single || !unit || least >= unit || is_short(flow, unit))
         return least;
-    if (!is_alone(flow) && has < unit)
-        piece = piece_of_unit(pool, has, least, unit);
-    return piece ? piece : unit;
+    uint64_t more = step(flow, has, unit), idle = idle_in_driver(pool) / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    if (more > idle && idle >= least)
+        more = idle;
+    return more > least ? more : least;
 }
 
 static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
@@ -174,20 +165,17 @@ static void make_room(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
 struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     struct ms_mempool *pool = heap->flow->pool;
-    uint64_t least = least_of(request), first = 0;
+    uint64_t least = least_of(request);
+    struct ms_slot *slot;
     if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) &&
-        !request->single) {
-        struct ms_slot *slot = NULL;
-        first = try_a_page(heap);
-        if (!first && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
-            return slot;
-    }
+        !request->single && try_a_page(heap) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+        return slot;
     ms_lock(&heap->lock);
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);
-    uint64_t bytes = first > least && !is_short(heap->flow, first) ? first : wanted(heap->flow, request, has);
+    uint64_t bytes = wanted(heap->flow, request, has);
     make_room(pool, bytes, heap->keep_bytes);
-    struct ms_slot *slot = ask(heap, request, bytes, status_p);
+    slot = ask(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = ask(heap, request, least, status_p);
     return slot;

@@ -478,9 +478,8 @@ bool ms_keep_waits(struct ms_heap *heap);
 bool ms_room_may_come(int device);
 /** How much should go back for that; heap's lock held. */
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
-/** Before `bytes` more are asked of the vendor for a request of `granted`. Returns how much should be asked
- * for: more, where several vacant segments make room for one. */
-uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
+/** Before `bytes` more are asked of the vendor for a request of `granted`: gives back what is too much. */
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
 /** What is to be asked for of `bytes`, for a request of `granted`: a chunk is no larger than leaves a program
  * of synchronous calls within what it may reserve. No lock held. */
 uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted);

@@ -184,8 +184,7 @@ uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
  * held. */
 static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
 {
-    uint64_t sum = 0, wanted = least_of(over > MS_KEEP_MERGED * bytes ? over : MS_KEEP_MERGED * bytes,
-                                        heap->vacant_bytes);
+    uint64_t sum = 0, wanted = least_of(over > bytes ? over : bytes, heap->vacant_bytes);
     int64_t calls = 0;
     for (uint32_t i = heap->vacant_count; i-- > 0 && sum < wanted && calls < VICTIMS;) {
         if (!may_go(heap->vacant[i]))
@@ -196,35 +195,46 @@ static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
     return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + MS_KEEP_SPARE_CALLS ? 0 : wanted;
 }
 
+/* What may be reserved beside the most that was live: little of what is small, where a chunk of a fixed
+ * length would be most of it, and then more until it is a share of the whole. */
+static uint64_t beside(uint64_t live)
+{
+    uint64_t few = live < MS_BOUND_SMALL_BYTES ? live : MS_BOUND_SMALL_BYTES,
+             rising = few / MS_BOUND_SMALL_SHARE + (live - few) / MS_BOUND_RISE_SHARE;
+    return least_of(rising, live / MS_BOUND_SHARE + MS_BOUND_BYTES);
+}
+
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
- * take more than a quarter more than it ever had, and a part that is for small ones. Natively each of its
- * frees would be a call, and would wait. Heap's lock held. */
-static uint64_t bound(struct ms_heap *heap, uint64_t granted)
+ * take more beside what was ever live. Natively each of its frees would be a call, and would wait. `later_p`:
+ * what chunks leave of it for what has to be asked for block by block. Heap's lock held. */
+static uint64_t bound(struct ms_heap *heap, uint64_t granted, uint64_t *later_p)
 {
     uint64_t live = ms_keep_live_bytes(heap) + granted;
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
-    return heap->live_peak_bytes + heap->live_peak_bytes / MS_BOUND_SHARE + MS_BOUND_BYTES;
+    uint64_t more = beside(heap->live_peak_bytes), most = heap->live_peak_bytes + more;
+    *later_p = least_of(MS_BOUND_BYTES / 2, more / MS_BOUND_LATER_SHARE);
+    return most > MS_BOUND_LEAST_BYTES ? most : MS_BOUND_LEAST_BYTES;
 }
 
 static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
-    uint64_t allowed = bound(heap, granted), after = heap->reserved_bytes + bytes;
+    uint64_t later, allowed = bound(heap, granted, &later), after = heap->reserved_bytes + bytes;
     return after > allowed ? least_of(after - allowed, heap->vacant_bytes) : 0;
 }
 
 uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
-    uint64_t least = ms_round_up(granted, MS_PAGE_BYTES);
+    uint64_t least = ms_round_up(granted, MS_PAGE_BYTES), later;
     ms_lock(&heap->lock);
-    /* Half of what small programs may have is left for what has to be asked for later, block by block. */
-    uint64_t allowed = bound(heap, granted) - MS_BOUND_BYTES / 2, reserved = heap->reserved_bytes;
+    uint64_t allowed = bound(heap, granted, &later), reserved = heap->reserved_bytes;
     ms_unlock(&heap->lock);
+    allowed -= later;
     uint64_t most = allowed > reserved ? (allowed - reserved) / least * least : 0;
     return bytes <= most || bytes <= least ? bytes : most > least ? most : least;
 }
 
-uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
     ms_lock(&heap->lock);
     if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
@@ -235,16 +245,14 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t gr
     }
     uint64_t over = ms_keep_over(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
              beyond = beyond_bound(heap, bytes, granted);
-    bool leaving = heap->leaving != NULL, merge = false;
-    if (over && heap->vacant_bytes <= most && has_plenty(heap)) {
+    bool leaving = heap->leaving != NULL;
+    if (over && heap->vacant_bytes <= most && has_plenty(heap))
         over = affordable(heap, bytes, over);
-        merge = over > bytes && !ms_budget_short(heap, MS_KEEP_MERGE_QUARTERS);
-    }
     if (over < beyond)
         over = beyond;
     ms_unlock(&heap->lock);
     if (!over && !leaving)
-        return bytes;
+        return;
     uint64_t given = ms_keep_give_back(heap, over ? over : 1, false);
     if (given < over && !heap->gpu->free_is_sync) /* the device is busy, with what needs none of it */
         given += ms_keep_give_back_async(heap, over - given);
@@ -252,7 +260,6 @@ uint64_t ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t gr
     ms_lock(&heap->lock);
     ms_budget_owe(heap, least_of(given, bytes));
     ms_unlock(&heap->lock);
-    return merge && given > bytes ? given : bytes;
 }
 
 void ms_keep_at_sync(struct ms_heap *heap)

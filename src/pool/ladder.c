@@ -154,8 +154,8 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
     ms_unlock(&heap->lock);
     if (larger)
         return larger;
-    wanted =
-        ms_keep_within_bound(heap, ms_keep_before_growth(heap, wanted, request->granted), request->granted);
+    ms_keep_before_growth(heap, wanted, request->granted);
+    wanted = ms_keep_within_bound(heap, wanted, request->granted);
     struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
     if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = from_vendor(heap, request, least, status_p);

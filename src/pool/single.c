@@ -132,6 +132,15 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run)
     ms_vacant_put(heap, segment);
 }
 
+/* The longest segment that may be carved for a block without leaving over too much that then can neither go
+ * back nor be what it was. What is most of all that is in use may have any: a program that tries out one size
+ * after the other would give back and ask for each. Of a flow's nothing has to be whole. */
+static uint64_t worth_carving(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes;
+    return heap->flow || used < bytes ? UINT64_MAX : bytes + used / MS_SPLIT_USED_SHARE;
+}
+
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t share = heap->chunk_bytes / MS_CARVED_SHARE;
@@ -141,6 +150,7 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
     uint64_t splits = heap->flow && bytes >= MS_PAGE_BYTES ? UINT64_MAX : ms_budget_splits(heap, bytes);
     if (most < splits)
         most = splits; /* of a flow's nothing has to be whole */
+    most = least_of(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);
     if (at < heap->vacant_count && heap->vacant[at]->bytes <= most)

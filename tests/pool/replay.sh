@@ -13,12 +13,12 @@ command -v xz >/dev/null 2>&1 || {
 }
 
 # trace, most reserved over live, most capacity over live, most calls
-bounds='convnet 1.16 1.06 40
-dataframe 1.25 1.17 24
-decode 1.24 1.15 52
-pipeline 1.47 1.03 9
-training 1.08 1.05 8
-transformer 1.10 1.10 54'
+bounds='convnet 1.10 1.06 62
+dataframe 1.26 1.17 31
+decode 1.21 1.15 98
+pipeline 1.18 1.03 33
+training 1.03 1.05 10
+transformer 1.10 1.10 78'
 
 n=0
 result() { # STATUS NAME

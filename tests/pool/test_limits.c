@@ -526,9 +526,10 @@ static void test_peak(void)
  * was asked for. */
 static void test_bound_of_growth(void)
 {
-    uint64_t live = 0;
+    uint64_t live = 512 * MIB; /* of a program that is not small, or chunks would be */
     bool true_to_live = true;
     fresh(4096 * MIB);
+    take(live);
     for (int i = 0; i < 64; i++) {
         true_to_live &= take(3 * MIB) != 0;
         live += 3 * MIB;

@@ -66,12 +66,12 @@ static void again(void)
 /* Two of the stream's blocks are freed on the other one, and come home. */
 static void across(void)
 {
-    void *p = take(3 * MIB, a), *q = take(3 * MIB, a);
+    void *p = take(2 * MIB, a), *q = take(2 * MIB, a);
 
     give(p, b);
     give(q, b);
     sync_all();
-    give(take(3 * MIB, a), a);
+    give(take(2 * MIB, a), a);
 }
 
 /* Much lies idle with the one stream when the other asks. */
@@ -86,9 +86,9 @@ static void borrow(void)
  * once. */
 static void lend(void)
 {
+    give(take(26 * MIB, a), a);
     void *stays = take(2 * MIB, a);
 
-    give(take(24 * MIB, a), a);
     sync_all();
     for (int i = 0; i < 3; i++)
         give(take(8 * MIB, b), b);
