@@ -52,6 +52,7 @@ include tests/nohang/local.mk
 include tests/faults/local.mk
 include tests/phases/local.mk
 include tests/findings/local.mk
+include tests/export/local.mk
 include tests/python/local.mk
 
 # The harness itself: that what it promises to tests holds.

@@ -138,6 +138,15 @@ void ms_cli_set_view(json_t *object, const struct ms_report *report)
             json_object_set(object, keys[i], json_object_get(run, keys[i]));
 }
 
+int ms_cli_value(const char *what, const char *text, enum ms_value *value_p)
+{
+    *value_p = ms_value_find(text);
+    if (*value_p < MS_VALUES)
+        return 0;
+    ms_cli_error("%s '%s' is not allowed: peak, live, leaked, total, count or rounding", what, text);
+    return -1;
+}
+
 const char *ms_cli_site_api(const json_t *site)
 {
     const char *api = ms_report_text(site, "api");

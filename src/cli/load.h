@@ -4,6 +4,7 @@
 #ifndef MS_CLI_LOAD_H
 #define MS_CLI_LOAD_H
 
+#include "export/model.h"
 #include "report/pyframes.h"
 #include "report/read.h"
 
@@ -29,6 +30,9 @@ void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t
 
 /** What run says of the view (report/view.h), into what a verb prints as JSON. */
 void ms_cli_set_view(json_t *object, const struct ms_report *report);
+
+/** What stacks weigh, by its name (export/model.h); -1 after an error line that names `what`. */
+int ms_cli_value(const char *what, const char *text, enum ms_value *value_p);
 
 /** The function that the program called, or "?". */
 const char *ms_cli_site_api(const json_t *site);

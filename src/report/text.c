@@ -268,6 +268,16 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
         fputs(" [inlined]", out);
 }
 
+void ms_text_frame_name(FILE *out, const struct ms_report *report, const json_t *frame)
+{
+    if (!strcmp(ms_report_text(frame, "kind"), "mark"))
+        put_mark(out, frame);
+    else if (*ms_report_text(frame, "function"))
+        put_function(out, frame);
+    else
+        put_place(out, report, frame);
+}
+
 /* What a line of a stack shows: one frame, or a run of frames that are somebody's. */
 struct line {
     const json_t *frame; /* of a run the one by which it was entered */

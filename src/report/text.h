@@ -40,6 +40,8 @@ void ms_text_put_code_path(FILE *out, const char *path);
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f"; of
  * Python "function (file:line)"; of a mark what it says, in brackets. */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
+/** What a frame is called alone: the function, or of native code without a name "libfoo.so+0x1f". */
+void ms_text_frame_name(FILE *out, const struct ms_report *report, const json_t *frame);
 /** From now on every frame is shown, names of C++ with their template arguments, and paths whole. */
 void ms_text_show_all_frames(void);
 /** A stack, one frame a line behind `indent`, innermost first, at most `max` lines and one that says how many

@@ -1,0 +1,35 @@
+/* events.h - a recorded trace (docs/trace.md), read back.
+ *
+ * Floor 4, command line only. What is read is not trusted. */
+#ifndef MS_EXPORT_EVENTS_H
+#define MS_EXPORT_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/read.h"
+
+enum { MS_EVENT_STREAMS = 1024 }; /* more have no numbers of their own */
+
+struct ms_event {
+    int64_t ns;      /* since the record began; never less than the one before */
+    uint64_t id;     /* of the block */
+    uint64_t bytes;  /* as the program asked for it */
+    uint32_t stream; /* less than MS_EVENT_STREAMS */
+    bool free;       /* the block went; else it appeared */
+};
+
+struct ms_events {
+    struct ms_event *rows;
+    size_t count;
+    size_t device[MS_EVENT_STREAMS]; /* row of devices[], SIZE_MAX for none; by stream */
+};
+
+/** Read the trace of the process that the report is of. A last line that is not whole ends it. Returns 0, or
+ * -1 with one line in `error`: unreadable, no trace, a line that is none, of another process. */
+int ms_events_read(const char *path, const struct ms_report *report, struct ms_events *events, char *error,
+                   size_t error_bytes);
+void ms_events_close(struct ms_events *events);
+
+#endif

@@ -1,0 +1,296 @@
+/* metrics.c - figures as Prometheus scrapes them: the text format 0.0.4, and OpenMetrics 1.0.
+ *
+ * Floor 4. Reference: "Exposition formats" of Prometheus, the OpenMetrics specification 1.0. They differ in
+ * the name of a counter's family, in units, and in the last line. A label for each call site would be a time
+ * series for each, in every run: only the SITES_MAX largest have one, the others are one more. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "export/export.h"
+#include "report/utf8.h"
+
+/* Series of one family that Prometheus' own advice still calls harmless: "keep the cardinality below 10", and
+ * a few metrics may have more. */
+enum { SITES_MAX = 20 };
+
+struct metrics {
+    FILE *out;
+    const struct ms_report *report;
+    char *process; /* the labels of the process, escaped */
+    bool open;     /* OpenMetrics */
+};
+
+static bool is_control(const unsigned char *byte, size_t length)
+{
+    return length == 1 ? byte[0] < 0x20 || byte[0] == 0x7f : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
+}
+
+/* A backslash, a quote and the end of a line are escaped; what is no UTF-8 becomes U+FFFD. */
+static void put_value(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t length = ms_utf8_bytes(text);
+
+        if (*text == '\\' || *text == '"')
+            fprintf(out, "\\%c", *text);
+        else if (*text == '\n')
+            fputs("\\n", out);
+        else if (is_control((const unsigned char *)text, length))
+            fputc('?', out);
+        else if (length)
+            fwrite(text, 1, length, out);
+        else
+            fputs("\xef\xbf\xbd", out);
+        text += length ? length : 1;
+    }
+}
+
+static void put_label(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, ",%s=\"", name);
+    put_value(out, text);
+    fputc('"', out);
+}
+
+/* A family; `unit` is the end of a gauge's name, or of a counter's before "_total". */
+static void family(const struct metrics *metrics, const char *name, const char *type, const char *unit,
+                   const char *help)
+{
+    bool counter = !strcmp(type, "counter");
+    const char *suffix = counter && !metrics->open ? "_total" : "";
+
+    fprintf(metrics->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix, type);
+    if (metrics->open && *unit)
+        fprintf(metrics->out, "# UNIT %s %s\n", name, unit);
+}
+
+static void sample(const struct metrics *metrics, const char *name, const char *labels, json_int_t value)
+{
+    fprintf(metrics->out, "%s{%s%s} %" JSON_INTEGER_FORMAT "\n", name, metrics->process, labels, value);
+}
+
+/* Labels that begin with a comma, for the caller to free(); NULL without memory. */
+static char *labels_of(const char *const names[], const char *const texts[], size_t count)
+{
+    char *labels = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&labels, &bytes);
+
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        put_label(out, names[i], texts[i]);
+    if (fclose(out) == 0)
+        return labels;
+    free(labels);
+    return NULL;
+}
+
+static void labelled(const struct metrics *metrics, const char *name, const char *const names[],
+                     const char *const texts[], size_t count, json_int_t value)
+{
+    char *labels = labels_of(names, texts, count);
+
+    if (labels)
+        sample(metrics, name, labels, value);
+    free(labels);
+}
+
+/* Of equal rows of devices[] the first stands for all: a series is there once. */
+static void put_device(const struct metrics *metrics, const char *name, const json_t *device,
+                       json_int_t value)
+{
+    static const char *const names[] = {"api", "device"};
+    char index[32];
+    const char *texts[] = {ms_report_text(device, "api"), index};
+
+    snprintf(index, sizeof(index), "%" JSON_INTEGER_FORMAT, ms_report_int(device, "index"));
+    labelled(metrics, name, names, texts, MS_ARRAY_LEN(names), value);
+}
+
+static void put_devices(const struct metrics *metrics)
+{
+    static const struct {
+        const char *key, *name, *type, *help;
+    } rows[] = {
+        {"total_bytes", "memshim_device_memory_bytes", "gauge", "Memory of the device."},
+        {"live_bytes", "memshim_device_live_bytes", "gauge", "Bytes allocated and not freed."},
+        {"peak_live_bytes", "memshim_device_peak_live_bytes", "gauge", "The most that was live at one time."},
+        {"reserved_bytes", "memshim_device_reserved_bytes", "gauge",
+         "Memory that the vendor gave for the pool."},
+        {"peak_reserved_bytes", "memshim_device_peak_reserved_bytes", "gauge",
+         "The most that was reserved for the pool at one time."},
+        {"live_count", "memshim_device_live_blocks", "gauge", "Blocks allocated and not freed."},
+        {"allocated_bytes", "memshim_device_allocated_bytes", "counter", "Bytes that were ever allocated."},
+        {"allocated_count", "memshim_device_allocations", "counter", "Allocations that were ever made."},
+        {"vendor_calls", "memshim_device_vendor_calls", "counter",
+         "Allocations and frees that the vendor saw."},
+    };
+    const json_t *device;
+    size_t k;
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(rows); i++) {
+        bool counter = !strcmp(rows[i].type, "counter"), bytes = strstr(rows[i].name, "_bytes") != NULL;
+        char name[96];
+
+        family(metrics, rows[i].name, rows[i].type, bytes ? "bytes" : "", rows[i].help);
+        snprintf(name, sizeof(name), "%s%s", rows[i].name, counter ? "_total" : "");
+        json_array_foreach (ms_report_array(metrics->report->root, "devices"), k, device)
+            if (ms_report_device_first(metrics->report, device) == k)
+                put_device(metrics, name, device, ms_report_int(device, rows[i].key));
+    }
+}
+
+/* Added up over the causes, so that a series is there once. */
+static void put_oom(const struct metrics *metrics)
+{
+    static const char *const causes[] = {"limit", "capacity", "limbo", "fragmentation", "other_process", ""};
+    static const char *const names[] = {"cause"};
+    json_int_t counts[MS_ARRAY_LEN(causes)] = {0};
+    const json_t *oom;
+    size_t i, k;
+
+    json_array_foreach (ms_report_array(metrics->report->root, "oom"), i, oom) {
+        for (k = 0; k + 1 < MS_ARRAY_LEN(causes) && strcmp(causes[k], ms_report_text(oom, "cause")) != 0;)
+            k++;
+        counts[k]++;
+    }
+    family(metrics, "memshim_oom_events", "counter", "",
+           "Times that there was no memory, the last 64 of them.");
+    for (k = 0; k < MS_ARRAY_LEN(causes); k++) {
+        const char *cause = *causes[k] ? causes[k] : "unknown";
+
+        labelled(metrics, "memshim_oom_events_total", names, &cause, 1, counts[k]);
+    }
+}
+
+/* owners[] has a row for each owner, kind of memory and device; told.c puts it together, each once. */
+static void put_owners(const struct metrics *metrics)
+{
+    static const char *const names[] = {"owner", "memory", "api", "device"};
+    const json_t *owner;
+    size_t i;
+
+    family(metrics, "memshim_owner_peak_bytes", "gauge", "bytes",
+           "What an owner held when most of the device was live.");
+    json_array_foreach (ms_report_array(metrics->report->root, "owners"), i, owner) {
+        bool device = json_object_get(owner, "device") != NULL;
+        char index[32] = "";
+        const char *texts[] = {ms_report_text(owner, "owner"), ms_report_text(owner, "memory"),
+                               device ? ms_report_device_api(owner) : "", index};
+
+        if (device)
+            snprintf(index, sizeof(index), "%" JSON_INTEGER_FORMAT, ms_report_int(owner, "device"));
+        labelled(metrics, "memshim_owner_peak_bytes", names, texts, MS_ARRAY_LEN(names),
+                 ms_report_int(owner, "at_peak_bytes"));
+    }
+}
+
+static enum ms_value sorted_by;
+
+static int largest_first(const void *a, const void *b)
+{
+    const struct ms_model_site *const *x = a, *const *y = b;
+    json_int_t left = (*x)->values[sorted_by], right = (*y)->values[sorted_by];
+
+    if (left != right)
+        return left > right ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* The largest sites by name, and all others as one, so that the series add up. */
+static int put_sites(const struct metrics *metrics, const struct ms_export *job)
+{
+    static const char *const names[] = {"site", "place", "call", "function"};
+    const struct ms_model *model = job->model;
+    const struct ms_model_site **sites = calloc(model->site_count + 1, sizeof(const struct ms_model_site *));
+    json_int_t rest = 0;
+    char name[64], help[96];
+
+    if (!sites)
+        return -1;
+    for (size_t i = 0; i < model->site_count; i++)
+        sites[i] = &model->sites[i];
+    sorted_by = job->value;
+    qsort(sites, model->site_count, sizeof(*sites), largest_first);
+    snprintf(name, sizeof(name), "memshim_site_%s_%s", ms_value_names[job->value].name,
+             job->value == MS_VALUE_COUNT ? "allocations" : "bytes");
+    snprintf(help, sizeof(help), "By call site: %s.", ms_value_names[job->value].title);
+    family(metrics, name, "gauge", job->value == MS_VALUE_COUNT ? "" : "bytes", help);
+    for (size_t i = 0; i < model->site_count; i++) {
+        const struct ms_model_site *site = sites[i];
+        char id[32];
+        const char *texts[] = {id, site->place, site->api, ""};
+
+        if (i >= SITES_MAX) {
+            rest = ms_report_sum(rest, site->values[job->value]);
+            continue;
+        }
+        snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, ms_report_int(site->json, "id"));
+        if (site->depth > 2)
+            texts[3] = model->frames[model->path[site->first + site->depth - 2]].name;
+        labelled(metrics, name, names, texts, MS_ARRAY_LEN(names), site->values[job->value]);
+    }
+    if (model->site_count > SITES_MAX)
+        labelled(metrics, name, names, (const char *const[]){"others", "", "", ""}, MS_ARRAY_LEN(names),
+                 rest);
+    free(sites);
+    return 0;
+}
+
+/* rank and job_id of who has them; the process always. No comma in front. */
+static char *process_labels(const struct ms_report *report)
+{
+    const json_t *run = json_object_get(report->root, "run");
+    char *labels = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&labels, &bytes);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "pid=\"%" JSON_INTEGER_FORMAT "\"", ms_report_int(run, "pid"));
+    put_label(out, "host", ms_report_text(run, "host"));
+    if (json_object_get(run, "rank"))
+        fprintf(out, ",rank=\"%" JSON_INTEGER_FORMAT "\"", ms_report_int(run, "rank"));
+    if (*ms_report_text(run, "job_id"))
+        put_label(out, "job", ms_report_text(run, "job_id"));
+    if (fclose(out) == 0)
+        return labels;
+    free(labels);
+    return NULL;
+}
+
+static int write_metrics(FILE *out, const struct ms_export *job, bool open)
+{
+    const struct ms_report *report = job->model->report;
+    struct metrics metrics = {.out = out, .report = report, .process = process_labels(report), .open = open};
+    int result;
+
+    if (!metrics.process)
+        return -1;
+    put_devices(&metrics);
+    family(&metrics, "memshim_leaked_bytes", "gauge", "bytes",
+           "Allocated and not freed when the process ended.");
+    sample(&metrics, "memshim_leaked_bytes", "", ms_report_leaked(report, NULL));
+    put_oom(&metrics);
+    put_owners(&metrics);
+    result = put_sites(&metrics, job);
+    if (open)
+        fputs("# EOF\n", out);
+    free(metrics.process);
+    return result;
+}
+
+int ms_export_prometheus(FILE *out, const struct ms_export *job)
+{
+    return write_metrics(out, job, false);
+}
+
+int ms_export_openmetrics(FILE *out, const struct ms_export *job)
+{
+    return write_metrics(out, job, true);
+}
