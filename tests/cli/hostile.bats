@@ -39,7 +39,7 @@ def harmed(spots):
 
 TEXT = [["summary"], ["leaks"], ["frag"], ["owners"], ["peak"]]
 ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"],
-              *(["export", "--format", what] for what in ("folded", "speedscope", "chrome", "dhat", "prometheus", "openmetrics", "jsonl")),
+              *(["export", "--format", what] for what in ("folded", "chrome", "dhat", "openmetrics", "jsonl")),
               ["summary", "hostile.json"], ["leaks", "hostile.json"], ["frag", "hostile.json"]]
 
 def check(what, spots, verbs):
@@ -82,7 +82,6 @@ bounded() {
         (ulimit -t 100; "$TEST_BIN" "$verb" hostile.json >out.txt 2>err.txt) || [ $? -le 2 ]
     done
     (ulimit -t 100; "$TEST_BIN" export --format chrome -o chrome.json hostile.json 2>err.txt)
-    (ulimit -t 100; "$TEST_BIN" export --format prometheus hostile.json >out.txt 2>err.txt)
     rm hostile.json
 }
 
