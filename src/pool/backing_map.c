@@ -43,13 +43,13 @@ static uint64_t page_bytes_of(const struct ms_heap *heap, bool rdma)
 bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     CUdeviceptr address = 0;
     int can = 0;
     *made = (struct ms_backing){0};
     if (!has_calls(gpu))
         return false;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     made->rdma = gpu->device_attribute &&
                  gpu->device_attribute(&can, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
                                        ms_device_index(heap->device)) == CUDA_SUCCESS &&
@@ -65,7 +65,7 @@ bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
         made->bytes = ms_round_up(made->bytes / 2, step);
         address = 0;
     }
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     made->address = address;
     made->border = made->top = address + made->bytes / 2;
     made->top = address;
@@ -221,9 +221,9 @@ static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped
 
 bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 {
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     uint64_t mapped = 0, count = ms_run_bytes(growth->region) / heap->backing->page_bytes;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     uint64_t begin = ms_clock_ns();
     *status_p = make(heap, growth, count - growth->moved);
     if (*status_p == CUDA_SUCCESS) {
@@ -236,7 +236,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
             *status_p = CUDA_ERROR_NOT_SUPPORTED; /* there was memory; there is none for mapping it */
     }
     ms_segment_note_price(heap, ms_clock_ns() - begin);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     ms_segment_judge(heap, *status_p);
     return *status_p == CUDA_SUCCESS;
 }
@@ -245,10 +245,10 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 
 void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
 {
-    CUstreamCaptureMode mode;
-    bool pushed = ms_segment_enter(heap, &mode);
+    struct ms_visit visit;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = move(heap, growth);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     growth->lost = growth->emptied;
     ms_segment_refund(heap, growth->lost * heap->backing->page_bytes);
     ms_segment_judge(heap, status);

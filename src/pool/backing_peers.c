@@ -50,9 +50,10 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
     const CUmemAccessDesc desc = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)},
         .flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     struct ms_extent extent = {0, 0};
-    bool pushed = ms_segment_enter(heap, &mode), more = true;
+    bool more = true;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     while (more) {
         ms_lock(&heap->lock);
         more = next_extent(heap->backing, extent.address + extent.bytes, &extent);
@@ -60,7 +61,7 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
         if (more)
             set(heap, extent, &desc);
     }
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
 }
 
 void ms_pool_peer(uint64_t context, int device, bool allowed)

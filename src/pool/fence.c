@@ -89,12 +89,12 @@ static int poll_marks(struct ms_heap *heap)
 
 int ms_fence_look_locked(struct ms_heap *heap)
 {
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     if (!heap->fence.count)
         return CUDA_SUCCESS;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = poll_marks(heap);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     return status;
 }
 
@@ -132,16 +132,16 @@ static bool record(struct ms_heap *heap, uint64_t upto)
 bool ms_fence_close_locked(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     if (ms_fence_captured(heap) ||
         atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
     if (fence->count == MS_MARKS)
         ms_fence_look_locked(heap);
     uint64_t epoch = ms_limbo_next_epoch(heap);
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     bool closed = record(heap, epoch);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     if (closed) {
         fence->covered = epoch;
         ms_limbo_covered(heap, epoch);

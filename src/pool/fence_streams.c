@@ -130,14 +130,14 @@ static int place_of(const struct ms_fence *fence, uint64_t stream)
 void ms_pool_stream_ending(uint64_t context, uint64_t stream)
 {
     struct ms_heap *heap = ms_heap_of(context);
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     if (!heap || !serves(heap) || !ms_fence_by_streams(heap) || place_of(&heap->fence, stream) < 0 ||
         atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed))
         return;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     if (!ms_fence_record_one(heap, (CUstream)(uintptr_t)stream, 0))
         atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_relaxed);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
 }
 
 /* What it left behind an event over the context covers. */

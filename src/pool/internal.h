@@ -83,11 +83,11 @@ struct ms_run {
     struct ms_segment *segment;
     _Atomic uint64_t address; /* these two are read without a lock; the rest is steady while a block lives */
     _Atomic uint32_t steps;   /* of 512 bytes */
-    uint8_t class_index;    /* MS_NO_CLASS: one block of exact size */
+    uint8_t class_index;      /* MS_NO_CLASS: one block of exact size */
     bool free;
-    bool listed;         /* a span with a free slot is in its class's list */
-    uint8_t vacuum;      /* enum ms_vacuum: neither free nor in use */
-    uint64_t slot_bytes; /* granted to a block */
+    bool listed;                /* a span with a free slot is in its class's list */
+    uint8_t vacuum;             /* enum ms_vacuum: neither free nor in use */
+    uint64_t slot_bytes;        /* granted to a block */
     struct ms_slot only;        /* of a block of exact size; a late reader takes no part of a span for one */
     struct {                    /* of a span */
         _Atomic uint64_t slots; /* an array of the tables, and how many: ms_span_slots() */
@@ -111,12 +111,12 @@ struct ms_segment {
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
-    uint64_t free_bytes; /* of a chunk: in free runs */
+    uint64_t free_bytes;        /* of a chunk: in free runs */
     struct ms_backing *backing; /* it is a range of addresses with handles mapped into it */
-    bool permanent;      /* PREALLOC */
-    bool captured;       /* a graph may know its addresses */
-    bool release;        /* its block was exported: back to the vendor, never recycled */
-    uint64_t born;       /* serial, for the order of walks */
+    bool permanent;             /* PREALLOC */
+    bool captured;              /* a graph may know its addresses */
+    bool release;               /* its block was exported: back to the vendor, never recycled */
+    uint64_t born;              /* serial, for the order of walks */
     struct ms_segment *leaving_next;
     struct ms_segment *next, *previous; /* all of a heap, or the free records */
 } MS_CACHELINE;
@@ -178,7 +178,7 @@ struct ms_lease {
     _Atomic uint64_t bags[2];
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
-    uint64_t unweighed; /* went into limbo, and the heap does not know yet */
+    uint64_t unweighed;                  /* went into limbo, and the heap does not know yet */
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
     struct ms_magazine magazines[MS_MAGAZINES];
 } MS_CACHELINE;
@@ -200,20 +200,20 @@ struct ms_heap {
     _Atomic uint32_t state; /* enum ms_heap_state */
     _Atomic uint32_t life;
     _Atomic int device;
-    const struct ms_gpu *gpu;  /* of its last life, once it served */
-    struct ms_flow *flow;      /* NULL: of a context */
+    const struct ms_gpu *gpu;                /* of its last life, once it served */
+    struct ms_flow *flow;                    /* NULL: of a context */
     _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
     /* what was over when the pool was stopped: an event may end at any time (stop.c) */
     uint64_t stopped_done;
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
-    _Atomic int sick_status;           /* the vendor's, that stood it down and is yet to be told of */
+    _Atomic int sick_status;          /* the vendor's, that stood it down and is yet to be told of */
     uint64_t owed[MS_OWED]; /* the vendor's again as soon as no capture is open (wait.c); heap's lock */
     uint32_t owed_count;
-    _Atomic uint32_t returning;        /* threads that wait for what they put there */
-    struct ms_backing *backing;        /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
-    _Atomic uint32_t backing_state;    /* enum ms_backing_state */
+    _Atomic uint32_t returning;     /* threads that wait for what they put there */
+    struct ms_backing *backing;     /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
+    _Atomic uint32_t backing_state; /* enum ms_backing_state */
 
     struct ms_fence fence;
     struct ms_limbo limbo_sums;
@@ -247,7 +247,7 @@ struct ms_heap {
     struct ms_pool_parts peak_parts;
     /* Giving back: see keep.c. */
     uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
-    uint64_t live_peak_bytes; /* that was met at a growth */
+    uint64_t live_peak_bytes;   /* that was met at a growth */
     _Atomic uint64_t vendor_ns; /* what an allocation of the vendor's costs, averaged */
 
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
@@ -258,8 +258,8 @@ struct ms_heap {
 struct ms_request {
     uint64_t requested, granted;
     uint32_t magazine; /* index of the class, or of the exact size */
-    bool single; /* has to be a segment of its own */
-    bool large;  /* is one where it is new, but may come out of another */
+    bool single;       /* has to be a segment of its own */
+    bool large;        /* is one where it is new, but may come out of another */
 };
 
 extern MS_HIDDEN const struct ms_pool_policy *ms_policy;
@@ -407,8 +407,6 @@ void ms_segment_note_price(struct ms_heap *heap, uint64_t ns);
 /** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of
  * them, from the first on. */
 uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
-bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p);
-void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode);
 /** What a status of the vendor's means for the heap: an error that stays stands it down. */
 void ms_segment_judge(struct ms_heap *heap, int status);
 

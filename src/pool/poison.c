@@ -103,10 +103,10 @@ bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     CUstream stream = NULL;
     CUevent event;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) &&
         (stream = stream_for(heap, MS_OWN_FREE_FILLS)) != NULL &&
@@ -117,5 +117,5 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
         ms_fence_drop_event(heap, event);
     }
     ms_unlock(&heap->fence.lock);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
 }

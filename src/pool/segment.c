@@ -30,20 +30,6 @@ void ms_segment_judge(struct ms_heap *heap, int status)
         atomic_store_explicit(&heap->sick_status, status, memory_order_release);
 }
 
-bool ms_segment_enter(const struct ms_heap *heap, CUstreamCaptureMode *mode_p)
-{
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    *mode_p = visit.mode;
-    return visit.pushed;
-}
-
-void ms_segment_leave(const struct ms_heap *heap, bool pushed, CUstreamCaptureMode mode)
-{
-    struct ms_visit visit = {heap->gpu, mode, pushed};
-    ms_visit_end(&visit);
-}
-
 void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
 {
     uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
@@ -53,11 +39,11 @@ void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
 
 static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
 {
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     CUdeviceptr address = 0;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_alloc(&address, bytes);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     *address_p = address;
     return status;
 }
@@ -78,12 +64,12 @@ static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_
 
 static int plain_free(struct ms_heap *heap, uint64_t address)
 {
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     if (heap->gpu->free_is_sync)
         return ms_wait_free(heap, address);
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_free(address);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     return status;
 }
 
@@ -149,12 +135,12 @@ static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char 
  * that. */
 static bool knows_range(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     CUdeviceptr base = 0;
     size_t length = 0;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->address_range(&base, &length, address);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     ms_segment_judge(heap, status);
     return status == CUDA_SUCCESS && base == address && length >= bytes;
 }
@@ -259,11 +245,11 @@ static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segm
 uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    CUstreamCaptureMode mode;
+    struct ms_visit visit;
     uint32_t done = 0;
     if (heap->flow || !gpu->mem_free_async || !gpu->event_record)
         return 0;
-    bool pushed = ms_segment_enter(heap, &mode);
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
     ms_unlock(&heap->fence.lock);
@@ -274,7 +260,7 @@ uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *cons
     if (done)
         ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
     atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
-    ms_segment_leave(heap, pushed, mode);
+    ms_visit_end(&visit);
     return done;
 }
 

@@ -38,8 +38,8 @@ MUTANTS = (
      "    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);",
      "    uint64_t epoch = atomic_load(&heap->fence.open), freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
      "    atomic_store(&heap->fence.open, epoch + 1);", "limbo epochs", "plain"),
-    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, epoch);",
-     "    bool pushed = ms_segment_enter(heap, &mode);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
+    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    ms_visit_begin(&visit, heap->gpu, heap->context);\n    bool closed = record(heap, epoch);",
+     "    ms_visit_begin(&visit, heap->gpu, heap->context);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
     ("tag-of-next", "src/pool/lease.h", "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
     ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,\n"
      "                                                           memory_order_relaxed)\n",
