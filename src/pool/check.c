@@ -256,7 +256,7 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
              "vacant segments are not in order of size");
     const struct ms_fence *fence = &heap->fence;
     MUST(heap->flow ||
-             (fence->done <= fence->covered && fence->covered < fence->open && fence->freed <= fence->open),
+             (ms_timeline_covered(&fence->time) < fence->time.now && fence->freed <= fence->time.now),
          "epochs are out of order");
     MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(heap),
          "something waits for an epoch that tags nothing");

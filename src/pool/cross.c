@@ -96,7 +96,8 @@ static void unlink_batch(struct ms_batch *batch)
 /* Where the stream itself cannot be reached; such an event would destroy an open capture. */
 static bool mark_over_context(struct ms_stream *stream)
 {
-    return !ms_captures_may_be_open() && ms_timeline_mark(&stream->time, NULL);
+    return !ms_captures_may_be_open() &&
+           ms_timeline_mark(&stream->time, NULL, ms_timeline_latest(&stream->time)) == CUDA_SUCCESS;
 }
 
 bool ms_cross_context_is_idle(const struct ms_flow *flow)
@@ -153,7 +154,7 @@ static void finish(struct ms_batch *batch)
 static bool finish_reached(struct ms_stream *stream)
 {
     bool any = false;
-    while (stream->batches && stream->batches->point <= stream->time.reached) {
+    while (stream->batches && stream->batches->point <= ms_timeline_reached(&stream->time)) {
         finish(stream->batches);
         any = true;
     }
@@ -232,7 +233,7 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
     struct ms_batch *batch = nobody ? batch_for(nobody) : NULL;
     if (batch) {
         put_item(batch, slot);
-        ms_timeline_mark(&nobody->time, named);
+        ms_timeline_mark(&nobody->time, named, batch->point);
     }
     ms_unlock(&ms_streams_lock);
     return batch != NULL;
@@ -252,7 +253,7 @@ void ms_cross_stream_ends(struct ms_stream *stream)
 {
     if (!stream->batches)
         ms_timeline_end(&stream->time, false);
-    else if (stream->time.now > ms_timeline_covered(&stream->time))
+    else if (ms_timeline_latest(&stream->time) > ms_timeline_covered(&stream->time))
         ms_stream_mark(stream);
     ms_timeline_close(&stream->time);
 }

@@ -24,132 +24,45 @@ bool ms_fence_pending(struct ms_heap *heap)
     return ms_fence_freed(heap) > ms_fence_done(heap);
 }
 
-/* Fence's lock held. */
-static void set_done(struct ms_heap *heap, uint64_t epoch)
-{
-    struct ms_fence *fence = &heap->fence;
-    if (atomic_load_explicit(&fence->done, memory_order_relaxed) < epoch)
-        atomic_store_explicit(&fence->done, epoch, memory_order_release);
-    if (fence->covered < epoch)
-        fence->covered = epoch;
-    ms_limbo_retired(heap, epoch);
-}
-
-CUevent ms_fence_take_event(struct ms_heap *heap)
-{
-    struct ms_fence *fence = &heap->fence;
-    CUevent event = NULL;
-    if (fence->spare_count)
-        return fence->spare[--fence->spare_count];
-    int status = heap->gpu->event_create ? (int)heap->gpu->event_create(&event, CU_EVENT_DISABLE_TIMING)
-                                         : CUDA_ERROR_NOT_SUPPORTED;
-    ms_segment_judge(heap, status);
-    return status == CUDA_SUCCESS ? event : NULL;
-}
-
-void ms_fence_drop_event(struct ms_heap *heap, CUevent event)
-{
-    struct ms_fence *fence = &heap->fence;
-    if (fence->spare_count < MS_SPARE_EVENTS)
-        fence->spare[fence->spare_count++] = event;
-    else if (heap->gpu->event_destroy)
-        heap->gpu->event_destroy(event);
-}
-
-static void drop_first(struct ms_heap *heap)
-{
-    struct ms_fence *fence = &heap->fence;
-    ms_fence_drop_event(heap, fence->marks[fence->first].event);
-    fence->first = (fence->first + 1) % MS_MARKS;
-    fence->count--;
-}
-
-/* Looks at the events in their order, until one is not done. Returns what the driver said last. */
-static int poll_marks(struct ms_heap *heap)
-{
-    struct ms_fence *fence = &heap->fence;
-    while (fence->count) {
-        const struct ms_fence_mark *mark = &fence->marks[fence->first];
-        if (mark->upto == 0 || mark->upto > fence->done) {
-            int status = (int)heap->gpu->event_query(mark->event);
-            if (status == CUDA_ERROR_NOT_READY)
-                return status;
-            if (!ms_fence_spoils(heap, status)) {
-                ms_segment_judge(heap, status);
-                if (status != CUDA_SUCCESS)
-                    return status;
-            }
-        }
-        if (mark->upto && !ms_fence_was_spoiled(fence))
-            set_done(heap, mark->upto);
-        drop_first(heap);
-    }
-    return CUDA_SUCCESS;
-}
-
 int ms_fence_look_locked(struct ms_heap *heap)
 {
-    struct ms_visit visit;
-    if (!heap->fence.count)
-        return CUDA_SUCCESS;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    int status = poll_marks(heap);
-    ms_visit_end(&visit);
+    int status = ms_timeline_look(&heap->fence.time);
+    ms_segment_judge(heap, status);
+    ms_limbo_retired(heap, ms_timeline_reached(&heap->fence.time));
     return status;
 }
 
-static bool push_mark(struct ms_heap *heap, CUevent event, uint64_t upto)
+int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto)
 {
-    struct ms_fence *fence = &heap->fence;
-    fence->marks[(fence->first + fence->count++) % MS_MARKS] = (struct ms_fence_mark){event, upto};
-    atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
-    return true;
-}
-
-bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto)
-{
-    CUevent event = heap->fence.count < MS_MARKS ? ms_fence_take_event(heap) : NULL;
-    if (!event)
-        return false;
-    int status = (int)(stream ? heap->gpu->event_record(event, stream)
-                              : heap->gpu->ctx_record_event((CUcontext)heap->context, event));
+    int status = ms_timeline_mark(&heap->fence.time, stream, upto);
+    ms_segment_judge(heap, status);
     if (status == CUDA_SUCCESS)
-        return push_mark(heap, event, upto);
-    ms_fence_drop_event(heap, event);
-    /* A capture that we did not see begin says so; that is no error that stays. */
-    if (status < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || status > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-        ms_segment_judge(heap, status);
-    return false;
+        atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
+    return status;
 }
 
-/* Events for everything that was issued up to now, the last of which retires `upto`. */
-static bool record(struct ms_heap *heap, uint64_t upto)
+/* What tells that everything is over that was issued up to now. */
+static int mark(struct ms_heap *heap, uint64_t upto)
 {
-    return ms_fence_by_streams(heap) ? ms_fence_record_streams(heap, upto)
-                                     : ms_fence_record_one(heap, NULL, upto);
+    return ms_fence_by_streams(heap) ? ms_fence_mark_streams(heap, upto) : ms_fence_mark(heap, NULL, upto);
 }
 
-bool ms_fence_close_locked(struct ms_heap *heap)
+bool ms_fence_close_locked(struct ms_heap *heap, int *status_p)
 {
-    struct ms_fence *fence = &heap->fence;
-    struct ms_visit visit;
+    int unheard, *said = status_p ? status_p : &unheard;
+    *said = CUDA_SUCCESS;
     if (ms_fence_captured(heap) ||
         atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
-    if (fence->count == MS_MARKS)
-        ms_fence_look_locked(heap);
     uint64_t epoch = ms_limbo_next_epoch(heap);
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    bool closed = record(heap, epoch);
-    ms_visit_end(&visit);
-    if (closed) {
-        fence->covered = epoch;
-        ms_limbo_covered(heap, epoch);
-        ms_lock(&heap->lock);
-        ms_budget_fenced(heap);
-        ms_unlock(&heap->lock);
-    }
-    return closed;
+    *said = mark(heap, epoch);
+    if (*said != CUDA_SUCCESS)
+        return false;
+    ms_limbo_covered(heap, epoch);
+    ms_lock(&heap->lock);
+    ms_budget_fenced(heap);
+    ms_unlock(&heap->lock);
+    return true;
 }
 
 bool ms_fence_close(struct ms_heap *heap)
@@ -157,7 +70,8 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed = ms_fence_freed(heap) <= fence->covered || ms_fence_close_locked(heap);
+    bool closed =
+        ms_fence_freed(heap) <= ms_timeline_covered(&fence->time) || ms_fence_close_locked(heap, NULL);
     ms_unlock(&fence->lock);
     return closed;
 }
@@ -166,9 +80,9 @@ bool ms_fence_poll(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
-    uint64_t before = fence->done;
+    uint64_t before = ms_timeline_reached(&fence->time);
     ms_fence_look_locked(heap);
-    bool moved = fence->done != before;
+    bool moved = ms_timeline_reached(&fence->time) != before;
     ms_unlock(&fence->lock);
     return moved;
 }
@@ -212,11 +126,11 @@ bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns)
     if (heap->gpu->free_is_sync)
         return device_idle(heap);
     ms_lock(&fence->lock);
-    bool closed = ms_fence_close_locked(heap);
-    uint64_t epoch = fence->open - 1;
+    bool closed = ms_fence_close_locked(heap, NULL);
+    uint64_t epoch = ms_timeline_covered(&fence->time);
     if (closed)
         ms_fence_look_locked(heap);
-    bool quiet = closed && fence->done >= epoch;
+    bool quiet = closed && ms_timeline_reached(&fence->time) >= epoch;
     ms_unlock(&fence->lock);
     for (uint64_t begin = ns ? ms_clock_ns() : 0; ns && closed && !quiet && ms_clock_ns() - begin < ns;) {
         ms_clock_nap_longer(&pause);
@@ -231,36 +145,27 @@ bool ms_fence_quiet(struct ms_heap *heap)
     return ms_fence_quiet_within(heap, 0);
 }
 
-static uint64_t last_upto(const struct ms_fence *fence)
-{
-    return fence->count ? fence->marks[(fence->first + fence->count - 1) % MS_MARKS].upto : 0;
-}
-
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
 {
-    struct ms_fence *fence = &heap->fence;
-    ms_lock(&fence->lock);
-    set_done(heap, epoch);
-    /* Without those that a stream left behind at its end: nothing else remembers its work. */
-    for (uint64_t last = last_upto(fence); last && last <= epoch && fence->count;)
-        drop_first(heap);
-    fence->spoiled &= fence->count > 0;
-    ms_unlock(&fence->lock);
+    ms_lock(&heap->fence.lock);
+    ms_timeline_reach(&heap->fence.time, epoch);
+    ms_limbo_retired(heap, epoch);
+    ms_unlock(&heap->fence.lock);
 }
 
 void ms_fence_forget(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
-    fence->count = fence->spare_count = fence->stream_count = 0;
+    /* Whatever is still tagged in another thread's hands is of the life before. */
+    ms_limbo_next_epoch(heap);
+    ms_timeline_end(&fence->time, true);
+    ms_limbo_begin(heap);
+    fence->stream_count = 0;
     memset(fence->own, 0, sizeof(fence->own));
     fence->orphaned = 0;
-    fence->spoiled = false;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
     atomic_store_explicit(&heap->fence.graphs, 0, memory_order_relaxed);
-    /* Whatever is still tagged in another thread's hands is of the life before. */
-    set_done(heap, ms_limbo_next_epoch(heap));
-    ms_limbo_begin(heap);
     ms_unlock(&fence->lock);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/lock.h"
 #include "gpu/gpu.h"
+#include "pool/clock/timeline.h"
 
 struct ms_heap;
 
@@ -23,31 +24,20 @@ enum ms_own_stream {
     MS_OWN_STREAMS
 };
 
-struct ms_fence_mark {
-    CUevent event;
-    uint64_t upto; /* 0: one of several, the last one says */
-};
+enum { MS_STREAMS = 256 };
 
-/* As many events as a host that is far ahead may have under way: without a free one an epoch waits for a
- * later one. */
-enum { MS_MARKS = 4096, MS_STREAMS = 256, MS_SPARE_EVENTS = 64 };
-
-/** Epochs of a heap: `open` tags frees, what is up to `done` may be used again. */
+/** Epochs of a heap are the points of its context: `time.now` tags frees, what is up to `time.reached` may be
+ * used again. */
 struct ms_fence {
     struct ms_lock lock;
-    _Atomic uint32_t freed_count;       /* large blocks, since the budget was told */
-    _Atomic uint64_t open, done, freed; /* freed: the newest epoch that tags something */
-    struct ms_fence_mark marks[MS_MARKS];
-    uint32_t first, count;
-    uint64_t covered; /* up to this, an event or more is known */
+    _Atomic uint32_t freed_count; /* large blocks, since the budget was told */
+    _Atomic uint64_t freed;       /* the newest epoch that tags something */
+    struct ms_timeline time;
     uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
-    bool spoiled; /* one of the events of the epoch that is looked at was taken into a capture */
-    CUevent spare[MS_SPARE_EVENTS];
-    uint32_t spare_count;
     CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
     uint64_t streams[MS_STREAMS];
     uint32_t stream_count;
-    _Atomic int graphs; /* of the context, that may know addresses */
+    _Atomic int graphs;           /* of the context, that may know addresses */
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
 
@@ -56,8 +46,8 @@ bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
 bool ms_fence_close(struct ms_heap *heap);
 /** Fence's lock held: closes the epoch, whatever is in it. Whether everything that was issued up to now has
- * its event. */
-bool ms_fence_close_locked(struct ms_heap *heap);
+ * its event; `status_p` (or NULL) is what the driver says, CUDA_SUCCESS while a capture is in the way. */
+bool ms_fence_close_locked(struct ms_heap *heap, int *status_p);
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
 /** The same, fence's lock held. Returns what the driver said last: CUDA_SUCCESS if nothing is under way. */
@@ -77,18 +67,12 @@ void ms_fence_forget(struct ms_heap *heap);
 /** captured.c: no graph knows what is in the heap any more, or memory is short. Takes the heap's lock. */
 void ms_captured_forget(struct ms_heap *heap);
 /** Fence's lock held, as for all that follow. An event in `stream`, or over the context (NULL), that retires
- * `upto`, or nothing (0). */
-bool ms_fence_record_one(struct ms_heap *heap, CUstream stream, uint64_t upto);
-/** fence_streams.c: whether there can be no event over the context; events in all streams instead; whether an
- * event's status says that a capture took it in, which is remembered until the last event of its epoch. */
+ * `upto`, or nothing (0). The driver's status. */
+int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto);
+/** fence_streams.c: whether there can be no event over the context; events in all streams instead. */
 bool ms_fence_by_streams(const struct ms_heap *heap);
-bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto);
-bool ms_fence_spoils(struct ms_heap *heap, int status);
-bool ms_fence_was_spoiled(struct ms_fence *fence);
+int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto);
 /** Fence's lock held, the context current: NULL if the driver makes none. */
 CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which);
-/** Fence's lock held: an event of the context, and back again. May call the vendor. */
-CUevent ms_fence_take_event(struct ms_heap *heap);
-void ms_fence_drop_event(struct ms_heap *heap, CUevent event);
 
 #endif

@@ -4,7 +4,7 @@
  * begin a capture which nobody tells of (hooks/unseen.h), since an event over the context destroys captures
  * that are open in it. An event in a stream does not: in one that captures it is taken in. So the streams are
  * asked first, and nothing is recorded while one of them captures; an event that was taken in all the same
- * covers nothing (ms_fence_spoils). The legacy stream's event follows all blocking streams, a thread's own
+ * covers nothing (clock/timeline.c). The legacy stream's event follows all blocking streams, a thread's own
  * among them (CUDA driver API, "Stream synchronization behavior"); streams are known from their creation on,
  * whatever the fences are.
  *
@@ -43,40 +43,24 @@ static bool any_captures(const struct ms_heap *heap)
     return captures(heap->gpu, DEFAULT_STREAM);
 }
 
-bool ms_fence_record_streams(struct ms_heap *heap, uint64_t upto)
+int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
 {
     struct ms_fence *fence = &heap->fence;
     bool unseen = ms_captures_are_unseen();
+    struct ms_visit visit;
+    int status = CUDA_SUCCESS;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
     if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
-        fence->count + fence->stream_count >= MS_MARKS)
-        return false;
-    if (unseen && (fence->orphaned > fence->covered || any_captures(heap)))
-        return false;
-    for (uint32_t i = 0; i < fence->stream_count; i++) {
-        if (!ms_fence_record_one(heap, (CUstream)(uintptr_t)fence->streams[i], 0))
-            return false;
-    }
-    if (unseen && captures(heap->gpu, DEFAULT_STREAM))
-        return false;
-    return ms_fence_record_one(heap, (CUstream)(uintptr_t)DEFAULT_STREAM, upto);
-}
-
-bool ms_fence_spoils(struct ms_heap *heap, int status)
-{
-    bool spoils = status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-                  status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && ms_fence_by_streams(heap);
-    if (spoils)
-        heap->fence.spoiled = true;
-    return spoils;
-}
-
-bool ms_fence_was_spoiled(struct ms_fence *fence)
-{
-    bool spoiled = fence->spoiled;
-    fence->spoiled = false;
-    if (spoiled)
-        fence->covered = atomic_load_explicit(&fence->done, memory_order_relaxed);
-    return spoiled;
+        (unseen && (fence->orphaned > ms_timeline_covered(&fence->time) || any_captures(heap))))
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    for (uint32_t i = 0; i < fence->stream_count && status == CUDA_SUCCESS; i++)
+        status = ms_fence_mark(heap, (CUstream)(uintptr_t)fence->streams[i], 0);
+    if (status == CUDA_SUCCESS && unseen && captures(heap->gpu, DEFAULT_STREAM))
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (status == CUDA_SUCCESS)
+        status = ms_fence_mark(heap, (CUstream)(uintptr_t)DEFAULT_STREAM, upto);
+    ms_visit_end(&visit);
+    return status;
 }
 
 static void add(struct ms_fence *fence, uint64_t stream, bool reachable)
@@ -130,14 +114,11 @@ static int place_of(const struct ms_fence *fence, uint64_t stream)
 void ms_pool_stream_ending(uint64_t context, uint64_t stream)
 {
     struct ms_heap *heap = ms_heap_of(context);
-    struct ms_visit visit;
     if (!heap || !serves(heap) || !ms_fence_by_streams(heap) || place_of(&heap->fence, stream) < 0 ||
         atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed))
         return;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    if (!ms_fence_record_one(heap, (CUstream)(uintptr_t)stream, 0))
+    if (ms_fence_mark(heap, (CUstream)(uintptr_t)stream, 0) != CUDA_SUCCESS)
         atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_relaxed);
-    ms_visit_end(&visit);
 }
 
 /* What it left behind an event over the context covers. */
@@ -152,6 +133,6 @@ void ms_pool_stream_dies(uint64_t context, uint64_t stream)
     if (place >= 0)
         fence->streams[place] = fence->streams[--fence->stream_count];
     if (place >= 0 && serves(heap) && !ms_fence_by_streams(heap))
-        fence->orphaned = atomic_load_explicit(&fence->open, memory_order_relaxed);
+        fence->orphaned = atomic_load_explicit(&fence->time.now, memory_order_relaxed);
     ms_unlock(&fence->lock);
 }

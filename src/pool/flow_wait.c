@@ -172,7 +172,7 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t 
 {
     const struct ms_gpu *gpu = stream->time.gpu;
     struct ms_visit visit;
-    if (point <= time->reached)
+    if (point <= ms_timeline_reached(time))
         return true;
     CUevent event = ms_timeline_exact(time, point);
     if (!event || !gpu->stream_wait_event || !ms_stream_reachable(stream))

@@ -40,7 +40,7 @@ static void init_locks(struct ms_heap *heap)
     for (int i = 0; i < MS_LEASES; i++)
         heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
-    atomic_store_explicit(&heap->fence.open, 1, memory_order_relaxed);
+    atomic_store_explicit(&heap->fence.time.now, 1, memory_order_relaxed);
 }
 
 /* Table locked. */
@@ -93,16 +93,21 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     if (!heap || device < 0 || device >= MS_DEVICES_MAX || !gpu->mem_alloc || !gpu->mem_free ||
         !gpu->event_query)
         return NULL;
+    if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_BLANK)
+        return heap;
     ms_gpu_describe(gpu, device, &about);
+    ms_lock(&heap->fence.lock);
     ms_lock(&heap->lock);
     if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {
         heap->gpu = gpu;
         heap->device = device;
         set_sizes(heap, about.total_bytes);
+        ms_timeline_begin(&heap->fence.time, gpu, context, MS_MARKS_OF_CONTEXT);
         ms_backing_want(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);
     }
     ms_unlock(&heap->lock);
+    ms_unlock(&heap->fence.lock);
     return heap;
 }
 
@@ -117,7 +122,7 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
         heap->device = device;
         heap->flow = flow;
         set_sizes(heap, about.total_bytes);
-        atomic_store_explicit(&heap->fence.done, UINT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&heap->fence.time.reached, UINT64_MAX, memory_order_relaxed);
         atomic_store_explicit(&heap->state, MS_HEAP_FLOW, memory_order_release);
     }
     ms_unlock(&ms_heap_table_lock);

@@ -420,7 +420,7 @@ static inline uint64_t ms_fence_freed(const struct ms_heap *heap)
 static inline uint64_t ms_fence_tag(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
-    uint64_t open = atomic_load_explicit(&fence->open, memory_order_seq_cst);
+    uint64_t open = atomic_load_explicit(&fence->time.now, memory_order_seq_cst);
     uint64_t freed = atomic_load_explicit(&fence->freed, memory_order_relaxed);
     while (MS_UNLIKELY(freed < open) &&
            !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,
@@ -437,7 +437,7 @@ static inline uint64_t ms_fence_done(const struct ms_heap *heap)
 {
     if (MS_UNLIKELY(ms_policy->free_rule == MS_POOL_IMMEDIATE))
         return UINT64_MAX;
-    return atomic_load_explicit(&heap->fence.done, memory_order_acquire);
+    return ms_timeline_reached(&heap->fence.time);
 }
 
 /* ladder.c */

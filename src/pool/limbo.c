@@ -58,7 +58,7 @@ uint64_t ms_limbo_next_epoch(struct ms_heap *heap)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
     uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);
-    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);
+    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.time.now, 1, memory_order_seq_cst);
     struct ms_limbo_end *end = &limbo->ends[epoch % MS_LIMBO_ENDS];
     atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);
     atomic_store_explicit(&end->freed_bytes, freed, memory_order_release);
@@ -161,8 +161,8 @@ void ms_pool_joined(uint64_t context)
         return;
     struct ms_limbo *limbo = &heap->limbo_sums;
     ms_lock(&heap->fence.lock);
-    uint64_t open = atomic_load_explicit(&heap->fence.open, memory_order_seq_cst);
-    if (atomic_load_explicit(&limbo->joined, memory_order_relaxed) <= heap->fence.done)
+    uint64_t open = atomic_load_explicit(&heap->fence.time.now, memory_order_seq_cst);
+    if (atomic_load_explicit(&limbo->joined, memory_order_relaxed) <= ms_timeline_reached(&heap->fence.time))
         atomic_store_explicit(&limbo->joined_first, open, memory_order_relaxed);
     atomic_store_explicit(&limbo->joined, open, memory_order_relaxed);
     ms_unlock(&heap->fence.lock);
@@ -173,7 +173,8 @@ void ms_pool_joined(uint64_t context)
 static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
 {
     const struct ms_limbo *limbo = &heap->limbo_sums;
-    return atomic_load_explicit(&limbo->joined, memory_order_relaxed) > heap->fence.done &&
+    return atomic_load_explicit(&limbo->joined, memory_order_relaxed) >
+               ms_timeline_reached(&heap->fence.time) &&
            epoch >= atomic_load_explicit(&limbo->joined_first, memory_order_relaxed);
 }
 
@@ -204,15 +205,15 @@ static bool visit(struct ms_heap *heap, uint32_t life)
  * if it cannot be waited for. Fence's lock held. */
 static uint64_t snapshot(struct ms_heap *heap, uint64_t bound)
 {
-    const struct ms_fence *fence = &heap->fence;
+    const struct ms_timeline *time = &heap->fence.time;
     uint64_t freed = atomic_load_explicit(&heap->limbo_sums.freed_bytes, memory_order_relaxed), epoch = 0;
-    for (uint32_t i = 0; i < fence->count && !epoch; i++) {
-        uint64_t upto = fence->marks[(fence->first + i) % MS_MARKS].upto;
+    for (uint32_t i = 0; i < time->count && !epoch; i++) {
+        uint64_t upto = ms_timeline_number(time, i);
         if (upto && freed <= ms_limbo_freed_by(heap, upto) + bound)
             epoch = upto;
     }
-    if (!epoch && ms_fence_close_locked(heap))
-        epoch = fence->covered;
+    if (!epoch && ms_fence_close_locked(heap, NULL))
+        epoch = ms_timeline_covered(time);
     return epoch && !is_behind_joiner(heap, epoch) ? epoch : 0;
 }
 
@@ -242,9 +243,9 @@ static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
 {
     int status = CUDA_SUCCESS;
     ms_lock(&heap->fence.lock);
-    if (heap->fence.done < wait->own_epoch)
+    if (ms_timeline_reached(&heap->fence.time) < wait->own_epoch)
         status = ms_fence_look_locked(heap);
-    bool over = heap->fence.done >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
+    bool over = ms_timeline_reached(&heap->fence.time) >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
     ms_unlock(&heap->fence.lock);
     return over;
 }

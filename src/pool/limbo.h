@@ -11,8 +11,8 @@
 
 struct ms_heap;
 
-/* As many epochs as there can be events under way (MS_MARKS): of an older one it is forgotten what was freed
- * before its end. */
+/* As many epochs as there can be events under way (MS_MARKS_OF_CONTEXT): of an older one it is forgotten what
+ * was freed before its end. */
 enum { MS_LIMBO_ENDS = 4096 };
 
 /** What went into limbo, as sums that only grow; a difference of two is what is there. */

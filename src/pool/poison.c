@@ -72,15 +72,16 @@ static bool fill_and_wait(struct ms_heap *heap, enum ms_own_stream fills, uint8_
 {
     struct ms_visit visit;
     bool filled = true;
+    int status;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     CUstream stream = stream_for(heap, fills);
-    CUevent event = stream ? ms_fence_take_event(heap) : NULL;
+    CUevent event = stream ? ms_timeline_take_event(&heap->fence.time, &status) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
         filled = fill_now(heap, event, stream, byte, address, bytes);
         ms_lock(&heap->fence.lock);
-        ms_fence_drop_event(heap, event);
+        ms_timeline_keep_event(&heap->fence.time, event);
         ms_unlock(&heap->fence.lock);
     }
     ms_visit_end(&visit);
@@ -106,15 +107,16 @@ void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
     struct ms_visit visit;
     CUstream stream = NULL;
     CUevent event;
+    int status;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) &&
         (stream = stream_for(heap, MS_OWN_FREE_FILLS)) != NULL &&
-        (event = ms_fence_take_event(heap)) != NULL) {
+        (event = ms_timeline_take_event(&heap->fence.time, &status)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
             gpu->stream_wait_event(stream, event, 0) == CUDA_SUCCESS)
             gpu->memset_d8_async(address, FREE_BYTE, bytes, stream);
-        ms_fence_drop_event(heap, event);
+        ms_timeline_keep_event(&heap->fence.time, event);
     }
     ms_unlock(&heap->fence.lock);
     ms_visit_end(&visit);

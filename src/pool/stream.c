@@ -19,7 +19,7 @@ struct ms_lock ms_streams_lock = MS_LOCK_INIT(MS_RANK_POOL_STREAMS);
 static struct ms_stream *_Atomic buckets[BUCKETS];
 static struct ms_stream *spare;
 static uint32_t spare_count;
-static bool any_threads; /* a thread's own stream was met */
+static bool any_threads;       /* a thread's own stream was met */
 static _Atomic uint64_t ended; /* streams that have ended, and one */
 
 struct latest {
@@ -73,7 +73,8 @@ bool ms_stream_reachable(const struct ms_stream *stream)
 
 bool ms_stream_mark(struct ms_stream *stream)
 {
-    return ms_stream_reachable(stream) && ms_timeline_mark(&stream->time, ms_stream_handle(stream));
+    return ms_stream_reachable(stream) && ms_timeline_mark(&stream->time, ms_stream_handle(stream),
+                                                           ms_timeline_latest(&stream->time)) == CUDA_SUCCESS;
 }
 
 static struct ms_stream *_Atomic *bucket_of(uint64_t handle, uint64_t context, uint64_t id)
@@ -103,7 +104,7 @@ static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle
 /* Its points are still to be reached. */
 static bool is_waited_for(const struct ms_stream *stream)
 {
-    return stream->batches || stream->time.reached < stream->time.now;
+    return stream->batches || ms_timeline_reached(&stream->time) < ms_timeline_latest(&stream->time);
 }
 
 /* Lock held. One of the bucket's whose stream has ended, or a new one in it. */
@@ -204,7 +205,7 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
         atomic_store_explicit(&stream->id, id, memory_order_relaxed);
         stream->device = device;
         stream->thread = ms_thread_id();
-        ms_timeline_begin(&stream->time, gpu, its);
+        ms_timeline_begin(&stream->time, gpu, its, MS_MARKS_OF_STREAM);
         atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
         atomic_store_explicit(&stream->handle, handle, memory_order_release);
     }
@@ -216,7 +217,7 @@ struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_stream *stream = record_in(&buckets[0]);
     if (stream) {
-        ms_timeline_begin(&stream->time, gpu, context);
+        ms_timeline_begin(&stream->time, gpu, context, MS_MARKS_OF_STREAM);
         ms_timeline_close(&stream->time);
     }
     return stream;

@@ -1,10 +1,9 @@
 /* wait.c - how a free waits for the device where it has to.
  *
  * A free of the driver's own is no wait to rely on ("may perform implicit synchronization", CUDA runtime API;
- * it is not on all drivers of 12 and 13). So an event over the context is recorded, under the fence's lock
- * and while no capture is open in the context, and looked at until it is done, each time under that lock for
- * itself alone, with rests between. Whatever the driver says but "not ready" ends that, and so does the end
- * of the context.
+ * it is not on all drivers of 12 and 13). So the epoch is closed, while no capture is open in the context,
+ * and its events are looked at until they are done, each time under the fence's lock, with rests between.
+ * Whatever the driver says but "not ready" ends that, and so does the end of the context.
  *
  * Where there is no such event (HIP; CUDA before 12.5) the whole device is waited for, while no capture is
  * open anywhere. That call cannot be made under a lock, and what it destroys it destroys where it enters the
@@ -29,47 +28,6 @@ static bool is_of_captures(int status)
            status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
-/* Fence's lock held. */
-static int look(struct ms_heap *heap, CUevent event)
-{
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    int status = (int)heap->gpu->event_query(event);
-    ms_visit_end(&visit);
-    return status;
-}
-
-/* An event of ours over the context; NULL where there is none just now. `status_p` is 0 while a capture is in
- * the way. */
-static CUevent record(struct ms_heap *heap, uint64_t *mark_p, int *status_p)
-{
-    struct ms_fence *fence = &heap->fence;
-    struct ms_visit visit;
-    CUevent event = NULL;
-    *status_p = CUDA_SUCCESS;
-    ms_lock(&fence->lock);
-    bool may = !ms_fence_captured(heap) && !ms_captures_are_unseen() &&
-               atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
-    if (may) {
-        *mark_p = ms_limbo_next_epoch(heap);
-        ms_visit_begin(&visit, heap->gpu, heap->context);
-        event = ms_fence_take_event(heap);
-        *status_p = event ? (int)heap->gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event)
-                          : CUDA_ERROR_OUT_OF_MEMORY;
-        ms_visit_end(&visit);
-    }
-    if (event && *status_p != CUDA_SUCCESS) {
-        ms_fence_drop_event(heap, event);
-        event = NULL;
-    }
-    if (event)
-        atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
-    ms_unlock(&fence->lock);
-    if (is_of_captures(*status_p)) /* one that was not seen begin */
-        *status_p = CUDA_SUCCESS;
-    return event;
-}
-
 /* Fence's lock held. A context with an error that stays is there, and says so. */
 static bool is_there(const struct ms_heap *heap, uint32_t life)
 {
@@ -78,9 +36,8 @@ static bool is_there(const struct ms_heap *heap, uint32_t life)
            atomic_load_explicit(&heap->life, memory_order_acquire) == life;
 }
 
-/* Until it is done, or the context is at its end: then it is no event any more, and the status is "not
- * ready". */
-static int wait_for(struct ms_heap *heap, CUevent event)
+/* Until the epoch is over, or the context at its end: then the status is "not ready". */
+static int wait_for(struct ms_heap *heap, uint64_t epoch)
 {
     struct ms_fence *fence = &heap->fence;
     uint32_t life = atomic_load_explicit(&heap->life, memory_order_acquire);
@@ -89,8 +46,10 @@ static int wait_for(struct ms_heap *heap, CUevent event)
         int status = CUDA_ERROR_NOT_READY;
         ms_lock(&fence->lock);
         bool alive = is_there(heap, life);
-        if (alive && (status = look(heap, event)) != CUDA_ERROR_NOT_READY)
-            ms_fence_drop_event(heap, event);
+        if (alive)
+            status = ms_fence_look_locked(heap);
+        if (alive && ms_timeline_reached(&fence->time) >= epoch)
+            status = CUDA_SUCCESS;
         ms_unlock(&fence->lock);
         if (!alive || status != CUDA_ERROR_NOT_READY)
             return status;
@@ -211,21 +170,26 @@ bool ms_wait_is_permitted(const struct ms_heap *heap)
 
 int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
 {
+    struct ms_fence *fence = &heap->fence;
     int status = CUDA_SUCCESS;
-    uint64_t mark = 0;
-    CUevent event = heap->gpu->ctx_record_event ? record(heap, &mark, &status) : NULL;
-    if (event)
-        status = wait_for(heap, event);
-    *waited_p = event && status == CUDA_SUCCESS;
+    ms_lock(&fence->lock);
+    bool over = heap->gpu->ctx_record_event != NULL, closed = over && ms_fence_close_locked(heap, &status);
+    uint64_t epoch = ms_timeline_covered(&fence->time);
+    ms_unlock(&fence->lock);
+    if (closed)
+        status = wait_for(heap, epoch);
+    else if (is_of_captures(status)) /* one that was not seen begin */
+        status = CUDA_SUCCESS;
+    *waited_p = closed && status == CUDA_SUCCESS;
     /* No event is to be had: the driver can say so itself. */
-    if (!event && (!heap->gpu->ctx_record_event || status == CUDA_ERROR_OUT_OF_MEMORY)) {
-        mark = ms_limbo_next_epoch(heap);
+    if (!over || (!closed && status == CUDA_ERROR_OUT_OF_MEMORY)) {
+        epoch = ms_limbo_next_epoch(heap);
         *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;
+        if (*waited_p)
+            ms_fence_retired(heap, epoch);
     }
     if (status == CUDA_ERROR_NOT_READY)
         status = CUDA_SUCCESS;
     ms_segment_judge(heap, status);
-    if (*waited_p)
-        ms_fence_retired(heap, mark);
     return status;
 }

@@ -38,7 +38,7 @@ static void fresh(void)
     context = fake_context(0);
     fake_set_current(context);
     line = (struct ms_timeline){0};
-    ms_timeline_begin(&line, gpu, (uintptr_t)context);
+    ms_timeline_begin(&line, gpu, (uintptr_t)context, MS_MARKS_OF_STREAM);
 }
 
 static bool reached(uint64_t point)
@@ -46,9 +46,14 @@ static bool reached(uint64_t point)
     return ms_timeline_is_reached(&line, point, 0);
 }
 
+static bool mark_in(uint64_t stream, uint64_t number)
+{
+    return ms_timeline_mark(&line, (CUstream)stream, number) == CUDA_SUCCESS;
+}
+
 static bool mark(void)
 {
-    return ms_timeline_mark(&line, (CUstream)STREAM);
+    return mark_in(STREAM, ms_timeline_latest(&line));
 }
 
 static void test_points(void)
@@ -87,7 +92,7 @@ static void test_taken_back(void)
 /* A host that is far ahead. */
 static void test_full(void)
 {
-    enum { MANY = 3 * MS_TIMELINE_MARKS };
+    enum { MANY = 3 * MS_MARKS_OF_STREAM };
     uint64_t points[MANY], exact = 0, recorded = 0;
     fresh();
     fake_issue(context);
@@ -95,16 +100,58 @@ static void test_full(void)
         points[i] = ms_timeline_point(&line);
         recorded += mark();
     }
-    for (int i = MANY - MS_TIMELINE_MARKS / 4; i < MANY; i++)
+    for (int i = MANY - MS_MARKS_OF_STREAM / 4; i < MANY; i++)
         exact += ms_timeline_exact(&line, points[i]) != NULL;
     is_u64(recorded, MANY, "where there are too many marks there are new ones all the same");
     ok(ms_timeline_exact(&line, points[0]) != NULL, "the oldest tells how far the stream got");
-    is_u64(exact, MS_TIMELINE_MARKS / 4, "and the newest are exact");
+    is_u64(exact, MS_MARKS_OF_STREAM / 4, "and the newest are exact");
     ok(!reached(points[MANY / 2]), "what lost its own is covered by a later one");
     fake_finish(context);
     ms_timeline_look(&line);
     ok(reached(points[MANY / 2]) && reached(points[MANY - 1]) && line.count == 0,
        "all are reached in the end");
+}
+
+/* A context without an event of its own: one in each of its streams. */
+static void test_several(void)
+{
+    fresh();
+    uint64_t a = ms_timeline_point(&line);
+    fake_issue(context);
+    ok(mark_in(STREAM, 0) && ms_timeline_covered(&line) == 0, "one of several events covers nothing");
+    mark_in(STREAM + 16, a);
+    ok(ms_timeline_covered(&line) == a && !reached(a), "the last of them does");
+    fake_finish(context);
+    is_int(ms_timeline_look(&line), CUDA_SUCCESS, "when each is done");
+    ok(reached(a) && line.count == 0, "it is reached");
+    uint64_t b = ms_timeline_point(&line);
+    fake.takes_in = STREAM;
+    mark_in(STREAM, 0);
+    fake.takes_in = 0;
+    mark_in(STREAM + 16, b);
+    ms_timeline_look(&line);
+    ok(!reached(b) && ms_timeline_covered(&line) == a && line.count == 0,
+       "what a capture took one of the events of is neither reached nor covered");
+    mark_in(STREAM, b);
+    ms_timeline_look(&line);
+    ok(reached(b), "until another one tells");
+    fake_issue(context);
+    uint64_t c = ms_timeline_point(&line), d = ms_timeline_point(&line);
+    mark_in(STREAM, c);
+    mark_in(STREAM, 0);
+    ms_timeline_reach(&line, c);
+    ok(reached(c) && !reached(d) && line.count == 1,
+       "a wait of the program's reaches what was before it alone");
+    uint64_t made = fake.calls[FAKE_EVENT_CREATE];
+    mark_in(STREAM, d);
+    is_u64(fake.calls[FAKE_EVENT_CREATE], made, "events are used again");
+    for (uint32_t i = 0; i < 2 * MS_MARKS_OF_STREAM; i++)
+        mark_in(STREAM, 0);
+    ok(line.count == MS_MARKS_OF_STREAM && !mark_in(STREAM, d),
+       "where there is no room for all of them there is none");
+    fake_finish(context);
+    ms_timeline_look(&line);
+    ok(reached(d) && line.count == 0 && line.spare_count <= MS_MARKS_OF_STREAM / 64, "and few are kept");
 }
 
 static void test_ends(void)
@@ -122,7 +169,7 @@ static void test_ends(void)
     mark();
     ms_timeline_end(&line, true);
     ok(reached(b), "with its context everything is over");
-    ms_timeline_begin(&line, line.gpu, (uintptr_t)context);
+    ms_timeline_begin(&line, line.gpu, (uintptr_t)context, MS_MARKS_OF_STREAM);
     uint64_t c = ms_timeline_point(&line);
     ok(reached(a) && reached(b) && !reached(c), "what begins in its place begins no number anew");
     fake.fail_at = fake.all_calls + 1;
@@ -136,6 +183,7 @@ int main(void)
     test_points();
     test_taken_back();
     test_full();
+    test_several();
     test_ends();
     return done();
 }

@@ -35,11 +35,11 @@ MUTANTS = (
      "                                                             memory_order_acquire, memory_order_relaxed)))",
      "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock", "plain"),
     ("epoch-first", LIMBO, "    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
-     "    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.open, 1, memory_order_seq_cst);",
-     "    uint64_t epoch = atomic_load(&heap->fence.open), freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
-     "    atomic_store(&heap->fence.open, epoch + 1);", "limbo epochs", "plain"),
-    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    ms_visit_begin(&visit, heap->gpu, heap->context);\n    bool closed = record(heap, epoch);",
-     "    ms_visit_begin(&visit, heap->gpu, heap->context);\n    bool closed = record(heap, atomic_load(&fence->open));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
+     "    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.time.now, 1, memory_order_seq_cst);",
+     "    uint64_t epoch = atomic_load(&heap->fence.time.now), freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);\n"
+     "    atomic_store(&heap->fence.time.now, epoch + 1);", "limbo epochs", "plain"),
+    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    *said = mark(heap, epoch);",
+     "    *said = mark(heap, atomic_load(&heap->fence.time.now));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
     ("tag-of-next", "src/pool/lease.h", "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
     ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,\n"
      "                                                           memory_order_relaxed)\n",
@@ -77,5 +77,5 @@ MUTANTS = (
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
     ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "streams-first", "weak"),
-    ("done-relaxed", FENCE, "atomic_store_explicit(&fence->done, epoch, memory_order_release)", "atomic_store_explicit(&fence->done, epoch, memory_order_relaxed)", "host-function", "weak"),
+    ("done-relaxed", "src/pool/clock/timeline.c", "atomic_store_explicit(&time->reached, number, memory_order_release)", "atomic_store_explicit(&time->reached, number, memory_order_relaxed)", "host-function", "weak"),
 )

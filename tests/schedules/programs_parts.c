@@ -19,7 +19,7 @@ static struct ms_heap heap;
 static void open_epochs(void *count)
 {
     for (size_t i = 0; i < (size_t)count; i++) {
-        uint64_t epoch = atomic_load(&heap.fence.open);
+        uint64_t epoch = atomic_load(&heap.fence.time.now);
         atomic_store(&heap.limbo_sums.freed_bytes, epoch * BYTES_EACH);
         ms_limbo_next_epoch(&heap);
     }
@@ -27,7 +27,7 @@ static void open_epochs(void *count)
 
 static void prepare_ends(void)
 {
-    atomic_store(&heap.fence.open, 1);
+    atomic_store(&heap.fence.time.now, 1);
     open_epochs((void *)MS_LIMBO_ENDS);
 }
 

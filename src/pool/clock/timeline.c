@@ -1,10 +1,13 @@
-/* timeline.c - the points of a stream, and the events that say how far it got; see timeline.h.
+/* timeline.c - the points of a stream or a context, and the events that say how far it got; see timeline.h.
  *
- * A stream does things in their order, so an event that is done says so of all points before it: marks stand
- * in a ring, the numbers of their points rising, and no more is asked than the first that suffices. Where the
- * ring is full one from its middle goes, which the next covers: the oldest tell how far the stream got, the
- * newest are those that others may be made to wait for. Owns events, a few of which are kept for the next
- * marks; the ring is of the arena, and stays with the record. */
+ * A stream does things in their order, so an event that is done says so of all points before it; an event
+ * over a context follows all that its streams were given. Marks stand in a ring, the numbers of their points
+ * rising, and no more is asked than the first that suffices. Where the ring is full one from its middle goes,
+ * which the next covers: the oldest tell how far the stream got, the newest are those that others may be made
+ * to wait for. Where a context has no event, one in each of its streams is a mark: the last has the number,
+ * and tells only when those before it are done. An event that a capture took in tells nothing, nor does a
+ * number of whose events it is one. Owns events, a few of which are kept for the next marks; the ring is of
+ * the arena, and stays with the record. */
 #include "config.h"
 
 #include "base/arena.h"
@@ -13,9 +16,11 @@
 #include "pool/clock/timeline.h"
 #include "pool/policy/params.h"
 
-static struct ms_mark *mark_at(struct ms_timeline *time, uint32_t i)
+enum { SPARE_SHARE = 64 }; /* of the ring's room: spare events */
+
+static struct ms_mark *mark_at(const struct ms_timeline *time, uint32_t i)
 {
-    return &time->marks[(time->first + i) % MS_TIMELINE_MARKS];
+    return &time->marks[(time->first + i) % time->room];
 }
 
 static uint64_t context_of(const struct ms_timeline *time)
@@ -23,122 +28,156 @@ static uint64_t context_of(const struct ms_timeline *time)
     return atomic_load_explicit(&time->context, memory_order_relaxed);
 }
 
+static void raise_to(struct ms_timeline *time, uint64_t number)
+{
+    if (atomic_load_explicit(&time->reached, memory_order_relaxed) < number)
+        atomic_store_explicit(&time->reached, number, memory_order_release);
+}
+
 /* --- events -------------------------------------------------------------------------------------------- */
 
-static void drop_event(struct ms_timeline *time, CUevent event)
+void ms_timeline_keep_event(struct ms_timeline *time, CUevent event)
 {
-    if (!time->closed && time->spare_count < MS_TIMELINE_SPARE)
-        time->spare[time->spare_count++] = event;
+    if (!time->closed && time->marks && time->spare_count < time->room / SPARE_SHARE &&
+        time->count + time->spare_count < time->room)
+        mark_at(time, time->count + time->spare_count++)->event = event;
     else if (time->gpu->event_destroy)
         time->gpu->event_destroy(event);
 }
 
-static CUevent take_event(struct ms_timeline *time)
+CUevent ms_timeline_take_event(struct ms_timeline *time, int *status_p)
 {
     const struct ms_gpu *gpu = time->gpu;
     CUevent event = NULL;
+    *status_p = CUDA_SUCCESS;
     if (time->spare_count)
-        return time->spare[--time->spare_count];
-    return gpu->event_create && gpu->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event
-                                                                                                   : NULL;
+        return mark_at(time, time->count + --time->spare_count)->event;
+    *status_p = gpu->event_create ? (int)gpu->event_create(&event, CU_EVENT_DISABLE_TIMING)
+                                  : CUDA_ERROR_NOT_SUPPORTED;
+    return *status_p == CUDA_SUCCESS ? event : NULL;
 }
 
 /* In a visit. */
-static CUevent record(struct ms_timeline *time, CUstream stream)
+static CUevent record(struct ms_timeline *time, CUstream stream, int *status_p)
 {
     const struct ms_gpu *gpu = time->gpu;
-    CUevent event = take_event(time);
-    CUresult status = CUDA_SUCCESS;
+    CUevent event = ms_timeline_take_event(time, status_p);
     if (event)
-        status = stream ? gpu->event_record(event, stream)
-                        : gpu->ctx_record_event((CUcontext)(uintptr_t)context_of(time), event);
-    if (event && status != CUDA_SUCCESS) {
-        if (gpu->event_destroy)
-            gpu->event_destroy(event);
-        event = NULL;
-    }
-    return event;
-}
-
-static CUresult ask(const struct ms_timeline *time, const struct ms_mark *mark)
-{
-    return time->gpu->event_query(mark->event);
+        *status_p = (int)(stream ? gpu->event_record(event, stream)
+                                 : gpu->ctx_record_event((CUcontext)(uintptr_t)context_of(time), event));
+    if (!event || *status_p == CUDA_SUCCESS)
+        return event;
+    if (gpu->event_destroy)
+        gpu->event_destroy(event);
+    return NULL;
 }
 
 /* Its context has died, unseen. */
-static bool is_gone(CUresult status)
+static bool is_gone(int status)
 {
     return status == CUDA_ERROR_INVALID_CONTEXT || status == CUDA_ERROR_INVALID_HANDLE ||
            status == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* --- marks --------------------------------------------------------------------------------------------- */
-
-/* The first `count` marks are over, if that is what the driver says of the last of them. */
-static bool retire(struct ms_timeline *time, uint32_t count, CUresult status)
+static bool is_of_captures(int status)
 {
-    if (status != CUDA_SUCCESS && !is_gone(status))
-        return false;
-    time->reached = mark_at(time, count - 1)->number;
-    for (; count; count--) {
-        if (status == CUDA_SUCCESS)
-            drop_event(time, mark_at(time, 0)->event);
-        time->first = (time->first + 1) % MS_TIMELINE_MARKS;
-        time->count--;
-    }
-    return true;
+    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
+/* --- marks --------------------------------------------------------------------------------------------- */
+
+/* The first `count` marks are over, or gone with their context. */
+static void retire(struct ms_timeline *time, uint32_t count, bool gone)
+{
+    for (; count; count--) {
+        struct ms_mark mark = *mark_at(time, 0);
+        if (mark.number && !time->spoiled)
+            raise_to(time, mark.number);
+        time->spoiled &= !mark.number;
+        time->first = (time->first + 1) % time->room;
+        time->count--;
+        if (!gone)
+            ms_timeline_keep_event(time, mark.event);
+    }
+}
+
+static void drop_last(struct ms_timeline *time)
+{
+    CUevent event = mark_at(time, --time->count)->event;
+    *mark_at(time, time->count) = *mark_at(time, time->count + time->spare_count);
+    ms_timeline_keep_event(time, event);
+}
+
+/* What the next one covers: not one of several. */
 static void thin_out(struct ms_timeline *time)
 {
     uint32_t i = time->count / 2;
-    drop_event(time, mark_at(time, i)->event);
-    for (time->count--; i < time->count; i++)
+    while (i < time->count && !ms_timeline_number(time, i))
+        i++;
+    if (i == time->count)
+        return;
+    CUevent event = mark_at(time, i)->event;
+    for (; i + 1 < time->count; i++)
         *mark_at(time, i) = *mark_at(time, i + 1);
+    mark_at(time, i)->event = event;
+    drop_last(time);
 }
 
 static bool make_room(struct ms_timeline *time)
 {
     if (time->count >= MS_WAIT_RETIRE_FROM)
         ms_timeline_look(time);
-    if (time->count == MS_TIMELINE_MARKS)
+    if (time->count == time->room)
         thin_out(time);
     if (!time->marks)
-        time->marks = ms_arena_alloc(MS_TIMELINE_MARKS * sizeof(*time->marks));
-    return time->marks != NULL;
+        time->marks = ms_arena_alloc(time->room * sizeof(*time->marks));
+    return time->marks && time->count < time->room;
 }
 
-bool ms_timeline_mark(struct ms_timeline *time, CUstream stream)
+static void push(struct ms_timeline *time, CUevent event, uint64_t number)
+{
+    *mark_at(time, time->count + time->spare_count) = *mark_at(time, time->count);
+    *mark_at(time, time->count++) = (struct ms_mark){event, number};
+}
+
+int ms_timeline_mark(struct ms_timeline *time, CUstream stream, uint64_t number)
 {
     const struct ms_gpu *gpu = time->gpu;
     struct ms_visit visit;
-    if (!gpu->event_query || (stream ? !gpu->event_record : !gpu->ctx_record_event) || !make_room(time))
-        return false;
+    int status;
+    if (!gpu->event_query || (stream ? !gpu->event_record : !gpu->ctx_record_event))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!make_room(time))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     ms_visit_begin(&visit, gpu, context_of(time));
-    CUevent event = record(time, stream);
+    CUevent event = record(time, stream, &status);
     ms_visit_end(&visit);
     if (event)
-        *mark_at(time, time->count++) = (struct ms_mark){event, time->now};
-    return event != NULL;
+        push(time, event, number);
+    return status;
 }
 
 void ms_timeline_take_back(struct ms_timeline *time, uint64_t point)
 {
-    if (time->count && mark_at(time, time->count - 1)->number == point)
-        drop_event(time, mark_at(time, --time->count)->event);
+    if (time->count && ms_timeline_number(time, time->count - 1) == point)
+        drop_last(time);
 }
 
 uint64_t ms_timeline_covered(const struct ms_timeline *time)
 {
-    return time->count ? time->marks[(time->first + time->count - 1) % MS_TIMELINE_MARKS].number
-                       : time->reached;
+    uint64_t reached = atomic_load_explicit(&time->reached, memory_order_relaxed);
+    uint32_t i = time->count;
+    while (i && !ms_timeline_number(time, i - 1))
+        i--;
+    return i && ms_timeline_number(time, i - 1) > reached ? ms_timeline_number(time, i - 1) : reached;
 }
 
 /* The first mark that is behind the point; `count` if there is none. */
-static uint32_t behind(struct ms_timeline *time, uint64_t point)
+static uint32_t behind(const struct ms_timeline *time, uint64_t point)
 {
     uint32_t i = 0;
-    while (i < time->count && mark_at(time, i)->number < point)
+    while (i < time->count && ms_timeline_number(time, i) < point)
         i++;
     return i;
 }
@@ -146,58 +185,95 @@ static uint32_t behind(struct ms_timeline *time, uint64_t point)
 CUevent ms_timeline_exact(struct ms_timeline *time, uint64_t point)
 {
     uint32_t i = behind(time, point);
-    return i < time->count && mark_at(time, i)->number == point ? mark_at(time, i)->event : NULL;
+    return i < time->count && ms_timeline_number(time, i) == point ? mark_at(time, i)->event : NULL;
+}
+
+/* --- how far it got: in a visit ------------------------------------------------------------------------- */
+
+static int ask(const struct ms_timeline *time, const struct ms_mark *mark)
+{
+    return (int)time->gpu->event_query(mark->event);
+}
+
+/* The first `count` marks are over, if that is what the driver said of the last of them. */
+static bool judge(struct ms_timeline *time, uint32_t count, int status)
+{
+    if (is_of_captures(status)) {
+        time->spoiled = true;
+        status = CUDA_SUCCESS;
+    }
+    if (status == CUDA_SUCCESS || is_gone(status))
+        retire(time, count, status != CUDA_SUCCESS);
+    return status == CUDA_SUCCESS || is_gone(status);
 }
 
 bool ms_timeline_is_reached(struct ms_timeline *time, uint64_t point, uint64_t look_ns)
 {
     struct ms_visit visit;
     uint32_t i = behind(time, point);
-    if (point <= time->reached)
+    if (point <= ms_timeline_reached(time))
         return true;
     if (i == time->count)
         return false;
     ms_visit_begin(&visit, time->gpu, 0);
     uint64_t begin = look_ns ? ms_clock_ns() : 0;
-    CUresult status = ask(time, mark_at(time, i));
+    int status = ask(time, mark_at(time, i));
     while (status == CUDA_ERROR_NOT_READY && look_ns && ms_clock_ns() - begin < look_ns)
         status = ask(time, mark_at(time, i));
     ms_visit_end(&visit);
-    return retire(time, i + 1, status);
+    return judge(time, i + 1, status) && point <= ms_timeline_reached(time);
 }
 
-void ms_timeline_look(struct ms_timeline *time)
+int ms_timeline_look(struct ms_timeline *time)
 {
     struct ms_visit visit;
+    int status = CUDA_SUCCESS;
     if (!time->count)
-        return;
+        return status;
     ms_visit_begin(&visit, time->gpu, 0);
-    while (time->count && retire(time, 1, ask(time, mark_at(time, 0))))
-        ;
+    do {
+        const struct ms_mark *mark = mark_at(time, 0);
+        bool known = mark->number && mark->number <= ms_timeline_reached(time);
+        status = known ? CUDA_SUCCESS : ask(time, mark);
+    } while (judge(time, 1, status) && time->count);
     ms_visit_end(&visit);
+    return status;
+}
+
+void ms_timeline_reach(struct ms_timeline *time, uint64_t number)
+{
+    uint32_t i = time->count;
+    raise_to(time, number);
+    while (i && (!ms_timeline_number(time, i - 1) || ms_timeline_number(time, i - 1) > number))
+        i--;
+    retire(time, i, false);
 }
 
 /* --- from beginning to end ------------------------------------------------------------------------------ */
 
-void ms_timeline_begin(struct ms_timeline *time, const struct ms_gpu *gpu, uint64_t context)
+void ms_timeline_begin(struct ms_timeline *time, const struct ms_gpu *gpu, uint64_t context, uint32_t room)
 {
+    uint64_t now = atomic_load_explicit(&time->now, memory_order_relaxed);
     time->gpu = gpu;
+    time->room = room;
+    if (!now)
+        atomic_store_explicit(&time->now, now = 1, memory_order_relaxed);
     atomic_store_explicit(&time->context, context, memory_order_relaxed);
-    time->reached = time->now;
+    raise_to(time, now - 1);
     time->count = time->spare_count = 0;
-    time->closed = false;
+    time->closed = time->spoiled = false;
 }
 
 uint64_t ms_timeline_point(struct ms_timeline *time)
 {
-    return ++time->now;
+    return atomic_fetch_add_explicit(&time->now, 1, memory_order_relaxed);
 }
 
 void ms_timeline_close(struct ms_timeline *time)
 {
     time->closed = true;
-    while (time->spare_count && time->gpu->event_destroy)
-        time->gpu->event_destroy(time->spare[--time->spare_count]);
+    for (; time->spare_count && time->gpu->event_destroy; time->spare_count--)
+        time->gpu->event_destroy(mark_at(time, time->count + time->spare_count - 1)->event);
 }
 
 void ms_timeline_end(struct ms_timeline *time, bool gone)
@@ -205,7 +281,6 @@ void ms_timeline_end(struct ms_timeline *time, bool gone)
     if (gone)
         time->count = time->spare_count = 0;
     ms_timeline_close(time);
-    if (time->count)
-        retire(time, time->count, CUDA_SUCCESS);
-    time->reached = time->now;
+    retire(time, time->count, false);
+    raise_to(time, ms_timeline_latest(time));
 }
