@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -99,6 +100,55 @@ void ms_text_column(FILE *out, const char *text, size_t columns)
 
     if (used < columns)
         fprintf(out, "%*s", (int)(columns - used), "");
+}
+
+size_t ms_text_cut(FILE *out, const char *text, size_t columns)
+{
+    const char *at = text, *cut = text;
+    size_t count = 0, kept = columns > 3 ? columns - 3 : columns;
+
+    for (; *at && count <= columns; count++) {
+        size_t taken = ms_utf8_bytes(at);
+
+        cut = count == kept ? at : cut;
+        at += taken ? taken : 1;
+    }
+    if (count <= columns)
+        return ms_text_put(out, text);
+    for (count = 0; text < cut; count++) {
+        size_t plain = plain_bytes(text), taken = ms_utf8_bytes(text);
+
+        fwrite(plain ? text : "?", 1, plain ? plain : 1, out);
+        text += taken ? taken : 1;
+    }
+    fputs(columns > 3 ? "..." : "", out);
+    return columns;
+}
+
+size_t ms_text_width(FILE *out)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    long width = 80;
+
+    if (isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+        width = size.ws_col;
+    else if (columns && strtol(columns, NULL, 10) > 0)
+        width = strtol(columns, NULL, 10);
+    return width < 40 ? 40 : width > 1000 ? 1000 : (size_t)width;
+}
+
+bool ms_text_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
 }
 
 /* Inside a string, where alone such characters can be, JSON has a spelling for them. */

@@ -27,6 +27,12 @@ void ms_text_heading(FILE *out, const char *text);
 size_t ms_text_put(FILE *out, const char *text);
 /** The same, filled up with blanks to so many columns. */
 void ms_text_column(FILE *out, const char *text, size_t columns);
+/** The same in at most so many columns: what is longer ends in "...". Returns how many were used. */
+size_t ms_text_cut(FILE *out, const char *text, size_t columns);
+/** How many columns `out` has: a terminal's own, else what COLUMNS says, else 80; 40 to 1000. */
+size_t ms_text_width(FILE *out);
+/** Whether what is printed is read in UTF-8, by LC_ALL, LC_CTYPE or LANG. */
+bool ms_text_is_utf8(void);
 /** A JSON value with jansson's `flags`, those characters spelled \uXXXX. 0, or -1. */
 int ms_text_json(FILE *out, const json_t *value, size_t flags);
 

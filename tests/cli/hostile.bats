@@ -38,7 +38,7 @@ def harmed(spots):
     return changed
 
 TEXT = [["summary"], ["leaks"], ["frag"], ["owners"], ["peak"]]
-ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"],
+ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"], ["tree"], ["flamegraph"], ["timeline"],
               *(["export", "--format", what] for what in ("folded", "chrome", "dhat", "openmetrics", "jsonl")),
               ["summary", "hostile.json"], ["leaks", "hostile.json"], ["frag", "hostile.json"]]
 

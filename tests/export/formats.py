@@ -128,6 +128,32 @@ def check_chrome(path, report, name, trace=None):
     fact(not wrong, name + ": the timeline, phases and out of memory as trace events" + (", and each block of the trace" if trace else ""), wrong)
 
 
+def on_devices(report):
+    """Segments of the devices' memory, with the state of each block."""
+    return [segment for segment in report["segments"]
+            if not segment["blocks"] or segment["blocks"][0].get("kind", "device") not in ("pinned", "registered", "imported")]
+
+
+def check_snapshot(path, report, name, trace=None):
+    wrong, segments = [], on_devices(report)
+    told = attempt(wrong, "snapshot", readers.snapshot, export(path, "--format", "snapshot", *(["--trace", trace] if trace else []))[0])
+    if told:
+        live = [block for segment in segments for block in segment["blocks"] if block["state"] == "live"]
+        shown = [block for segment in told["segments"] for block in segment["blocks"] if block["state"] == "active_allocated"]
+        check(wrong, "segments", sorted(segment["total_size"] for segment in told["segments"]) == sorted(segment["bytes"] for segment in segments))
+        check(wrong, "blocks", sorted((block["size"], block["requested_size"]) for block in shown) == sorted((block["bytes"], block["requested"]) for block in live))
+        entries = [entry for device in told["device_traces"] for entry in device]
+        count = {action: sum(entry["action"] == action for entry in entries) for action in ("alloc", "free_completed", "oom", "segment_free")}
+        check(wrong, "oom", count["oom"] == len(report["oom"]))
+        check(wrong, "appeared and went", count["alloc"] - count["free_completed"] == len(live) and count["segment_free"] == count["free_completed"], count)
+        check(wrong, "stacks", all(block["frames"] and block["frames"][0]["name"] for block in shown))
+    if told and trace:
+        with open(trace, encoding="utf-8") as file:
+            freed = [int(line.split()[3]) for line in file if line[0] != "#" and line.split()[1] == "f"]
+        check(wrong, "as the trace", freed and sorted(freed) == sorted(entry["size"] for entry in entries if entry["action"] == "free_completed"))
+    fact(not wrong, name + ": a snapshot has every segment and block" + (", and every event of the trace" if trace else ""), wrong)
+
+
 def check_all(path, name, trace=None):
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
@@ -136,6 +162,7 @@ def check_all(path, name, trace=None):
     check_tables(path, report, name)
     check_metrics(path, report, name)
     check_chrome(path, report, name, trace)
+    check_snapshot(path, report, name, trace)
 
 
 def by_hand():
@@ -150,6 +177,15 @@ def by_hand():
     report["phases"] = [{"name": "step", "source": "nvtx", "count": 3, "open": 0, "marks": 0, "first_ns": 10, "last_ns": 2500, "total_ns": 900,
                          "devices": [{"device": 0, "peak_bytes": {"min": 1, "median": 2, "max": 3}}]},
                         {"name": "here", "source": "nvtx", "count": 0, "open": 0, "marks": 1, "first_ns": 10, "last_ns": 10, "total_ns": 0, "devices": []}]
+    block = {"offset": 0, "bytes": 1024, "requested": 1000, "state": "live", "site": 0, "api": "cudaMalloc", "kind": "device", "stream": "0x0", "born_ns": 1700}
+    report["segments"] = [
+        {"device": 0, "address": "0x700000000000", "bytes": 4096, "tier": "run", "backing": "malloc",
+         "blocks": [block, {"offset": 1024, "bytes": 1024, "requested": 0, "state": "limbo"}, {"offset": 2048, "bytes": 2048, "requested": 0, "state": "free"}]},
+        {"device": 0, "address": "0x600000000000", "bytes": 2048, "tier": "single", "backing": "malloc",
+         "blocks": [{"offset": 0, "bytes": 2048, "requested": 0, "state": "pinned"}]},
+        {"device": 0, "address": "0x500000000000", "bytes": 512, "tier": "followed", "backing": "vendor", "space": "address", "blocks": [dict(block, bytes=512, requested=512)]},
+        {"device": 0, "address": "0x500000000000", "bytes": 512, "tier": "followed", "backing": "vendor", "space": "handle", "blocks": [dict(block, bytes=512, requested=512, kind="handle")]},
+        {"device": 0, "address": "0x400000000000", "bytes": 512, "tier": "followed", "backing": "vendor", "space": "address", "blocks": [dict(block, bytes=512, kind="pinned")]}]
     return report
 
 
@@ -205,13 +241,27 @@ def check_refusals(path):
     fact(not wrong, "what is wrong is said in one line", wrong)
 
 
+def check_broken(path):
+    """Segments that no pool ever had: what overlaps or sticks out is left out, and the snapshot holds all the same."""
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    first = report["segments"][0]
+    first["blocks"] += [dict(first["blocks"][0], offset=offset, bytes=size) for offset, size in ((512, 1024), (4000, 4096), (1 << 62, 5), (-5, 10), (0, -1), (3, 0))]
+    report["segments"] += [dict(first, address=address, bytes=size) for address, size in
+                           (("0x700000000010", 4096), ("0xffffffffffffffff", 64), ("0x0", 64), ("x", 64), ("0x1000", -1), ("0x7000", 1 << 62), ("0x3fffffffffffffff", 1 << 62))]
+    wrong = []
+    told = attempt(wrong, "broken", readers.snapshot, export(write("broken.json", report), "--format", "snapshot")[0])
+    check(wrong, "something is left", told and len(told["segments"]) > 3)
+    fact(not wrong, "segments that overlap and blocks that stick out make no broken snapshot", wrong)
+
+
 def check_twice(path):
-    wrong = [what for what in ("folded", "speedscope", "pprof", "chrome", "dhat", "prometheus", "openmetrics", "csv", "jsonl")
+    wrong = [what for what in ("folded", "speedscope", "pprof", "chrome", "snapshot", "dhat", "prometheus", "openmetrics", "csv", "jsonl")
              if export(path, "--format", what) != export(path, "--format", what)]
     fact(not wrong, "the same report makes the same file", wrong)
 
 
-plan(18)
+plan(22)
 hand = by_hand()
 check_all(write("hand.json", hand), "by hand")
 check_all(write("hostile.json", harmed(hand)), "names made to do harm")
@@ -220,7 +270,8 @@ if os.path.exists(os.path.join(BUILD, "tests", "phases", "phases_user")):
     fact(status == 0 and os.path.exists(real), "a program with phases ran", [status])
     check_all(real, "a real program", recorded)
 else:
-    for _ in range(6):
+    for _ in range(7):
         skip("a real program", "the simulator is not built")
 check_refusals(write("hand.json", hand))
+check_broken(write("hand.json", hand))
 check_twice(write("hand.json", hand))

@@ -7,6 +7,8 @@ import csv
 import gzip
 import io
 import json
+import pickle
+import pickletools
 import re
 
 
@@ -168,6 +170,66 @@ def dhat(data):
         names = [root["ftbl"][number] for number in reversed(point["fs"])]
         stacks.append(([re.sub(r"^0x[0-9A-F]+: (.*) \(.*\)$", r"\1", name) for name in names], {key: point[key] for key in ("tb", "tbk", "gb", "eb")}))
     return stacks
+
+
+OPCODES = set("PROTO STOP MARK EMPTY_DICT EMPTY_LIST TUPLE2 APPENDS SETITEMS BININT BININT1 BININT2 LONG1 BINUNICODE NEWTRUE NEWFALSE "
+              "LONG_BINPUT LONG_BINGET".split())  # of those that MemoryViz.js reads, what is used
+
+
+def snapshot(data):
+    """A memory_viz snapshot: only opcodes that MemoryViz.js reads, blocks that tile their segments, and events that it can follow back from the end."""
+    for opcode, argument, _ in pickletools.genops(data):
+        assert opcode.name in OPCODES, opcode.name
+        assert opcode.name != "PROTO" or 2 <= argument <= 4
+        assert not isinstance(argument, int) or -(1 << 63) <= argument < 1 << 63
+    root = pickle.loads(data)
+    ranges, live = [], {}
+    for segment in root["segments"]:
+        at = segment["address"]
+        sizes = {"active_allocated": 0, "active_pending_free": 0, "inactive": 0}
+        for block in segment["blocks"]:
+            assert block["address"] == at and block["size"] > 0 and 0 <= block["requested_size"] <= block["size"]
+            at += block["size"]
+            sizes[block["state"]] += block["size"]
+            for frame in block["frames"]:
+                assert isinstance(frame["name"], str) and isinstance(frame["filename"], str) and isinstance(frame["line"], int)
+            if block["state"] == "active_allocated":
+                live[(segment["device"], block["address"])] = block["size"]
+        assert at == segment["address"] + segment["total_size"] and segment["segment_type"] in ("small", "large")
+        assert segment["allocated_size"] == sizes["active_allocated"]
+        assert segment["active_size"] == sizes["active_allocated"] + sizes["active_pending_free"]
+        assert segment["requested_size"] == sum(block["requested_size"] for block in segment["blocks"])
+        ranges.append((segment["address"], at))
+    ranges.sort()
+    assert all(one[1] <= two[0] for one, two in zip(ranges, ranges[1:])), "segments overlap"
+    for device, trace in enumerate(root["device_traces"]):
+        follow(device, trace, live, [list(pair) for pair in ranges])
+    return root
+
+
+def follow(device, trace, at_end, segments):
+    """From the first event to the last: what is live then is what the segments say, but for what was there before the first."""
+    live, own, asked = {}, {}, set()
+    assert [entry["time_us"] for entry in trace] == sorted(entry["time_us"] for entry in trace)
+    for entry in trace:
+        action, address, size = entry["action"], entry.get("addr"), entry["size"]
+        if action == "segment_alloc":
+            assert address not in own and not any(begin < address + size and address < end for begin, end in segments)
+            own[address] = size
+        elif action == "alloc":
+            assert address not in live and (own.get(address, 0) >= size or any(begin <= address and address + size <= end for begin, end in segments))
+            live[address] = size
+        elif action == "free_requested":
+            assert live[address] == size
+            asked.add(address)
+        elif action == "free_completed":
+            asked.remove(address)
+            assert live.pop(address) == size
+        elif action == "segment_free":
+            assert own.pop(address) == size and address not in live
+        else:
+            assert action == "oom" and entry["device_free"] >= 0, action
+    assert not own and not asked and all(at_end[(device, address)] == size for address, size in live.items())
 
 
 LABELS = re.compile(r'(?:([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)")(?:,|$)')
