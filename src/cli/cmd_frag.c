@@ -98,6 +98,8 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
         json_array_append_new(devices, device_json(report, &frag->devices[i], top_of(options)));
     json_t *object = json_pack("{s:s, s:o}", "file", path, "devices", devices);
     ms_cli_set_view(object, report);
+    if (ms_report_array(report->root, "oom"))
+        json_object_set(object, "oom", ms_report_array(report->root, "oom"));
     if (ms_report_array(report->root, "pools"))
         json_object_set(object, "pools", ms_report_array(report->root, "pools"));
     return object;

@@ -1,6 +1,7 @@
 /* frag_text.c - the page that `memshim frag` prints; see frag.h.
  *
  * Floor 5. Letters say all; colours, on a terminal that wants them, say it faster. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "cli/load.h"
 #include "report/text.h"
 
-enum { BAR = 40, CELLS = 48, STACK_SHOWN = 4 };
+enum { BAR = 40, CELLS = 48, STACK_SHOWN = 4, OOM_KEPT = 64 /* by the record */ };
 
 struct look {
     const char *name, *colour, *meaning;
@@ -88,8 +89,11 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
         const char *state = ms_report_text(piece, "state");
         double begin = (double)ms_report_int(piece, "offset"),
                end = begin + (double)ms_report_int(piece, "bytes");
-        int use = *state == 'p' ? MS_FRAG_PINNED : *state == 'u' ? MS_FRAG_UNKNOWN
-                  : *state == 'f' ? MS_FRAG_FREE : !strcmp(state, "live") ? MS_FRAG_LIVE : MS_FRAG_LIMBO;
+        int use = *state == 'p'            ? MS_FRAG_PINNED
+                  : *state == 'u'          ? MS_FRAG_UNKNOWN
+                  : *state == 'f'          ? MS_FRAG_FREE
+                  : !strcmp(state, "live") ? MS_FRAG_LIVE
+                                           : MS_FRAG_LIMBO;
 
         for (int c = begin > 0 ? (int)(begin / cell_bytes) : 0; c < CELLS && c * cell_bytes < end; c++) {
             double from = c * cell_bytes > begin ? c * cell_bytes : begin;
@@ -162,6 +166,59 @@ static void print_holders(FILE *out, const struct ms_report *report, const struc
     }
 }
 
+static void print_amount(FILE *out, const char *what, json_int_t bytes, json_int_t whole, const char *colour,
+                         const char *meaning)
+{
+    fprintf(out, "  %-10s %10s %5.1f%%  ", what, ms_text_size(bytes).text, share(bytes, whole));
+    print_bar(out, bytes, whole, colour);
+    fprintf(out, "  %s\n", meaning);
+}
+
+/* What the device was used for at a time when there was no memory; shares are those of the device. */
+static void print_oom(FILE *out, const json_t *oom, json_int_t total)
+{
+    const char *cause = ms_report_text(oom, "cause");
+    char heading[128];
+
+    snprintf(heading, sizeof(heading), "  Out of memory after %s",
+             ms_text_duration(ms_report_int(oom, "t_ns")).text);
+    ms_text_heading(out, heading);
+    fputs("  ", out);
+    ms_text_put(out, ms_report_text(oom, "api"));
+    fputs(*cause ? ", cause: " : "", out);
+    ms_text_put(out, cause);
+    fputc('\n', out);
+    print_amount(out, "asked for", ms_report_int(oom, "requested"), total, "\033[35m",
+                 "by the call that failed");
+    print_amount(out, "live", ms_report_int(oom, "live"), total, "\033[32m", "the program's blocks");
+    print_amount(out, "reserved", ms_report_int(oom, "reserved"), total, "\033[34m",
+                 "for the pool, what is live in it included");
+    print_amount(out, "in a piece", ms_report_int(oom, "largest_free"), total, "\033[31m",
+                 "the largest that was free, in the pool or on the device");
+}
+
+/* The last of those of this device: the program went on after the others. */
+static void print_last_oom(FILE *out, const struct ms_report *report, const struct ms_frag_device *device)
+{
+    const json_t *ooms = ms_report_array(report->root, "oom"), *last = NULL;
+    size_t count = 0, size = json_array_size(ooms);
+
+    for (size_t i = size > OOM_KEPT ? size - OOM_KEPT : 0; i < size; i++) {
+        const json_t *oom = json_array_get(ooms, i);
+        size_t row = ms_report_device_of(report, oom);
+
+        if (row == SIZE_MAX || json_array_get(ms_report_array(report->root, "devices"), row) != device->json)
+            continue;
+        last = oom;
+        count++;
+    }
+    if (!last)
+        return;
+    print_oom(out, last, ms_report_int(device->json, "total_bytes"));
+    if (count > 1)
+        fprintf(out, "  the last of %zu times; memshim summary has the others\n", count);
+}
+
 static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
                          size_t top)
 {
@@ -178,6 +235,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
     if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
         fprintf(out, "  nothing was served from the pool; %s of followed memory are live\n",
                 ms_text_size(ms_report_int(device->json, "followed_bytes")).text);
+        print_last_oom(out, report, device);
         return;
     }
     fprintf(out,
@@ -190,6 +248,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
             ms_text_size(device->free_bytes).text, ms_text_size(device->largest_free).text,
             (double)index / 10);
     print_parts(out, device->json);
+    print_last_oom(out, report, device);
     print_segments(out, device, top);
     print_holders(out, report, device, top);
 }

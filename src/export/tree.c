@@ -51,9 +51,10 @@ static int grow(struct growing *growing)
     return 0;
 }
 
-/* The child of this name; UINT32_MAX without memory. */
-static uint32_t child(struct growing *growing, uint32_t parent, const struct ms_model_frame *frame)
+/* The child of this frame's name; UINT32_MAX without memory. */
+static uint32_t child(struct growing *growing, uint32_t parent, uint32_t number)
 {
+    const struct ms_model_frame *frame = &growing->model->frames[number];
     struct ms_tree *tree = growing->tree;
     size_t slot;
 
@@ -62,6 +63,7 @@ static uint32_t child(struct growing *growing, uint32_t parent, const struct ms_
     slot = slot_of(growing, parent, frame->name_id);
     if (!growing->slots[slot]) {
         tree->nodes[tree->node_count] = (struct ms_tree_node){.name = frame->name,
+                                                              .frame = number,
                                                               .name_id = frame->name_id,
                                                               .parent = parent,
                                                               .depth = tree->nodes[parent].depth + 1};
@@ -80,13 +82,13 @@ static int add_site(struct growing *growing, const struct ms_model_site *site, j
     for (size_t k = 0; k < site->depth; k++) {
         size_t at = site->first + (inverted ? site->depth - 1 - k : k);
 
-        node = child(growing, node, &growing->model->frames[growing->model->path[at]]);
+        node = child(growing, node, growing->model->path[at]);
         if (node == UINT32_MAX)
-            return -1;
+            return UINT32_MAX;
         growing->tree->nodes[node].total = ms_report_sum(growing->tree->nodes[node].total, weight);
     }
     growing->tree->nodes[node].self = ms_report_sum(growing->tree->nodes[node].self, weight);
-    return 0;
+    return node;
 }
 
 static const struct ms_tree_node *sorted;
@@ -131,7 +133,8 @@ static int order_children(struct ms_tree *tree)
     return 0;
 }
 
-int ms_tree_open(struct ms_tree *tree, const struct ms_model *model, enum ms_value value, bool inverted)
+static int open_tree(struct ms_tree *tree, const struct ms_model *model, enum ms_value value, bool inverted,
+                     uint32_t *leaves)
 {
     struct growing growing = {.tree = tree, .model = model};
     int result;
@@ -140,15 +143,31 @@ int ms_tree_open(struct ms_tree *tree, const struct ms_model *model, enum ms_val
     result = grow(&growing);
     if (result == 0)
         tree->nodes[tree->node_count++] = (struct ms_tree_node){.name = "all"};
-    for (size_t i = 0; result == 0 && i < model->site_count; i++)
-        if (model->sites[i].values[value])
-            result = add_site(&growing, &model->sites[i], model->sites[i].values[value], inverted);
+    for (size_t i = 0; result == 0 && i < model->site_count; i++) {
+        json_int_t weight = model->sites[i].values[value];
+        uint32_t leaf = weight || leaves ? add_site(&growing, &model->sites[i], weight, inverted) : 0;
+
+        result = leaf == UINT32_MAX ? -1 : 0;
+        if (leaves)
+            leaves[i] = leaf;
+    }
     free(growing.slots);
     if (result == 0)
         result = order_children(tree);
     if (result < 0)
         ms_tree_close(tree);
     return result;
+}
+
+int ms_tree_open(struct ms_tree *tree, const struct ms_model *model, enum ms_value value, bool inverted)
+{
+    return open_tree(tree, model, value, inverted, NULL);
+}
+
+int ms_tree_open_all(struct ms_tree *tree, const struct ms_model *model, enum ms_value value,
+                     uint32_t *leaves)
+{
+    return open_tree(tree, model, value, false, leaves);
 }
 
 void ms_tree_close(struct ms_tree *tree)

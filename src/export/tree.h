@@ -9,6 +9,7 @@
 
 struct ms_tree_node {
     const char *name;
+    uint32_t frame;                  /* in the model, the first of those of this name */
     uint32_t name_id, parent, depth; /* the root is node 0, of depth 0, and its own parent */
     uint32_t first, count;  /* its children: tree->children[first .. first + count), heaviest first */
     json_int_t total, self; /* with what is below it, and what ends in it */
@@ -24,6 +25,10 @@ struct ms_tree {
  * are left out. `inverted`: from the innermost frame outwards, the function that was called first. Returns 0,
  * or -1 without memory. */
 int ms_tree_open(struct ms_tree *tree, const struct ms_model *model, enum ms_value value, bool inverted);
+/** The same of all sites, whatever they weigh, from the outside inwards; `leaves`, as long as there are
+ * sites, gets the node in which each ends. What nodes weigh is their `value`. */
+int ms_tree_open_all(struct ms_tree *tree, const struct ms_model *model, enum ms_value value,
+                     uint32_t *leaves);
 void ms_tree_close(struct ms_tree *tree);
 
 /** Marks the `max` heaviest nodes, in `shown`, which is as long as there are nodes: whoever is in it has its

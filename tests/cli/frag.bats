@@ -147,3 +147,23 @@ END
     [[ $out == *"peak live"*"peak reserved"* ]]
     [[ $out == *"Served from the pool"*"calls saved"*"as it grew"*"requested"*"stranded"* ]]
 }
+
+@test "what the device was used for when there was no memory, the last time" {
+    python3 - "$data/train.json" <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+row = {"t_ns": 1000, "device": 0, "api": "cudaMalloc", "requested": 1, "live": 1, "reserved": 1, "largest_free": 1, "top_sites": [], "cause": "limit"}
+report["oom"] = [row, dict(row, t_ns=2000, requested=4 << 30, live=6 << 30, reserved=5 << 30, largest_free=1 << 30, cause="fragmentation")]
+json.dump(report, open("oom.json", "w"))
+END
+    try frag oom.json
+    [[ $out == *"Out of memory after 2.0 us"*"cudaMalloc, cause: fragmentation"* ]]
+    grep -qE '^  asked for +4\.0 GiB +50\.0%  #{20} ' out.txt
+    grep -qE '^  live +6\.0 GiB +75\.0%  #{30} ' out.txt
+    grep -qE '^  in a piece +1\.0 GiB +12\.5%  #{5} ' out.txt
+    grep -q 'the last of 2 times' out.txt
+    try frag --json oom.json
+    python3 -c 'import json; assert len(json.load(open("out.txt"))["oom"]) == 2'
+    try frag "$data/train.json"
+    absent grep -q 'Out of memory' out.txt
+}

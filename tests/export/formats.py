@@ -154,6 +154,23 @@ def check_snapshot(path, report, name, trace=None):
     fact(not wrong, name + ": a snapshot has every segment and block" + (", and every event of the trace" if trace else ""), wrong)
 
 
+def check_firefox(path, report, name):
+    wrong = []
+    told = attempt(wrong, "firefox", readers.firefox, export(path, "--format", "firefox", "--value", "live")[0])
+    if told:
+        stacks, counters, markers = told
+        for value, expected in sums_of(report).items():
+            check(wrong, value, added(stacks, TITLES[value]) == expected, expected)
+        shown = {tuple(stack) for stack, _ in readers.pprof(export(path, "--format", "pprof")[0])[0]}
+        check(wrong, "stacks", {tuple(stack) for stack, _ in stacks} <= shown)
+        for series in report["timeline"]["devices"]:
+            for key in ("live", "reserved"):
+                row = counters["%s %d %s" % (series.get("device_api", "cuda"), series["device"], key)]
+                check(wrong, key, [value for _, value in row] == series[key] and [round(at * 1e6) for at, _ in row] == report["timeline"]["t"], row)
+        check(wrong, "markers", len(markers) == len(report["phases"]) + len(report["oom"]), markers)
+    fact(not wrong, name + ": a Firefox profile has a thread for each value, counters and markers", wrong)
+
+
 def check_all(path, name, trace=None):
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
@@ -163,6 +180,7 @@ def check_all(path, name, trace=None):
     check_metrics(path, report, name)
     check_chrome(path, report, name, trace)
     check_snapshot(path, report, name, trace)
+    check_firefox(path, report, name)
 
 
 def by_hand():
@@ -256,12 +274,12 @@ def check_broken(path):
 
 
 def check_twice(path):
-    wrong = [what for what in ("folded", "speedscope", "pprof", "chrome", "snapshot", "dhat", "prometheus", "openmetrics", "csv", "jsonl")
+    wrong = [what for what in ("folded", "speedscope", "pprof", "chrome", "snapshot", "firefox", "dhat", "prometheus", "openmetrics", "csv", "jsonl")
              if export(path, "--format", what) != export(path, "--format", what)]
     fact(not wrong, "the same report makes the same file", wrong)
 
 
-plan(22)
+plan(25)
 hand = by_hand()
 check_all(write("hand.json", hand), "by hand")
 check_all(write("hostile.json", harmed(hand)), "names made to do harm")
@@ -270,7 +288,7 @@ if os.path.exists(os.path.join(BUILD, "tests", "phases", "phases_user")):
     fact(status == 0 and os.path.exists(real), "a program with phases ran", [status])
     check_all(real, "a real program", recorded)
 else:
-    for _ in range(7):
+    for _ in range(8):
         skip("a real program", "the simulator is not built")
 check_refusals(write("hand.json", hand))
 check_broken(write("hand.json", hand))

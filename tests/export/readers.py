@@ -154,6 +154,60 @@ def chrome(data):
     return told
 
 
+TABLES = {"stackTable": ("prefix", "frame"), "sources": ("id", "filename", "startLine", "startColumn", "sourceMapURL"),
+          "frameTable": ("func", "line", "column", "address", "inlineDepth", "category", "subcategory", "nativeSymbol", "innerWindowID"),
+          "funcTable": ("name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber"),
+          "resourceTable": ("lib", "name", "host", "type"), "nativeSymbols": ("libIndex", "address", "name", "functionSize")}
+
+
+def columns(table, names):
+    """A table of the Firefox profiler: all columns are there, each as long as the table says."""
+    assert set(table) == {"length", *names}, table.keys()
+    assert all(len(table[name]) == table["length"] for name in names)
+    return table
+
+
+def firefox(data):
+    """The processed profile format, version 62. Answers (stacks, {counter: [(ms, value)]}, markers)."""
+    root = json.loads(data)
+    meta, shared = root["meta"], root["shared"]
+    assert meta["preprocessedProfileVersion"] == 62 and meta["version"] == 24 and meta["categories"] and meta["interval"] > 0 and meta["startTime"] >= 0
+    tables = {name: columns(shared[name], names) for name, names in TABLES.items()}
+    strings = shared["stringArray"]
+    assert len(set(strings)) == len(strings)
+    frames, functions, prefixes = tables["frameTable"], tables["funcTable"], tables["stackTable"]["prefix"]
+    assert all(prefix is None or 0 <= prefix < number for number, prefix in enumerate(prefixes))
+    assert all(source is None or strings[tables["sources"]["filename"][source]] for source in functions["source"])
+
+    def names(stack):
+        found = []
+        while stack is not None:
+            found.append(strings[functions["name"][frames["func"][tables["stackTable"]["frame"][stack]]]])
+            stack = prefixes[stack]
+        return found[::-1]
+
+    stacks, counters, markers = [], {}, []
+    assert len({thread["tid"] for thread in root["threads"]}) == len(root["threads"]) and isinstance(root["threads"][0]["pid"], str)
+    for thread in root["threads"]:
+        samples = thread["samples"]
+        assert samples["weightType"] in ("bytes", "samples") and all(delta >= 0 for delta in samples["timeDeltas"])
+        assert len(samples["stack"]) == len(samples["weight"]) == len(samples["timeDeltas"]) == samples["length"]
+        stacks += [(names(stack), {thread["name"]: weight}) for stack, weight in zip(samples["stack"], samples["weight"])]
+        told = columns(thread["markers"], ("name", "startTime", "endTime", "phase", "data", "category"))
+        for number in range(told["length"]):
+            assert (told["endTime"][number] is None) == (told["phase"][number] == 0) and told["data"][number]["type"] == "Text"
+            assert told["phase"][number] == 0 or told["endTime"][number] >= told["startTime"][number]
+            markers.append((strings[told["name"][number]], told["data"][number]["name"]))
+    for counter in root["counters"]:
+        samples, at, value, row = counter["samples"], 0, 0, []
+        assert len(samples["count"]) == len(samples["timeDeltas"]) == samples["length"]
+        for delta, rise in zip(samples["timeDeltas"], samples["count"]):
+            at, value = at + delta, value + rise
+            row.append((at, value))
+        counters[counter["name"]] = row
+    return stacks, counters, markers
+
+
 def dhat(data):
     """DHAT, version 2: what dh_view.js wants to be there, and that what is held is no more than what was allocated."""
     root = json.loads(data)
