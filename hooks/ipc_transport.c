@@ -1,10 +1,12 @@
-/* ipc_transport.c - whether what this process exports must be the vendor's own: MEMSHIM_IPC; see ipc.h.
+/* ipc_transport.c - whether what this process exports must be the vendor's own: MEMSHIM_IPC; see ipc.h. And
+ * whether large blocks begin on pages of 2 MiB: MEMSHIM_ALIGN.
  *
  * MPI, UCX, libfabric and NVSHMEM exchange handles with processes that need not run under memshim, and
- * register whole allocations. They are known by the names of loaded objects. That NVSHMEM's host library is
- * loaded says nothing, as every PyTorch loads it: where it is used, it opens a bootstrap first. dlopen is
- * hooked where it is entered, not where it returns: so after one the list is looked at a few times, ever
- * later. One thread at a time looks; the others go on with what is known. */
+ * register whole allocations. These, cuFile and GDRCopy register memory with other devices. They are known by
+ * the names of loaded objects. That NVSHMEM's host library is loaded says nothing, as every PyTorch loads it:
+ * where it is used, it opens a bootstrap first. dlopen is hooked where it is entered, not where it returns:
+ * so after one the list is looked at a few times, ever later. One thread at a time looks; the others go on
+ * with what is known. */
 #include "hooks/ipc.h"
 
 #include <link.h>
@@ -18,9 +20,11 @@
 #include "hooks/serve.h"
 #include "ledger/journal.h"
 
-static const char *const names[] = {"libmpi.so", "libmpi_", "libmpi-", "libmpich", "libucp.so", "libucs.so",
-                                    "libuct.so", "libucp-", "libucs-", "libuct-", "libnvshmem.so",
-                                    "nvshmem_bootstrap_", "nvshmem_transport_"};
+static const char *const names[] = {"libmpi.so",         "libmpi_",   "libmpi-",       "libmpich",
+                                    "libucp.so",         "libucs.so", "libuct.so",     "libucp-",
+                                    "libucs-",           "libuct-",   "libnvshmem.so", "nvshmem_bootstrap_",
+                                    "nvshmem_transport_"};
+static const char *const registering[] = {"libcufile.so", "libgdrapi.so"};
 static const uint64_t later_ns[] = {1000000, 10000000, 100000000, 1000000000};
 
 enum { REQUESTS_PER_LOOK = 32 };
@@ -31,18 +35,29 @@ static _Atomic unsigned looks;
 static char found_name[64];
 static _Atomic bool found;
 
+static bool is_one_of(const char *path, const char *const *begins, size_t count)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Finds a transport, and notes on the way what registers memory. */
 static int is_transport(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
-    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+    const char *slash = strrchr(info->dlpi_name, '/');
 
     (void)bytes;
-    for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
-        if (strncmp(name, names[i], strlen(names[i])) == 0) {
-            snprintf(arg, sizeof(found_name), "%s", name);
-            return 1;
-        }
-    }
-    return 0;
+    if (is_one_of(info->dlpi_name, registering, MS_ARRAY_LEN(registering)))
+        ms_serve_align_pages();
+    if (!is_one_of(info->dlpi_name, names, MS_ARRAY_LEN(names)))
+        return 0;
+    snprintf(arg, sizeof(found_name), "%s", slash ? slash + 1 : info->dlpi_name);
+    return 1;
 }
 
 static void settle(bool whole)
@@ -52,11 +67,17 @@ static void settle(bool whole)
     atomic_store_explicit(&ms_ipc_look_in, 0, memory_order_relaxed);
 }
 
-static void look_at_objects(void)
+/* `matters`: beside a transport nothing is packed. */
+static void look_at_objects(bool matters)
 {
     unsigned look = atomic_load_explicit(&looks, memory_order_relaxed);
+    bool any = ms_each_object(is_transport, found_name) != 0;
 
-    if (ms_each_object(is_transport, found_name)) {
+    if (any)
+        ms_serve_align_pages();
+    if (any && !matters) {
+        settle(false);
+    } else if (any) {
         atomic_store_explicit(&found, true, memory_order_release);
         settle(true);
         ms_diagnostic(MS_LOG_INFO, "ipc",
@@ -77,15 +98,15 @@ void ms_ipc_look(void)
     if (ms_clock_ns() < atomic_load_explicit(&ms_ipc_next_look_ns, memory_order_relaxed) ||
         atomic_exchange(&looking, true))
         return;
-    if (chosen != MS_IPC_AUTO) {
-        settle(chosen == MS_IPC_NATIVE);
-    } else if (!*ms_journal_path()) {
+    if (chosen == MS_IPC_NATIVE) {
+        settle(true);
+    } else if (chosen == MS_IPC_AUTO && !*ms_journal_path()) {
         settle(true);
         ms_diagnostic(
             MS_LOG_INFO, "ipc",
             "without a ledger file no token could be opened: nothing is packed that could be exported");
     } else {
-        look_at_objects();
+        look_at_objects(chosen == MS_IPC_AUTO);
     }
     atomic_store(&looking, false);
 }

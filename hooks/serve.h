@@ -32,6 +32,9 @@ void ms_serve_refresh(void);
 /** From now on whatever can be exported to another process is an allocation of the vendor's
  * (ipc_transport.c). */
 void ms_serve_export_whole(void);
+/** From now on blocks of 2 MiB and more begin at multiples of that, unless MEMSHIM_ALIGN says otherwise: what
+ * registers memory with another device is loaded (ipc_transport.c). */
+void ms_serve_align_pages(void);
 /** From now on blocks of MEMSHIM_SINGLE_MIN and more are: the program has exported something, and may export
  * these. */
 void ms_serve_large_whole(void);

@@ -286,6 +286,7 @@ static void read_policy(void)
     static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
     int64_t poison = ms_option_int(MS_OPT_POISON);
+    _Static_assert(MS_ALIGN_2M == 5, "each value of MEMSHIM_ALIGN is twice the one before it");
 
     ms_serve_strictly = ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
     policy.free_rule = rules[ms_option_int(MS_OPT_FREE)];
@@ -295,12 +296,19 @@ static void read_policy(void)
     policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
     policy.keep_is_set = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT;
     policy.large_whole = ms_option_source(MS_OPT_SINGLE_MIN) != MS_SOURCE_DEFAULT;
+    policy.align_bytes = (uint64_t)65536 << ms_option_int(MS_OPT_ALIGN);
     policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
 }
 
 void ms_serve_export_whole(void)
 {
     __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
+}
+
+void ms_serve_align_pages(void)
+{
+    if (ms_option_source(MS_OPT_ALIGN) == MS_SOURCE_DEFAULT)
+        __atomic_store_n(&policy.align_bytes, (uint64_t)65536 << MS_ALIGN_2M, __ATOMIC_RELAXED);
 }
 
 void ms_serve_large_whole(void)

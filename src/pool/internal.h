@@ -345,6 +345,9 @@ void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
 /* run.c: heap's lock held. */
 /** What a block of `bytes` is aligned to in this heap. */
 uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes);
+/** ... and what its length is a multiple of: no other block begins in the last 64 KiB of one that has to be
+ * aligned, which whoever pins it for another device pins as a whole. */
+uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes);
 /** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
  * what is vacant and may be carved; NULL if neither has room. */
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);

@@ -49,7 +49,7 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request = (struct ms_request){.requested = bytes, .large = large, .single = single};
-    request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : MS_STEP_BYTES);
+    request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : ms_run_step(heap, bytes));
     request->magazine = ms_magazine_of(request->granted, MS_NO_CLASS);
     return true;
 }

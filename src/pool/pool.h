@@ -22,8 +22,8 @@
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
 enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
-/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, with 2 MiB alignment from 2
- * MiB on. */
+/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, from 2 MiB on at multiples
+ * of `align_bytes`. */
 enum ms_pool_pack { MS_POOL_PACK_SMALL, MS_POOL_PACK_ALL, MS_POOL_PACK_NONE };
 
 /** Every policy; sizes of MEMSHIM_* in percent were resolved per device by the caller through `size_of`. */
@@ -35,7 +35,8 @@ struct ms_pool_policy {
     bool export_whole; /* MEMSHIM_IPC=native: what could be exported is a single; may change while calls go on
                         */
     bool large_whole;  /* what has `single_min_bytes` or more is a single, always; may change as well */
-    bool keep_is_set;  /* MEMSHIM_KEEP, by whoever started the program */
+    uint64_t align_bytes; /* MEMSHIM_ALIGN, from 64 KiB to 2 MiB; may rise while calls go on */
+    bool keep_is_set;     /* MEMSHIM_KEEP, by whoever started the program */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
      * 'K'eep, 'S'ingle; 'B'ound of limbo (UINT64_MAX for none), of so many bytes of live memory. */
@@ -103,7 +104,7 @@ struct ms_pool_block {
     bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
     bool vmm;        /* it lies in memory that is mapped by handle */
     bool pinned;
-    bool ordered; /* given in the order of a stream: stream.h */
+    bool ordered;  /* given in the order of a stream: stream.h */
     bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
     /* of a free, when it has ended: more than MEMSHIM_LIMBO may be in limbo, see ms_pool_wait_begin */
     bool over;

@@ -232,7 +232,12 @@ uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes)
     if (bytes < MS_PAGE_BYTES || heap->flow || ms_policy->pack == MS_POOL_PACK_ALL ||
         (ms_policy->vmm && bytes % MS_PAGE_BYTES))
         return MS_STEP_BYTES;
-    return MS_PAGE_BYTES;
+    return ms_policy->vmm ? MS_PAGE_BYTES : __atomic_load_n(&ms_policy->align_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes)
+{
+    return ms_run_align(heap, bytes) == MS_STEP_BYTES || ms_policy->vmm ? MS_STEP_BYTES : MS_UNIT_BYTES;
 }
 
 struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)

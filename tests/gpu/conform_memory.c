@@ -17,7 +17,7 @@ void conform_align(int argc, char **argv)
     static CUdeviceptr blocks[BLOCKS];
     static size_t bytes[BLOCKS];
     char name[64];
-    bool apart = true, whole = true, wide = true, huge = true;
+    bool apart = true, whole = true, wide = true, pinned = true, huge = true;
 
     (void)argc;
     (void)argv;
@@ -27,6 +27,7 @@ void conform_align(int argc, char **argv)
         blocks[i] = conform_get(bytes[i]);
         kit_must(cuMemsetD8_v2(blocks[i], (unsigned char)i, bytes[i]));
         wide = wide && blocks[i] % 512 == 0;
+        pinned = pinned && (bytes[i] < 2 * KIT_MIB || blocks[i] % 65536 == 0);
         huge = huge && (bytes[i] < 2 * KIT_MIB || blocks[i] % (2 * KIT_MIB) == 0);
     }
     for (size_t i = 0; i < BLOCKS; i++) {
@@ -36,6 +37,7 @@ void conform_align(int argc, char **argv)
             apart = apart && (blocks[i] + bytes[i] <= blocks[k] || blocks[k] + bytes[k] <= blocks[i]);
     }
     say_yes("every_address_by_512", wide);
+    say_yes("from_2MiB_by_64KiB", pinned);
     say_yes("from_2MiB_by_2MiB", huge);
     say_yes("blocks_do_not_overlap", apart);
     say_yes("contents_stay", whole);

@@ -90,6 +90,7 @@ static int layout(void)
     printf("small ones are %s\n", apart < MIB ? "near" : "far");
     printf("large ones are aligned %d\n",
            (uintptr_t)large[0] % (2 * MIB) == 0 && (uintptr_t)large[1] % (2 * MIB) == 0);
+    printf("and to 64 KiB %d\n", ((uintptr_t)large[0] | (uintptr_t)large[1]) % (64 << 10) == 0);
     return 0;
 }
 

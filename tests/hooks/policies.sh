@@ -2,7 +2,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 64
+plan 70
 program=$here/policies
 
 # with NAME=VALUE... -- SCENARIO: the program under memshim; what it printed is in $TEST_TMP/said, what memshim said in $TEST_TMP/err.
@@ -81,7 +81,19 @@ report "nor in a program that has exported something" "${tier}[20 << 20] == 'sin
 # MEMSHIM_PACK
 with MEMSHIM_PACK=small -- layout
 prints "small blocks share a chunk" "small ones are near"
-prints "from 2 MiB on they are aligned" "large ones are aligned 1"
+prints "from 2 MiB on they are aligned" "and to 64 KiB 1"
+prints "to no more than MEMSHIM_ALIGN says" "large ones are aligned 0"
+with MEMSHIM_ALIGN=2M -- layout
+prints "MEMSHIM_ALIGN=2M: to pages" "large ones are aligned 1"
+for library in libcufile.so.0 libgdrapi.so.2; do
+    cp "$top_builddir/tests/ipc/libmpi.so.40" "$TEST_TMP/$library"
+    with PRELOAD="$preload:$TEST_TMP/$library" -- layout
+    prints "beside $library by itself" "large ones are aligned 1"
+done
+with PRELOAD="$preload:$TEST_TMP/libcufile.so.0" MEMSHIM_ALIGN=64K -- layout
+prints "but not where MEMSHIM_ALIGN is set" "large ones are aligned 0"
+with MEMSHIM_IPC=emulate PRELOAD="$preload:$top_builddir/tests/ipc/libmpi.so.40" -- layout
+prints "beside MPI too, where memory is packed all the same" "large ones are aligned 1"
 with MEMSHIM_PACK=none -- layout
 prints "MEMSHIM_PACK=none: aligned" "large ones are aligned 1"
 report "MEMSHIM_PACK=none: each is an allocation of the vendor's" 'len(r["segments"]) == 4 and all(s["tier"] == "single" for s in r["segments"])'

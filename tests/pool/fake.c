@@ -491,6 +491,7 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
     const struct ms_gpu *gpu = fake_start(capacity, true);
     fake_sizes = (struct fake_sizes){.limit = UINT64_MAX, .keep = 256u << 20, .single_min = 16u << 20};
     fake_policy = (struct ms_pool_policy){
+        .align_bytes = 2 << 20,
         .free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of, .vmm = fake_vmm};
     fake_segments = fake_notes = 0;
     current = NULL;

@@ -1,9 +1,10 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] [-i] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the vendor's, and
- * the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be used again at
- * once. -c: how much the device has where it is not looked for what is enough. */
+ * replay [-n] [-v] [-i] [-a KIB] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the
+ * vendor's, and the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be
+ * used again at once. -a: MEMSHIM_ALIGN. -c: how much the device has where it is not looked for what is
+ * enough. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -56,6 +57,7 @@ static struct trace read_trace(const char *path)
 }
 
 static bool immediate;
+static uint64_t align = 64 << 10;
 
 /* Whether every request was answered. */
 static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figures *f)
@@ -64,6 +66,7 @@ static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figu
     struct fake_context *context = fake_context(0);
     uint64_t *addresses = calloc(t->ids, sizeof(*addresses));
     bool fits = true;
+    fake_policy.align_bytes = align;
     if (immediate)
         fake_policy.free_rule = MS_POOL_IMMEDIATE;
     fake_set_current(context);
@@ -122,6 +125,10 @@ int main(int argc, char **argv)
         }
         if (!strcmp(argv[i], "-i")) {
             immediate = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "-a") && i + 1 < argc) {
+            align = strtoull(argv[++i], NULL, 10) << 10;
             continue;
         }
         if (!strcmp(argv[i], "-n")) {

@@ -13,12 +13,12 @@ command -v xz >/dev/null 2>&1 || {
 }
 
 # trace, most reserved over live, most capacity over live, most calls
-bounds='convnet 1.10 1.06 62
-dataframe 1.26 1.17 31
-decode 1.21 1.15 98
+bounds='convnet 1.10 1.06 60
+dataframe 1.23 1.19 24
+decode 1.18 1.15 80
 pipeline 1.18 1.03 33
 training 1.03 1.05 10
-transformer 1.10 1.10 78'
+transformer 1.06 1.08 74'
 
 n=0
 result() { # STATUS NAME
