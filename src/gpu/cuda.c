@@ -34,7 +34,6 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->stream_wait_event = (__typeof__(gpu->stream_wait_event))find(arg, "cuStreamWaitEvent");
     gpu->stream_get_ctx = (__typeof__(gpu->stream_get_ctx))find(arg, "cuStreamGetCtx");
     gpu->stream_get_id = (__typeof__(gpu->stream_get_id))find(arg, "cuStreamGetId");
-    gpu->stream_synchronize = (__typeof__(gpu->stream_synchronize))find(arg, "cuStreamSynchronize");
     gpu->stream_is_capturing = (__typeof__(gpu->stream_is_capturing))find(arg, "cuStreamIsCapturing");
     gpu->ctx_push = (__typeof__(gpu->ctx_push))find(arg, "cuCtxPushCurrent_v2");
     gpu->ctx_pop = (__typeof__(gpu->ctx_pop))find(arg, "cuCtxPopCurrent_v2");

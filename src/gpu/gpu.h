@@ -84,7 +84,6 @@ struct ms_gpu {
     CUresult (*stream_wait_event)(CUstream, CUevent, unsigned int);
     CUresult (*stream_get_ctx)(CUstream, CUcontext *);
     CUresult (*stream_get_id)(CUstream, unsigned long long *);
-    CUresult (*stream_synchronize)(CUstream);
     CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus *);
     CUresult (*ctx_push)(CUcontext);
     CUresult (*ctx_pop)(CUcontext *);

@@ -62,16 +62,14 @@ static struct ms_batch *batch_for(struct ms_stream *stream)
     return batch;
 }
 
-/* Nothing waits for it any more. Where it has ended, nobody asks how far it got, and its record may be
- * another's. */
+/* Nothing waits for it any more. */
 static void leave(struct ms_stream *stream)
 {
     struct ms_stream **link = &first;
     while (*link != stream)
         link = &(*link)->next_waiting;
     *link = stream->next_waiting;
-    if (!atomic_load_explicit(&stream->handle, memory_order_relaxed))
-        ms_timeline_end(&stream->time, false);
+    ms_stream_left(stream);
 }
 
 static void unlink_batch(struct ms_batch *batch)
@@ -251,7 +249,7 @@ bool ms_cross_flow_ends(struct ms_stream *stream, struct ms_flow *flow)
 
 void ms_cross_stream_ends(struct ms_stream *stream)
 {
-    if (!stream->batches)
+    if (!stream->batches && !stream->returning)
         ms_timeline_end(&stream->time, false);
     else if (ms_timeline_latest(&stream->time) > ms_timeline_covered(&stream->time))
         ms_stream_mark(stream);

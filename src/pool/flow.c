@@ -173,24 +173,18 @@ static void let_go(struct ms_mempool *pool)
 }
 
 /* Lock held, the stream reachable and its context current. */
-static int free_on(const struct ms_gpu *gpu, const struct ms_stream *stream, int device, uint64_t address,
+static int free_on(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
                    uint64_t bytes)
 {
-    const struct ms_return_of of = {.gpu = gpu,
-                                    .context =
-                                        atomic_load_explicit(&stream->time.context, memory_order_relaxed),
-                                    .stream_id = atomic_load_explicit(&stream->id, memory_order_relaxed),
-                                    .stream = ms_stream_handle(stream),
-                                    .device = device};
-    int status = (int)gpu->mem_free_async(address, of.stream);
+    int status = (int)gpu->mem_free_async(address, ms_stream_handle(stream));
     if (status == CUDA_SUCCESS)
-        ms_returns_note(&of, bytes);
+        ms_returns_note(stream, device, bytes);
     return status;
 }
 
 /* What the stream was given just now. */
-static void free_in_order(const struct ms_gpu *gpu, const struct ms_stream *stream, int device,
-                          uint64_t address, uint64_t bytes)
+static void free_in_order(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
+                          uint64_t bytes)
 {
     struct ms_visit visit;
     ms_lock(&ms_streams_lock);
@@ -248,7 +242,7 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     struct ms_visit visit;
     int status = CUDA_ERROR_NOT_READY;
     ms_lock(&ms_streams_lock);
-    const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
     bool reachable = stream && ms_stream_reachable(stream), idle = flow->idle || (!stream && flow->over);
     ms_visit_begin(&visit, gpu,
                    stream ? atomic_load_explicit(&stream->time.context, memory_order_relaxed) : 0);

@@ -38,6 +38,10 @@ struct ms_stream {
     struct ms_flow *_Atomic flows;
     struct ms_batch *batches, **batches_end, *latest; /* what waits for it: see cross.c */
     struct ms_stream *next_waiting;                   /* of those for which something waits */
+    uint64_t returning;                               /* bytes on their way to the device, see returns.c */
+    int returns_to;                                   /* ... that they are of */
+    bool ours;                                        /* memshim made it */
+    struct ms_stream *next_returning;
     struct ms_stream *_Atomic next;                   /* in its bucket */
 };
 
@@ -102,6 +106,10 @@ bool ms_stream_reachable(const struct ms_stream *stream);
 bool ms_stream_mark(struct ms_stream *stream);
 /** Lock held. A record for a stream that only the driver knows; NULL without memory. */
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context);
+/** Lock held. The record of a stream that memshim made for itself; NULL without memory. */
+struct ms_stream *ms_stream_ours(const struct ms_gpu *gpu, uint64_t context, int device, CUstream handle);
+/** Lock held. Nothing of some kind waits for it any more. */
+void ms_stream_left(struct ms_stream *stream);
 /** How the driver is told which stream. */
 static inline CUstream ms_stream_handle(const struct ms_stream *stream)
 {

@@ -7,20 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu/gpu.h"
+struct ms_stream;
 
-/** Who freed it: a stream of the program's, by its identity, or one that memshim made and nobody else has. */
-struct ms_return_of {
-    const struct ms_gpu *gpu;
-    uint64_t context, stream_id; /* of ours: any number, the same for the same stream */
-    CUstream stream;
-    int device;
-    bool ours;
-};
-
-/** `bytes` were freed there just now, with nothing put into the stream since. The streams' lock held, the
- * stream's context current, the thread's capture mode relaxed. Calls the vendor, waits for nothing. */
-void ms_returns_note(const struct ms_return_of *of, uint64_t bytes);
+/** `bytes` of the device's were freed in the stream just now, with nothing put into it since. The streams'
+ * lock held. Calls the vendor, waits for nothing. */
+void ms_returns_note(struct ms_stream *stream, int device, uint64_t bytes);
 
 /** The device has what is over by now. Before anything that takes memory from the driver's pools, or that
  * tells what is free. No lock of ours held. Calls the vendor, waits for nothing. Returns the bytes. */
@@ -33,8 +24,8 @@ uint64_t ms_returns_pending(int device);
  * work of the program's; and with `others`, for a moment, what is under way in streams of the program's. */
 void ms_returns_await(int device, bool others, uint64_t deadline);
 
-/** The context is gone, and what was freed in it is the device's. The streams' lock held. */
-void ms_returns_context_died(uint64_t context);
+/** The stream is gone with its context, and what was freed in it is the device's. The streams' lock held. */
+void ms_returns_died(struct ms_stream *stream);
 void ms_returns_reset(void);
 
 #endif

@@ -223,18 +223,18 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
-/* How many of them, from the first on, the vendor took back. It has them when the stream was waited for. */
+/* How many of them, from the first on, the vendor took back. It has them when that was waited for. */
 static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segment *const *segments,
                            uint32_t count)
 {
-    const struct ms_return_of of = {
-        .gpu = heap->gpu, .context = heap->context, .stream = stream, .device = heap->device, .ours = true};
     uint32_t done = 0;
     uint64_t bytes = 0;
     ms_lock(&ms_streams_lock);
     while (done < count && heap->gpu->mem_free_async(segments[done]->address, stream) == CUDA_SUCCESS)
         bytes += segments[done++]->bytes;
-    ms_returns_note(&of, bytes);
+    struct ms_stream *ours = ms_stream_ours(heap->gpu, heap->context, heap->device, stream);
+    if (ours)
+        ms_returns_note(ours, heap->device, bytes);
     ms_unlock(&ms_streams_lock);
     return done;
 }

@@ -104,7 +104,8 @@ static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle
 /* Its points are still to be reached. */
 static bool is_waited_for(const struct ms_stream *stream)
 {
-    return stream->batches || ms_timeline_reached(&stream->time) < ms_timeline_latest(&stream->time);
+    return stream->batches || stream->returning ||
+           ms_timeline_reached(&stream->time) < ms_timeline_latest(&stream->time);
 }
 
 /* Lock held. One of the bucket's whose stream has ended, or a new one in it. */
@@ -141,6 +142,14 @@ static bool ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, uns
         return false;
     *context_p = (uintptr_t)its;
     return true;
+}
+
+/* Where it has ended, nobody asks how far it got, and its record may be another's. */
+void ms_stream_left(struct ms_stream *stream)
+{
+    if (!stream->batches && !stream->returning &&
+        !atomic_load_explicit(&stream->handle, memory_order_relaxed))
+        ms_timeline_end(&stream->time, false);
 }
 
 static int device_of(const struct ms_gpu *gpu, uint64_t context)
@@ -183,6 +192,33 @@ void ms_stream_notice_ends(void)
     ms_unlock(&ms_streams_lock);
 }
 
+/* Lock held. A record of the bucket's begins; NULL without memory. */
+static struct ms_stream *begin(struct ms_stream *_Atomic *bucket, const struct ms_gpu *gpu, uint64_t context,
+                               int device, uint64_t handle, uint64_t id)
+{
+    struct ms_stream *stream = record_in(bucket);
+    if (!stream)
+        return NULL;
+    atomic_store_explicit(&stream->id, id, memory_order_relaxed);
+    stream->device = device;
+    stream->thread = ms_thread_id();
+    stream->ours = false;
+    ms_timeline_begin(&stream->time, gpu, context, MS_MARKS_OF_STREAM);
+    atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
+    atomic_store_explicit(&stream->handle, handle, memory_order_release);
+    return stream;
+}
+
+struct ms_stream *ms_stream_ours(const struct ms_gpu *gpu, uint64_t context, int device, CUstream handle)
+{
+    uint64_t named = (uintptr_t)handle;
+    struct ms_stream *_Atomic *bucket = bucket_of(named, context, 0);
+    struct ms_stream *stream = find(bucket, named, context, 0);
+    if (!stream && (stream = begin(bucket, gpu, context, device, named, 0)) != NULL)
+        stream->ours = true;
+    return stream;
+}
+
 static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
 {
     unsigned long long id = 0;
@@ -201,25 +237,17 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
         any_threads = true;
         end_lost_threads();
     }
-    if (!stream && (stream = record_in(bucket)) != NULL) {
-        atomic_store_explicit(&stream->id, id, memory_order_relaxed);
-        stream->device = device;
-        stream->thread = ms_thread_id();
-        ms_timeline_begin(&stream->time, gpu, its, MS_MARKS_OF_STREAM);
-        atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
-        atomic_store_explicit(&stream->handle, handle, memory_order_release);
-    }
+    if (!stream)
+        stream = begin(bucket, gpu, its, device, handle, id);
     ms_unlock(&ms_streams_lock);
     return stream;
 }
 
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
 {
-    struct ms_stream *stream = record_in(&buckets[0]);
-    if (stream) {
-        ms_timeline_begin(&stream->time, gpu, context, MS_MARKS_OF_STREAM);
+    struct ms_stream *stream = begin(&buckets[0], gpu, context, MS_GPU_NO_DEVICE, 0, 0);
+    if (stream)
         ms_timeline_close(&stream->time);
-    }
     return stream;
 }
 
@@ -262,6 +290,7 @@ static void die(struct ms_stream *stream)
 {
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
     ms_cross_stream_died(stream);
+    ms_returns_died(stream);
     ms_flow_orphan_all(stream, true);
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
@@ -269,13 +298,13 @@ static void die(struct ms_stream *stream)
 void ms_stream_context_died(uint64_t context)
 {
     ms_lock(&ms_streams_lock);
-    ms_returns_context_died(context);
     ms_captures_context_died(context);
     for (uint32_t i = 0; context && i < BUCKETS; i++) {
         struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
         for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
             if (atomic_load_explicit(&stream->time.context, memory_order_relaxed) == context &&
-                (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->batches))
+                (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->batches ||
+                 stream->returning))
                 die(stream);
         }
     }

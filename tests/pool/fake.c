@@ -20,7 +20,7 @@ struct block {
 struct event {
     struct fake_context *context;
     uint64_t target;
-    bool taken_in;
+    bool taken_in, is_of_frees;
     struct event *next;
 };
 static struct event *events; /* all that were ever made: contexts take theirs with them */
@@ -211,28 +211,29 @@ static CUresult mem_free_async(CUdeviceptr address, CUstream stream)
 static CUresult stream_create(CUstream *stream_p, unsigned int flags)
 {
     (void)flags;
-    *stream_p = (CUstream)0x77;
+    *stream_p = (CUstream)((uintptr_t)current + 1);
     return CUDA_SUCCESS;
 }
 
-/* The one stream there is, in which nothing but frees lies. */
-static CUresult stream_query(CUstream stream)
+/* The one stream there is in each context, in which nothing but frees lies. */
+static bool is_of_frees(CUstream stream)
 {
-    return stream == (CUstream)0x77 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return (uintptr_t)stream > 2 && (uintptr_t)stream % 2;
 }
 
-static CUresult stream_synchronize(CUstream stream)
+static CUresult stream_query(CUstream stream)
 {
-    pthread_mutex_lock(&lock);
-    memset(fake.leaving, 0, sizeof fake.leaving);
-    pthread_mutex_unlock(&lock);
-    return stream_query(stream);
+    return is_of_frees(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult event_synchronize(CUevent event)
 {
-    (void)event;
-    return CUDA_ERROR_NOT_SUPPORTED; /* nobody waits for an event of a context */
+    if (!((const struct event *)event)->is_of_frees)
+        return CUDA_ERROR_NOT_SUPPORTED; /* nobody waits for an event of a context */
+    pthread_mutex_lock(&lock);
+    memset(fake.leaving, 0, sizeof fake.leaving);
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
 }
 
 static CUresult event_create(CUevent *event_p, unsigned int flags)
@@ -277,6 +278,7 @@ static CUresult ctx_record(CUcontext context, CUevent event)
         status = CUDA_ERROR_INVALID_HANDLE;
     } else {
         e->target = c->issued;
+        e->is_of_frees = false;
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -288,7 +290,8 @@ static CUresult record(CUevent event, CUstream stream)
     pthread_mutex_lock(&lock);
     note_mode();
     bool fails = fake_count(FAKE_RECORD);
-    e->target = e->context->issued;
+    e->is_of_frees = is_of_frees(stream);
+    e->target = e->is_of_frees ? 0 : e->context->issued;
     e->taken_in = fake.takes_in && (uintptr_t)stream == fake.takes_in;
     pthread_mutex_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
@@ -362,7 +365,6 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .event_query = query,
                            .event_synchronize = event_synchronize,
                            .stream_query = stream_query,
-                           .stream_synchronize = stream_synchronize,
                            .event_record = record,
                            .ctx_record_event = ctx_record,
                            .stream_is_capturing = is_capturing,

@@ -198,6 +198,10 @@ static int ask(const struct ms_timeline *time, const struct ms_mark *mark)
 /* The first `count` marks are over, if that is what the driver said of the last of them. */
 static bool judge(struct ms_timeline *time, uint32_t count, int status)
 {
+    const struct ms_mark *mark = mark_at(time, count - 1);
+    if (status == CUDA_SUCCESS && mark->number >= time->given_back &&
+        time->given_back > ms_timeline_reached(time))
+        time->gpu->event_synchronize(mark->event);
     if (is_of_captures(status)) {
         time->spoiled = true;
         status = CUDA_SUCCESS;
@@ -220,8 +224,9 @@ bool ms_timeline_is_reached(struct ms_timeline *time, uint64_t point, uint64_t l
     int status = ask(time, mark_at(time, i));
     while (status == CUDA_ERROR_NOT_READY && look_ns && ms_clock_ns() - begin < look_ns)
         status = ask(time, mark_at(time, i));
+    bool over = judge(time, i + 1, status) && point <= ms_timeline_reached(time);
     ms_visit_end(&visit);
-    return judge(time, i + 1, status) && point <= ms_timeline_reached(time);
+    return over;
 }
 
 int ms_timeline_look(struct ms_timeline *time)

@@ -31,6 +31,7 @@ struct ms_timeline {
     uint32_t first, count, room;
     struct ms_mark *marks; /* `room` of them in a ring, numbers rising; NULL before the first */
     uint32_t spare_count;  /* events for the next marks, which lie behind those in the ring */
+    uint64_t given_back;   /* whoever sees that this is over waits for the event, at once: see returns.c */
     bool closed;           /* nothing more will be put there: events are not kept */
     bool spoiled;          /* a capture took in one of several events */
 };
