@@ -28,3 +28,11 @@ void ms_visit_end(struct ms_visit *visit)
     if (visit->gpu->exchange_capture_mode && visit->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
         visit->gpu->exchange_capture_mode(&visit->mode);
 }
+
+bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    return !gpu->stream_is_capturing || gpu->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}

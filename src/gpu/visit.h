@@ -30,6 +30,16 @@ static inline bool ms_captures_may_be_open(void)
     return atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0 || ms_captures_are_unseen();
 }
 
+/** Whether the stream captures, or may. An error counts: that of the legacy stream says that a blocking one
+ * captures, and harms none (CUDA driver API, cuStreamIsCapturing). */
+bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream);
+/** Whether a status says that a capture was in the way. */
+static inline bool ms_gpu_is_of_captures(int status)
+{
+    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 struct ms_visit {
     const struct ms_gpu *gpu;
     CUstreamCaptureMode mode; /* the thread's own */

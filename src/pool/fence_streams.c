@@ -16,31 +16,21 @@
 #include "pool/flow.h"
 
 /* An event in it follows all work of blocking streams. */
-#define DEFAULT_STREAM ((uint64_t)0x1)
+#define DEFAULT_STREAM ((CUstream)0x1)
 
 bool ms_fence_by_streams(const struct ms_heap *heap)
 {
     return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_captures_are_unseen());
 }
 
-/* An error counts: that of the legacy stream says that a blocking one captures, and harms none (CUDA driver
- * API, cuStreamIsCapturing). */
-static bool captures(const struct ms_gpu *gpu, uint64_t stream)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return !gpu->stream_is_capturing ||
-           gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 static bool any_captures(const struct ms_heap *heap)
 {
     const struct ms_fence *fence = &heap->fence;
     for (uint32_t i = 0; i < fence->stream_count; i++) {
-        if (captures(heap->gpu, fence->streams[i]))
+        if (ms_gpu_captures(heap->gpu, (CUstream)(uintptr_t)fence->streams[i]))
             return true;
     }
-    return captures(heap->gpu, DEFAULT_STREAM);
+    return ms_gpu_captures(heap->gpu, DEFAULT_STREAM);
 }
 
 int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
@@ -55,10 +45,10 @@ int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
         status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     for (uint32_t i = 0; i < fence->stream_count && status == CUDA_SUCCESS; i++)
         status = ms_fence_mark(heap, (CUstream)(uintptr_t)fence->streams[i], 0);
-    if (status == CUDA_SUCCESS && unseen && captures(heap->gpu, DEFAULT_STREAM))
+    if (status == CUDA_SUCCESS && unseen && ms_gpu_captures(heap->gpu, DEFAULT_STREAM))
         status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (status == CUDA_SUCCESS)
-        status = ms_fence_mark(heap, (CUstream)(uintptr_t)DEFAULT_STREAM, upto);
+        status = ms_fence_mark(heap, DEFAULT_STREAM, upto);
     ms_visit_end(&visit);
     return status;
 }

@@ -201,14 +201,6 @@ static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
     return all;
 }
 
-static void attach(struct ms_heap *heap, struct ms_segment *segment)
-{
-    ms_page_set(segment->address, segment->bytes, segment);
-    ms_lock(&heap->lock);
-    ms_segment_link(heap, segment);
-    ms_unlock(&heap->lock);
-}
-
 static bool nothing_under_way(struct ms_flow *flow)
 {
     ms_lock(&ms_streams_lock);
@@ -233,7 +225,7 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
         if (idle)
             ms_segment_return(flow->heap, &segment, 1);
         else
-            attach(flow->heap, segment);
+            ms_segment_attach(flow->heap, segment);
     }
     flow->idle = false;
     if (given) {

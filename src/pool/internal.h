@@ -391,6 +391,8 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
 void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 /** The other way: as vacant. Heap's lock held. */
 void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
+/** ... and found again, without a lock held: what was unlinked, and stays. */
+void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
 /** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,
  * polled for a while. False if the vendor does not do that; then the segment is vacant as it was. */
 bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);

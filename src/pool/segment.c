@@ -21,8 +21,7 @@ void ms_segment_judge(struct ms_heap *heap, int status)
     case CUDA_ERROR_NOT_PERMITTED:
         return;
     default:
-        if (status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-            status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+        if (ms_gpu_is_of_captures(status))
             return;
     }
     uint32_t serving = MS_HEAP_SERVING;
@@ -177,6 +176,14 @@ void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment)
     ms_vacant_put(heap, segment);
 }
 
+void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
+{
+    ms_page_set(segment->address, segment->bytes, segment);
+    ms_lock(&heap->lock);
+    ms_segment_link(heap, segment);
+    ms_unlock(&heap->lock);
+}
+
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
 {
     struct ms_segment *segment = ms_table_segment();
@@ -285,10 +292,7 @@ bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
         return true;
     }
     tell(heap, segment, true);
-    ms_page_set(segment->address, segment->bytes, segment);
-    ms_lock(&heap->lock);
-    ms_segment_link(heap, segment);
-    ms_unlock(&heap->lock);
+    ms_segment_attach(heap, segment);
     return false;
 }
 

@@ -38,22 +38,15 @@ uint64_t ms_stream_context(const struct ms_stream *stream)
     return atomic_load_explicit(&stream->time.context, memory_order_relaxed);
 }
 
-static bool captures(const struct ms_gpu *gpu, CUstream handle)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return !gpu->stream_is_capturing || gpu->stream_is_capturing(handle, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* What has no handle of its own means another stream in each context, and another context may be current. */
 static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
 {
     CUstream handle = ms_stream_handle(stream);
     struct ms_visit visit;
     if ((uintptr_t)handle > MS_STREAM_PER_THREAD)
-        return captures(stream->time.gpu, handle);
+        return ms_gpu_captures(stream->time.gpu, handle);
     ms_visit_begin(&visit, stream->time.gpu, ms_stream_context(stream));
-    bool open = captures(stream->time.gpu, handle);
+    bool open = ms_gpu_captures(stream->time.gpu, handle);
     ms_visit_end(&visit);
     return open;
 }

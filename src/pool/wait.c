@@ -22,12 +22,6 @@
 static _Atomic uint32_t entering;
 static _Atomic uint64_t entered_ns;
 
-static bool is_of_captures(int status)
-{
-    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-           status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-}
-
 /* Fence's lock held. A context with an error that stays is there, and says so. */
 static bool is_there(const struct ms_heap *heap, uint32_t life)
 {
@@ -81,7 +75,7 @@ static bool wait_for_device(struct ms_heap *heap, int *status_p)
     *status_p = (int)heap->gpu->ctx_synchronize();
     ms_visit_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
-    if (!is_of_captures(*status_p))
+    if (!ms_gpu_is_of_captures(*status_p))
         return true;
     *status_p = CUDA_SUCCESS;
     return false;
@@ -178,7 +172,7 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
     ms_unlock(&fence->lock);
     if (closed)
         status = wait_for(heap, epoch);
-    else if (is_of_captures(status)) /* one that was not seen begin */
+    else if (ms_gpu_is_of_captures(status)) /* one that was not seen begin */
         status = CUDA_SUCCESS;
     *waited_p = closed && status == CUDA_SUCCESS;
     /* No event is to be had: the driver can say so itself. */

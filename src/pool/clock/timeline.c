@@ -79,12 +79,6 @@ static bool is_gone(int status)
            status == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-static bool is_of_captures(int status)
-{
-    return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-           status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-}
-
 /* --- marks --------------------------------------------------------------------------------------------- */
 
 /* The first `count` marks are over, or gone with their context. */
@@ -202,7 +196,7 @@ static bool judge(struct ms_timeline *time, uint32_t count, int status)
     if (status == CUDA_SUCCESS && mark->number >= time->given_back &&
         time->given_back > ms_timeline_reached(time))
         time->gpu->event_synchronize(mark->event);
-    if (is_of_captures(status)) {
+    if (ms_gpu_is_of_captures(status)) {
         time->spoiled = true;
         status = CUDA_SUCCESS;
     }
