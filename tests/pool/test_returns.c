@@ -87,6 +87,37 @@ static void test_destroyed(void)
     sound("destroyed");
 }
 
+/* Whoever looks how far the stream got, for whatever, waits for what it gave back; and so it is behind the
+ * stream's end. */
+static void test_seen_by_others(void)
+{
+    fresh(0);
+    uint64_t s = model_stream(), other = model_stream(), pool = model_pool(), p = take_of(100 * MIB, s, pool),
+             q = take(2 * MIB, other);
+    give(p, s);
+    model_issue(s);
+    give(q, s);
+    model_destroy_pool(pool);
+    uint64_t waits = model.host_waits;
+    ok(take(24 * MIB, other) && model.host_waits == waits,
+       "what another stream's blocks wait for is not over");
+    model_finish(s);
+    ok(take(24 * MIB, other) && model.host_waits > waits,
+       "when it is, what went back there is waited for too");
+    ok(ms_returns_settle(0) >= 100 * MIB && ms_returns_pending(0) == 0, "and is the device's");
+    pool = model_pool();
+    p = take_of(100 * MIB, s, pool);
+    give(p, s);
+    model_issue(s);
+    model_destroy_pool(pool);
+    model_destroy_stream(s);
+    is_u64(ms_returns_settle(0), 0, "the stream ends before its work");
+    model_finish(s);
+    ok(ms_returns_settle(0) >= 100 * MIB && ms_returns_pending(0) == 0,
+       "and the device has it when that is over");
+    sound("seen by others");
+}
+
 static void test_capture(void)
 {
     fresh(0);
@@ -153,6 +184,7 @@ int main(void)
     plan(0);
     test_trim();
     test_destroyed();
+    test_seen_by_others();
     test_capture();
     test_context_dies();
     test_program_pool();
