@@ -6,12 +6,11 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/lock.h"
 #include "pool/pool.h"
 
 #define BUCKETS 256
-#define CHUNK   128
 
 struct graph {
     struct graph *next;
@@ -19,28 +18,12 @@ struct graph {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct graph *graphs[BUCKETS], *spare;
+static struct graph *graphs[BUCKETS];
+static struct ms_records records = MS_RECORDS(struct graph, next, 128);
 
 static struct graph **bucket_of(uint64_t handle)
 {
     return &graphs[(handle * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
-
-static struct graph *take(void)
-{
-    struct graph *graph;
-
-    if (!spare) {
-        struct graph *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare;
-            spare = &chunk[i];
-        }
-    }
-    graph = spare;
-    if (graph)
-        spare = graph->next;
-    return graph;
 }
 
 void ms_graph_made(uint64_t handle, uint64_t context)
@@ -51,7 +34,7 @@ void ms_graph_made(uint64_t handle, uint64_t context)
     ms_lock(&lock);
     for (graph = *bucket; graph && graph->handle != handle; graph = graph->next)
         ;
-    is_new = !graph && (graph = take()) != NULL;
+    is_new = !graph && (graph = ms_records_take(&records)) != NULL;
     if (is_new) {
         *graph = (struct graph){.next = *bucket, .handle = handle, .context = context};
         *bucket = graph;
@@ -72,8 +55,7 @@ uint64_t ms_graph_ended(uint64_t handle)
             continue;
         context = graph->context;
         *link = graph->next;
-        graph->next = spare;
-        spare = graph;
+        ms_records_drop(&records, graph);
         break;
     }
     ms_unlock(&lock);
@@ -96,8 +78,7 @@ unsigned ms_graphs_context_ended(uint64_t context)
                 continue;
             }
             *link = graph->next;
-            graph->next = spare;
-            spare = graph;
+            ms_records_drop(&records, graph);
             count++;
         }
     }
@@ -109,5 +90,5 @@ void ms_graphs_reset(void)
 {
     ms_lock_reset(&lock);
     memset(graphs, 0, sizeof(graphs));
-    spare = NULL;
+    records.spare = NULL;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
 #include "hooks/buffers.h"
@@ -18,7 +18,6 @@
 #include "hooks/serve_handles.h"
 
 #define BUCKETS 1024
-#define CHUNK 128
 
 /* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while
  * references > 0. */
@@ -28,8 +27,8 @@ struct object {
     uint64_t number; /* the ledger's key */
     uint32_t references;
     uint32_t mappings;
-    uint8_t fill; /* with what it is filled when it is mapped next, if with anything */
-    bool pinned;  /* somebody else may reach it, or did: never recycled */
+    uint8_t fill;              /* with what it is filled when it is mapped next, if with anything */
+    bool pinned;               /* somebody else may reach it, or did: never recycled */
     struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
 };
 
@@ -42,8 +41,10 @@ struct mapping {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct object *objects[BUCKETS], *spare_objects;
-static struct mapping *mappings[BUCKETS], *spare_mappings;
+static struct object *objects[BUCKETS];
+static struct mapping *mappings[BUCKETS];
+static struct ms_records spare_objects = MS_RECORDS(struct object, next, 128);
+static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 128);
 static uint64_t last_number;
 
 static unsigned bucket_of(uint64_t key)
@@ -54,35 +55,17 @@ static unsigned bucket_of(uint64_t key)
 /* Mappings are granules apart: the low bits say nothing. A range is found by its start. */
 static struct object *take_object(void)
 {
-    if (!spare_objects) {
-        struct object *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare_objects;
-            spare_objects = &chunk[i];
-        }
-    }
-    struct object *object = spare_objects;
-    if (object) {
-        spare_objects = object->next;
+    struct object *object = ms_records_take(&spare_objects);
+    if (object)
         memset(object, 0, sizeof(*object));
-    }
     return object;
 }
 
 static struct mapping *take_mapping(void)
 {
-    if (!spare_mappings) {
-        struct mapping *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare_mappings;
-            spare_mappings = &chunk[i];
-        }
-    }
-    struct mapping *mapping = spare_mappings;
-    if (mapping) {
-        spare_mappings = mapping->next;
+    struct mapping *mapping = ms_records_take(&spare_mappings);
+    if (mapping)
         memset(mapping, 0, sizeof(*mapping));
-    }
     return mapping;
 }
 
@@ -112,8 +95,7 @@ static bool bury_locked(struct object *object, uint64_t *number_p)
         link = &(*link)->next;
     *link = object->next;
     *number_p = object->number;
-    object->next = spare_objects;
-    spare_objects = object;
+    ms_records_drop(&spare_objects, object);
     return true;
 }
 
@@ -297,7 +279,7 @@ static uint64_t former_locked(uint64_t handle)
         if (o->handle == handle && o->references == 0 && o->number > number)
             number = o->number;
     }
-    for (struct object *o = spare_objects; o && left > 0; o = o->next, left--) {
+    for (struct object *o = spare_objects.spare; o && left > 0; o = o->next, left--) {
         if (o->handle == handle && o->number > number)
             number = o->number;
     }
@@ -322,7 +304,7 @@ bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool 
     ms_lock(&lock);
     struct mapping *found = mapping_at_locked(address);
     *mapped_p = found != NULL;
-    for (struct mapping *m = spare_mappings; !*mapped_p && m && left > 0; m = m->next, left--) {
+    for (struct mapping *m = spare_mappings.spare; !*mapped_p && m && left > 0; m = m->next, left--) {
         if (m->address == address && m->number && (!found || m->number > found->number))
             found = m;
     }
@@ -356,8 +338,10 @@ void ms_handle_map_end(struct ms_call *call, int status)
         ms_lock(&lock);
         mapping = take_mapping();
         if (mapping) {
-            *mapping = (struct mapping){.address = call->args.given, .bytes = call->args.bytes,
-                                        .number = object->number, .object = call->object};
+            *mapping = (struct mapping){.address = call->args.given,
+                                        .bytes = call->args.bytes,
+                                        .number = object->number,
+                                        .object = call->object};
             mapping->next = mappings[bucket_of(mapping->address)];
             mappings[bucket_of(mapping->address)] = mapping;
             fill = object->fill;
@@ -436,8 +420,7 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
         mapping = pop_leaving_locked(begin, bytes);
         dead = mapping && (mapping->object->mappings--, bury_locked(mapping->object, &number));
         if (mapping) {
-            mapping->next = spare_mappings;
-            spare_mappings = mapping;
+            ms_records_drop(&spare_mappings, mapping);
         }
         ms_unlock(&lock);
         if (dead)
@@ -452,7 +435,6 @@ void ms_handles_reset(void)
     ms_lock_reset(&lock);
     memset(objects, 0, sizeof(objects));
     memset(mappings, 0, sizeof(mappings));
-    spare_objects = NULL;
-    spare_mappings = NULL;
+    spare_objects.spare = spare_mappings.spare = NULL;
     last_number = 0;
 }

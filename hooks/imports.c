@@ -13,12 +13,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
 #include "hooks/misfree.h"
 
-enum { BUCKETS = 256, CHUNK = 128 };
+enum { BUCKETS = 256 };
 
 /* Invariant: in the table while opens + closing > 0, and findable while opens > 0. */
 struct import {
@@ -32,27 +32,13 @@ struct import {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct import *imports[BUCKETS], *spare;
+static struct import *imports[BUCKETS];
+static struct ms_records records = MS_RECORDS(struct import, next, 128);
 static _Atomic uint32_t import_count; /* in the table: a free need not look where there are none */
 
 static struct import **bucket_of(uint64_t key)
 {
     return &imports[(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
-
-static struct import *take_locked(void)
-{
-    if (!spare) {
-        struct import *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare;
-            spare = &chunk[i];
-        }
-    }
-    struct import *import = spare;
-    if (import)
-        spare = import->next;
-    return import;
 }
 
 static struct import *find_locked(unsigned space, uint64_t key)
@@ -74,8 +60,7 @@ static void bury_locked(struct import *import)
     while (*link != import)
         link = &(*link)->next;
     *link = import->next;
-    import->next = spare;
-    spare = import;
+    ms_records_drop(&records, import);
     atomic_fetch_sub_explicit(&import_count, 1, memory_order_relaxed);
 }
 
@@ -88,7 +73,7 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
     struct import *import = find_locked(space, key);
     if (import) {
         import->opens++;
-    } else if ((import = take_locked())) {
+    } else if ((import = ms_records_take(&records))) {
         struct import **bucket = bucket_of(key);
         *import = (struct import){
             .next = *bucket, .key = key, .context = context, .opens = 1, .space = (uint8_t)space};
@@ -186,5 +171,5 @@ void ms_imports_reset(void)
     ms_lock_reset(&lock);
     memset(imports, 0, sizeof(imports));
     atomic_store_explicit(&import_count, 0, memory_order_relaxed);
-    spare = NULL;
+    records.spare = NULL;
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "gpu/gpu.h"
@@ -15,7 +15,7 @@
 #include "ledger/exports.h"
 #include "pool/pool.h"
 
-enum { BUCKETS = 1024, CHUNK = 64 };
+enum { BUCKETS = 1024 };
 #define NOWHERE 0x1000u /* no memory of the vendor's, and none that anybody can map */
 #define NO_ROW  UINT32_MAX
 
@@ -29,7 +29,8 @@ struct exported {
 typedef CUresult (*export_func_t)(CUipcMemHandle *, CUdeviceptr);
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct exported *exports[BUCKETS], *spare;
+static struct exported *exports[BUCKETS];
+static struct ms_records records = MS_RECORDS(struct exported, next, 64);
 
 static struct exported **bucket_of(uint64_t address)
 {
@@ -45,21 +46,6 @@ static struct exported **find_locked(uint64_t address)
     return link;
 }
 
-static struct exported *take_locked(void)
-{
-    if (!spare) {
-        struct exported *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare;
-            spare = &chunk[i];
-        }
-    }
-    struct exported *taken = spare;
-    if (taken)
-        spare = taken->next;
-    return taken;
-}
-
 /* True if the block is in the table now with this row. False if it was there already (its row is in *row_p),
  * or without memory. */
 static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
@@ -68,7 +54,7 @@ static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row
 
     ms_lock(&lock);
     link = find_locked(block->address);
-    entry = *link ? NULL : take_locked();
+    entry = *link ? NULL : ms_records_take(&records);
     *row_p = *link ? (*link)->row : NO_ROW;
     if (entry) {
         *entry = (struct exported){.address = block->address, .context = block->context, .row = row};
@@ -232,8 +218,7 @@ void ms_ipc_block_freed(const struct ms_pool_block *block)
     uint32_t row = entry ? entry->row : NO_ROW;
     if (entry) {
         *link = entry->next;
-        entry->next = spare;
-        spare = entry;
+        ms_records_drop(&records, entry);
     }
     ms_unlock(&lock);
     if (row != NO_ROW)
@@ -254,8 +239,7 @@ void ms_ipc_exports_context_ended(uint64_t context)
             if (entry->row != NO_ROW)
                 ms_export_revoke(entry->row);
             *link = entry->next;
-            entry->next = spare;
-            spare = entry;
+            ms_records_drop(&records, entry);
         }
     }
     ms_unlock(&lock);
@@ -265,5 +249,5 @@ void ms_ipc_exports_reset(void)
 {
     ms_lock_reset(&lock);
     memset(exports, 0, sizeof(exports));
-    spare = NULL;
+    records.spare = NULL;
 }

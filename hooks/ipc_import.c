@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "gpu/visit.h"
@@ -16,7 +16,6 @@
 #include "ledger/exports.h"
 #include "pool/pool.h"
 
-enum { CHUNK = 64 };
 #define OWN_BUFFER_ID (UINT64_C(3) << 61)
 
 /* Another process's allocation, mapped at `base` in one context. */
@@ -43,32 +42,23 @@ struct import {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct mapping *mappings, *spare_mappings;
-static struct import *spare_imports;
+static struct mapping *mappings;
+static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 1);
+static struct ms_records spare_imports = MS_RECORDS(struct import, next, 64);
 static _Atomic uint64_t mapping_count;
 static uint64_t last_id;
 
 static struct import *take_import_locked(void)
 {
-    if (!spare_imports) {
-        struct import *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].next = spare_imports;
-            spare_imports = &chunk[i];
-        }
-    }
-    struct import *import = spare_imports;
-    if (import) {
-        spare_imports = import->next;
+    struct import *import = ms_records_take(&spare_imports);
+    if (import)
         memset(import, 0, sizeof(*import));
-    }
     return import;
 }
 
 static void give_import_locked(struct import *import)
 {
-    import->next = spare_imports;
-    spare_imports = import;
+    ms_records_drop(&spare_imports, import);
 }
 
 static struct import *take_import(void)
@@ -88,11 +78,9 @@ static void give_import(struct import *import)
 
 static struct mapping *take_mapping_locked(void)
 {
-    struct mapping *mapping = spare_mappings ? spare_mappings : ms_arena_alloc(sizeof(*mapping));
+    struct mapping *mapping = ms_records_take(&spare_mappings);
 
     if (mapping) {
-        if (mapping == spare_mappings)
-            spare_mappings = mapping->next;
         memset(mapping, 0, sizeof(*mapping));
         mapping->next = mappings;
         mappings = mapping;
@@ -111,8 +99,7 @@ static void drop_mapping_locked(struct mapping **link)
         give_import_locked(import);
     }
     *link = mapping->next;
-    mapping->next = spare_mappings;
-    spare_mappings = mapping;
+    ms_records_drop(&spare_mappings, mapping);
     atomic_fetch_sub_explicit(&mapping_count, 1, memory_order_relaxed);
 }
 
@@ -418,8 +405,8 @@ void ms_ipc_imports_context_ended(uint64_t context)
 void ms_ipc_imports_reset(void)
 {
     ms_lock_reset(&lock);
-    mappings = spare_mappings = NULL;
-    spare_imports = NULL;
+    mappings = NULL;
+    spare_mappings.spare = spare_imports.spare = NULL;
     atomic_store_explicit(&mapping_count, 0, memory_order_relaxed);
     last_id = 0;
 }

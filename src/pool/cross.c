@@ -11,14 +11,12 @@
  * stream that may be made to wait for it on the device has the block before it is over. */
 #include "config.h"
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "pool/flow.h"
 #include "pool/lease.h"
 
-enum { RECORDS = 32 };
-
 static struct ms_stream *first; /* of those with batches */
-static struct ms_batch *spare;
+static struct ms_records records = MS_RECORDS(struct ms_batch, next, 32);
 static _Atomic uint32_t waiting;
 
 bool ms_cross_pending(void)
@@ -28,25 +26,10 @@ bool ms_cross_pending(void)
 
 /* --- batches ------------------------------------------------------------------------------------------- */
 
-static struct ms_batch *take_record(void)
-{
-    if (!spare) {
-        struct ms_batch *fresh = ms_arena_alloc(RECORDS * sizeof(*fresh));
-        for (int i = 0; fresh && i < RECORDS; i++) {
-            fresh[i].next = spare;
-            spare = &fresh[i];
-        }
-    }
-    struct ms_batch *batch = spare;
-    if (batch)
-        spare = batch->next;
-    return batch;
-}
-
 /* The stream's latest. */
 static struct ms_batch *batch_for(struct ms_stream *stream)
 {
-    struct ms_batch *batch = take_record();
+    struct ms_batch *batch = ms_records_take(&records);
     if (!batch)
         return NULL;
     if (!stream->batches) {
@@ -84,8 +67,7 @@ static void unlink_batch(struct ms_batch *batch)
         stream->latest = NULL;
     if (!stream->batches)
         leave(stream);
-    batch->next = spare;
-    spare = batch;
+    ms_records_drop(&records, batch);
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 }
 
@@ -355,6 +337,6 @@ struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *req
 void ms_cross_reset(void)
 {
     first = NULL;
-    spare = NULL;
+    records.spare = NULL;
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/records.h"
 #include "pool/internal.h"
 
 enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
@@ -20,26 +21,19 @@ struct array {
 /* The link of a dropped record is a word of it that nobody reads without a lock. */
 static struct {
     struct ms_lock lock;
-    struct ms_run *runs;
-    struct ms_segment *segments;
-    struct ms_bag *bags;
+    struct ms_records runs, segments, bags;
     struct array *arrays[MS_ARRAY_KINDS][ORDERS];
     _Atomic uint64_t serial;
-} tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES), .serial = 1};
+} tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES),
+            .runs = MS_RECORDS(struct ms_run, next, BATCH),
+            .segments = MS_RECORDS(struct ms_segment, next, BATCH),
+            .bags = MS_RECORDS(struct ms_bag, next, BATCH),
+            .serial = 1};
 
 struct ms_run *ms_table_run(void)
 {
     ms_lock(&tables.lock);
-    if (!tables.runs) {
-        struct ms_run *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
-        for (int i = 0; fresh && i < BATCH; i++) {
-            fresh[i].next = tables.runs;
-            tables.runs = &fresh[i];
-        }
-    }
-    struct ms_run *run = tables.runs;
-    if (run)
-        tables.runs = run->next;
+    struct ms_run *run = ms_records_take(&tables.runs);
     ms_unlock(&tables.lock);
     if (run) {
         run->before = run->after = run->next = run->previous = NULL;
@@ -54,24 +48,14 @@ void ms_table_drop_run(struct ms_run *run)
     ms_run_set(run, 0, 0);
     atomic_store_explicit(&run->only.stamp, MS_SLOT_FREE, memory_order_relaxed);
     ms_lock(&tables.lock);
-    run->next = tables.runs;
-    tables.runs = run;
+    ms_records_drop(&tables.runs, run);
     ms_unlock(&tables.lock);
 }
 
 struct ms_segment *ms_table_segment(void)
 {
     ms_lock(&tables.lock);
-    if (!tables.segments) {
-        struct ms_segment *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
-        for (int i = 0; fresh && i < BATCH; i++) {
-            fresh[i].next = tables.segments;
-            tables.segments = &fresh[i];
-        }
-    }
-    struct ms_segment *segment = tables.segments;
-    if (segment)
-        tables.segments = segment->next;
+    struct ms_segment *segment = ms_records_take(&tables.segments);
     ms_unlock(&tables.lock);
     if (segment) {
         segment->next = segment->previous = NULL;
@@ -87,24 +71,14 @@ struct ms_segment *ms_table_segment(void)
 void ms_table_drop_segment(struct ms_segment *segment)
 {
     ms_lock(&tables.lock);
-    segment->next = tables.segments;
-    tables.segments = segment;
+    ms_records_drop(&tables.segments, segment);
     ms_unlock(&tables.lock);
 }
 
 struct ms_bag *ms_table_bag(void)
 {
     ms_lock(&tables.lock);
-    if (!tables.bags) {
-        struct ms_bag *fresh = ms_arena_alloc(BATCH * sizeof(*fresh));
-        for (int i = 0; fresh && i < BATCH; i++) {
-            fresh[i].next = tables.bags;
-            tables.bags = &fresh[i];
-        }
-    }
-    struct ms_bag *bag = tables.bags;
-    if (bag)
-        tables.bags = bag->next;
+    struct ms_bag *bag = ms_records_take(&tables.bags);
     ms_unlock(&tables.lock);
     if (bag) {
         bag->next = NULL;
@@ -117,8 +91,7 @@ struct ms_bag *ms_table_bag(void)
 void ms_table_drop_bag(struct ms_bag *bag)
 {
     ms_lock(&tables.lock);
-    bag->next = tables.bags;
-    tables.bags = bag;
+    ms_records_drop(&tables.bags, bag);
     ms_unlock(&tables.lock);
 }
 
@@ -167,8 +140,8 @@ uint64_t ms_table_serials(uint64_t count)
 void ms_table_reset(void)
 {
     ms_lock_reset(&tables.lock);
-    tables.runs = NULL;
-    tables.segments = NULL;
-    tables.bags = NULL;
+    tables.runs.spare = NULL;
+    tables.segments.spare = NULL;
+    tables.bags.spare = NULL;
     memset(tables.arrays, 0, sizeof(tables.arrays));
 }

@@ -6,22 +6,23 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/records.h"
 #include "base/devices.h"
 #include "base/lock.h"
 
-enum { BUCKETS = 256, CHUNK = 64 };
+enum { BUCKETS = 256 };
 #define FIRST_PLACE (UINT64_C(1) << 62) /* where no address of anybody's is */
 #define PLACE_ALIGN 4096u
 
 struct entry {
     struct ms_whole whole;
-    struct entry *by_key, *by_thing;    /* next in its bucket; by_key also of the spare ones */
+    struct entry *by_key, *by_thing; /* next in its bucket; by_key also of the spare ones */
     struct entry *earlier, *later;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
-static struct entry *keys[BUCKETS], *things[BUCKETS], *spare, *first, *last;
+static struct entry *keys[BUCKETS], *things[BUCKETS], *first, *last;
+static struct ms_records records = MS_RECORDS(struct entry, by_key, 64);
 static uint64_t waiting_bytes[MS_DEVICES_MAX];
 static _Atomic uint64_t next_place = FIRST_PLACE;
 
@@ -40,21 +41,6 @@ static bool is_same(const struct ms_whole_key *a, const struct ms_whole_key *b)
     return a->gpu == b->gpu && a->what == b->what && a->bytes == b->bytes && a->device == b->device;
 }
 
-static struct entry *take_spare_locked(void)
-{
-    if (!spare) {
-        struct entry *chunk = ms_arena_alloc(CHUNK * sizeof(*chunk));
-        for (unsigned i = 0; chunk && i < CHUNK; i++) {
-            chunk[i].by_key = spare;
-            spare = &chunk[i];
-        }
-    }
-    struct entry *entry = spare;
-    if (entry)
-        spare = entry->by_key;
-    return entry;
-}
-
 uint64_t ms_whole_place(uint64_t bytes)
 {
     return atomic_fetch_add(&next_place, (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN);
@@ -67,7 +53,7 @@ bool ms_whole_put(const struct ms_whole *whole)
     if (key->device < 0 || key->device >= MS_DEVICES_MAX)
         return false;
     ms_lock(&lock);
-    struct entry *entry = take_spare_locked();
+    struct entry *entry = ms_records_take(&records);
     if (entry) {
         struct entry **by_key = &keys[key_bucket(key)], **by_thing = &things[mix(whole->thing)];
         *entry = (struct entry){.whole = *whole, .by_key = *by_key, .by_thing = *by_thing, .earlier = last};
@@ -94,8 +80,7 @@ static void remove_locked(struct entry *entry, struct ms_whole *whole_p)
     *(entry->later ? &entry->later->earlier : &last) = entry->earlier;
     waiting_bytes[entry->whole.key.device] -= entry->whole.key.bytes;
     *whole_p = entry->whole;
-    entry->by_key = spare;
-    spare = entry;
+    ms_records_drop(&records, entry);
 }
 
 bool ms_whole_take(const struct ms_whole_key *key, struct ms_whole *whole_p)
@@ -187,5 +172,6 @@ void ms_whole_reset(void)
     memset(keys, 0, sizeof(keys));
     memset(things, 0, sizeof(things));
     memset(waiting_bytes, 0, sizeof(waiting_bytes));
-    spare = first = last = NULL;
+    records.spare = NULL;
+    first = last = NULL;
 }

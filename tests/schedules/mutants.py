@@ -54,7 +54,7 @@ MUTANTS = (
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    /* Blocks",
      "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
-    ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    if (!tables.bags) {", "    if (!tables.bags) {", "hits limbo returned", "plain"),
+    ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    struct ms_bag *bag = ms_records_take(&tables.bags);", "    struct ms_bag *bag = ms_records_take(&tables.bags);\n    ms_lock(&tables.lock);", "hits limbo returned", "plain"),
     ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
     ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
 
