@@ -1,6 +1,6 @@
-/* cmd_summary.c - memshim summary: what a report says, on one page.
+/* cmd_summary.c - memshim summary: what a report says, on one screen, or all of it.
  *
- * Floor 5. The page itself is written by summary_text.c. */
+ * Floor 5. The screen is written by summary_screen.c, all of it by summary_text.c. */
 #include "cli/summary.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 struct summary_options {
     struct ms_cli_printing printing;
     long top;
+    bool all;
 };
 
 static int take(void *arg, int id, const char *value)
@@ -20,14 +21,18 @@ static int take(void *arg, int id, const char *value)
 
     if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
+    if (id == 'A') {
+        options->all = true;
+        return 0;
+    }
     return ms_cli_number("--top", value, 0, 1000000, &options->top);
 }
 
 static json_t *top_sites_json(const struct ms_report *report, size_t top)
 {
-    static const char *const keys[] = {"id",          "api",           "device",       "device_api",
-                                       "total_bytes", "total_count",   "live_bytes",
-                                       "live_count",  "at_peak_bytes", "max_bytes"};
+    static const char *const keys[] = {
+        "id",          "api",        "device",     "device_api",    "total_bytes",
+        "total_count", "live_bytes", "live_count", "at_peak_bytes", "max_bytes"};
     size_t i, k, count;
     json_t **sites = ms_cli_sites_by(report, "at_peak_bytes", &count);
     json_t *array = json_array();
@@ -47,10 +52,19 @@ static json_t *top_sites_json(const struct ms_report *report, size_t top)
 
 static json_t *devices_json(const struct ms_report *report)
 {
-    static const char *const keys[] = {"index",           "api",           "name",
-                                       "total_bytes",     "live_bytes",    "live_count",
-                                       "peak_live_bytes", "followed_bytes", "reserved_bytes",
-                                       "peak_reserved_bytes", "reserved_parts", "peak_parts", "vendor_calls",
+    static const char *const keys[] = {"index",
+                                       "api",
+                                       "name",
+                                       "total_bytes",
+                                       "live_bytes",
+                                       "live_count",
+                                       "peak_live_bytes",
+                                       "followed_bytes",
+                                       "reserved_bytes",
+                                       "peak_reserved_bytes",
+                                       "reserved_parts",
+                                       "peak_parts",
+                                       "vendor_calls",
                                        "vendor_calls_saved"};
     json_t *devices = ms_report_array(report->root, "devices"), *array = json_array(), *device;
     json_int_t *leaked = calloc(json_array_size(devices) + 1, sizeof(*leaked));
@@ -75,7 +89,7 @@ static json_t *devices_json(const struct ms_report *report)
 
 static json_t *summary_json(const char *path, const struct ms_report *report, size_t top)
 {
-    static const char *const copied[] = {"run",      "apis",     "coverage",   "oom",
+    static const char *const copied[] = {"run",      "apis",     "coverage",    "oom",
                                          "findings", "overhead", "diagnostics", "pools"};
     json_t *object = json_object();
     size_t i;
@@ -91,43 +105,18 @@ static json_t *summary_json(const char *path, const struct ms_report *report, si
     return object;
 }
 
-static void print_table(FILE *out, char **paths, const struct ms_report *reports, size_t count)
-{
-    struct ms_many many = {
-        .columns = {
-            {"peak", false}, {"reserved", false}, {"live", false}, {"leaked", false}, {"devices", true}}};
-    json_t *devices, *device;
-    size_t i, k;
-
-    ms_many_begin(out, &many);
-    for (i = 0; i < count; i++) {
-        json_int_t figures[MS_MANY_FIGURES] = {0};
-
-        devices = ms_report_array(reports[i].root, "devices");
-        json_array_foreach (devices, k, device) {
-            figures[0] = ms_report_sum(figures[0], ms_report_int(device, "peak_live_bytes"));
-            figures[1] = ms_report_sum(figures[1], ms_report_int(device, "peak_reserved_bytes"));
-            figures[2] = ms_report_sum(figures[2], ms_report_int(device, "live_bytes"));
-        }
-        figures[3] = ms_report_leaked(&reports[i], NULL);
-        figures[4] = (json_int_t)json_array_size(devices);
-        ms_many_row(out, &many, paths[i], &reports[i], figures);
-    }
-    ms_many_end(out, &many);
-}
-
 static void print_all(FILE *out, char **paths, const struct ms_report *reports, size_t count,
                       const struct summary_options *options)
 {
     json_t *rows = json_array();
     size_t i;
 
-    if (!options->printing.json && count > 1)
-        print_table(out, paths, reports, count);
+    if (!options->printing.json && !options->all)
+        ms_summary_job(out, paths, reports, count);
     for (i = 0; i < count; i++) {
         if (options->printing.json)
             json_array_append_new(rows, summary_json(paths[i], &reports[i], (size_t)options->top));
-        else
+        else if (options->all)
             ms_summary_print(out, paths[i], &reports[i], (size_t)options->top, i == 0);
     }
     if (options->printing.json)

@@ -1,4 +1,4 @@
-/* summary.h - one page about one report, for people.
+/* summary.h - what a report says, for people: on one screen, or all of it.
  *
  * Floor 5. */
 #ifndef MS_CLI_SUMMARY_H
@@ -9,7 +9,19 @@
 
 #include "report/read.h"
 
-/** Print the page; `top` call sites are shown. All but the first of several pages begin with an empty
+/** summary_screen.c: who held the memory, what leaked, what is wasted and why, and what to do next: twenty
+ * lines at most. */
+void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report);
+/** A job: a line for each process (of many the fullest), least and most, and the screen of the fullest. */
+void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, size_t count);
+
+/** summary_text.c: the program, how it ended, and where the report is; three lines, or four with what the
+ * rows are. */
+void ms_summary_print_run(FILE *out, const char *path, const struct ms_report *report);
+/** Who held most at the device's peak, in a line, unless it was all the program's. */
+bool ms_summary_print_held(FILE *out, const struct ms_report *report, const json_t *device);
+
+/** Print all of it; `top` call sites are shown. All but the first of several pages begin with an empty
  * line. */
 void ms_summary_print(FILE *out, const char *path, const struct ms_report *report, size_t top, bool first);
 

@@ -1,4 +1,4 @@
-/* summary_text.c - one page about one report, for people; see summary.h.
+/* summary_text.c - the long page about one report (summary --all); see summary.h.
  *
  * Floor 5. A section that has nothing to say is left out, except what memshim could not see: that none is
  * known is news. */
@@ -63,7 +63,7 @@ static void print_end(FILE *out, const json_t *run)
         print_signal(out, ms_report_int(run, "signal"));
 }
 
-static void print_run(FILE *out, const char *path, const struct ms_report *report)
+void ms_summary_print_run(FILE *out, const char *path, const struct ms_report *report)
 {
     json_t *run = json_object_get(report->root, "run");
     json_int_t started = ms_report_int(run, "start_unix_ns"), ended = ms_report_int(run, "end_unix_ns");
@@ -121,14 +121,14 @@ static struct held held_open(const struct ms_report *report)
 }
 
 /* Who held most at a device's peak, unless it was all the program's: "PyTorch 1.2 GiB, program 3.0 MiB". */
-static void print_held(FILE *out, const struct held *held, size_t device)
+static bool print_held(FILE *out, const struct held *held, size_t device)
 {
     size_t at = device != SIZE_MAX && held->first && held->next ? held->first[device] : 0, told = 0, left = 0;
     json_int_t bytes = 0;
 
     if (!at || (!held->next[at] &&
                 !strcmp(ms_report_text(json_array_get(held->owners, at - 1), "owner"), "program")))
-        return;
+        return false;
     for (; at; at = held->next[at]) {
         const json_t *row = json_array_get(held->owners, at - 1);
 
@@ -144,6 +144,16 @@ static void print_held(FILE *out, const struct held *held, size_t device)
     if (left)
         fprintf(out, ", %zu other%s %s", left, left == 1 ? "" : "s", ms_text_size(bytes).text);
     fputc('\n', out);
+    return true;
+}
+
+bool ms_summary_print_held(FILE *out, const struct ms_report *report, const json_t *device)
+{
+    struct held held = held_open(report);
+    bool told = print_held(out, &held, ms_report_device_first(report, device));
+
+    held_close(&held);
+    return told;
 }
 
 static void print_devices(FILE *out, const struct ms_report *report)
@@ -439,7 +449,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
 {
     if (!first)
         fputc('\n', out);
-    print_run(out, path, report);
+    ms_summary_print_run(out, path, report);
     print_devices(out, report);
     print_pool(out, report);
     print_streams(out, report);

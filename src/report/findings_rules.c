@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "report/findings.h"
+#include "report/owners.h"
 #include "report/text.h"
 
 enum {
@@ -165,19 +166,6 @@ static void look_at_temporary(struct ms_finder *finder, const json_t *site, cons
 
 /* --- late_library_memory -------------------------------------------------------------------------------- */
 
-/* Libraries that take memory for themselves when they are first called. */
-static bool is_library(const char *owner)
-{
-    static const char *const libraries[] = {"cuBLAS",   "cuDNN",   "cuFFT",  "cuRAND", "cuSOLVER",
-                                            "cuSPARSE", "rocBLAS", "MIOpen", "NCCL"};
-
-    for (size_t i = 0; i < MS_ARRAY_LEN(libraries); i++) {
-        if (!strcmp(libraries[i], owner))
-            return true;
-    }
-    return false;
-}
-
 /* What others than libraries hold at the peak of each row of devices[]. */
 static json_int_t *others_at_peak(const struct ms_report *report)
 {
@@ -186,7 +174,7 @@ static json_int_t *others_at_peak(const struct ms_report *report)
     size_t i;
 
     json_array_foreach (report->sites, i, site) {
-        size_t at = ms_report_is_device_memory(site) && !is_library(ms_report_text(site, "owner"))
+        size_t at = ms_report_is_device_memory(site) && !ms_owners_is_library(ms_report_text(site, "owner"))
                         ? ms_report_device_of(report, site)
                         : SIZE_MAX;
 
@@ -208,7 +196,8 @@ static json_int_t before(const struct ms_report *report, const json_t *late, siz
     json_array_foreach (report->sites, i, site) {
         json_int_t bytes = ms_report_int(site, "at_peak_bytes");
 
-        if (bytes <= 0 || !ms_report_is_device_memory(site) || is_library(ms_report_text(site, "owner")) ||
+        if (bytes <= 0 || !ms_report_is_device_memory(site) ||
+            ms_owners_is_library(ms_report_text(site, "owner")) ||
             ms_report_int(site, "first_ns") >= ms_report_int(late, "first_ns") ||
             ms_report_device_of(report, site) != device)
             continue;
@@ -228,8 +217,8 @@ static void look_at_library(struct ms_finder *finder, const json_t *site, const 
     json_int_t sum;
     char *line;
 
-    if (bytes < LATE_LEAST || !is_library(owner) || !ms_report_is_device_memory(site) || device == SIZE_MAX ||
-        others[device] / LATE_TIMES < bytes)
+    if (bytes < LATE_LEAST || !ms_owners_is_library(owner) || !ms_report_is_device_memory(site) ||
+        device == SIZE_MAX || others[device] / LATE_TIMES < bytes)
         return;
     sum = before(finder->report, site, device, &most);
     if (!most || sum < others[device] / LATE_BEFORE * (LATE_BEFORE - 1))
@@ -256,7 +245,7 @@ void ms_findings_look(struct ms_finder *finder)
     look_at_growth(finder);
     json_array_foreach (finder->report->sites, i, site) {
         look_at_temporary(finder, site, names);
-        if (others && is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)
+        if (others && ms_owners_is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)
             look_at_library(finder, site, others);
     }
     free(others);

@@ -31,6 +31,18 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+bool ms_owners_is_library(const char *owner)
+{
+    static const char *const libraries[] = {"cuBLAS",   "cuDNN",   "cuFFT",  "cuRAND", "cuSOLVER",
+                                            "cuSPARSE", "rocBLAS", "MIOpen", "NCCL"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(libraries); i++) {
+        if (!strcmp(libraries[i], owner))
+            return true;
+    }
+    return false;
+}
+
 /* No file has a longer name; nobody reads one. */
 #define NAME_BYTES_MAX 255
 

@@ -83,9 +83,9 @@ shown() {
         try "$verb" --all-frames r.json
         [ "$status" -eq 0 ]
     done
-    try summary --all-frames r.json
+    try summary --all --all-frames r.json
     [[ $out == *"cfunction_call"* ]]
-    try summary r.json
+    try summary --all r.json
     [[ $out != *"cfunction_call"* ]]
 }
 
@@ -96,6 +96,8 @@ shown() {
     try leaks --all-frames r.json
     [[ $out == *", by $packages/torch/lib/libc10_cuda.so, in hold (train.py:7)"* ]]
     try summary r.json
+    [[ $out == *"  cudaMalloc by PyTorch, in hold (train.py:7)"* ]]
+    try summary --all r.json
     [[ $out == *"of cudaMalloc, device 0, in hold (train.py:7)"* ]]
     for verb in leaks summary; do
         try "$verb" --json r.json

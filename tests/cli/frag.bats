@@ -143,7 +143,7 @@ import json, sys
 d = json.load(open(sys.argv[1]))["devices"][0]
 assert sum(d["peak_parts"].values()) == d["peak_reserved_bytes"] >= d["reserved_bytes"]
 END
-    try summary served.json
+    try summary --all served.json
     [[ $out == *"peak live"*"peak reserved"* ]]
     [[ $out == *"Served from the pool"*"calls saved"*"as it grew"*"requested"*"stranded"* ]]
 }

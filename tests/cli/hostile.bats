@@ -37,8 +37,9 @@ def harmed(spots):
         holder[spot[-1]] += HARM
     return changed
 
-TEXT = [["summary"], ["leaks"], ["frag"], ["owners"], ["peak"]]
-ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"], ["tree"], ["flamegraph"], ["timeline"],
+TEXT = [["summary"], ["summary", "--all"], ["findings"], ["leaks"], ["frag"], ["owners"], ["peak"]]
+ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["leaks", "--json"], ["frag", "--json"], ["owners", "--json"], ["peak", "--json"], ["findings", "--json"],
+              ["tree"], ["flamegraph"], ["timeline"],
               *(["export", "--format", what] for what in ("folded", "chrome", "dhat", "openmetrics", "jsonl")),
               ["summary", "hostile.json"], ["leaks", "hostile.json"], ["frag", "hostile.json"]]
 

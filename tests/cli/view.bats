@@ -131,6 +131,8 @@ assert [(row["class"], row.get("framework")) for row in rows] == [("at_exit", No
 told = json.load(open(sys.argv[1]))
 assert (told["leaked_bytes"], told["cached_bytes"], told["view"]) == (4096, 3145728, "segments"), told' out.txt
     try summary r.json
+    [[ $out == *"  shows segments of the cache of PyTorch"*"Peak  "*"Leak  4.0 KiB never freed"*"3.0 MiB kept by caches of frameworks"* ]]
+    try summary --all r.json
     [[ $out == *"  shows segments of the cache of PyTorch"*"Devices"* ]]
     grep -qE '^  cuda 0 .* 4\.0 KiB ' out.txt
     try frag r.json

@@ -102,9 +102,9 @@ def check_stacks():
     free, alloc = names(report, first["stack"]), names(report, report["sites"][first["site"]]["stack"])
     fact(free[:2] == ["free_there", "sync_scene"], "the stack of the free", free)
     fact(alloc[:2] == ["allocate_here", "sync_scene"], "the stack of the allocation", alloc)
-    text = subprocess.run([MEMSHIM, "summary", named], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([MEMSHIM, "findings", named], capture_output=True, text=True, check=True).stdout
     at = [text.find(words) for words in ("freed by cudaFree", "free_there", "allocated by cudaMalloc", "allocate_here")]
-    fact(-1 not in at and text.find("free_there", at[0]) < text.find("allocated by", at[0]), "summary shows both", text.splitlines())
+    fact(-1 not in at and text.find("free_there", at[0]) < text.find("allocated by", at[0]), "findings shows both", text.splitlines())
     for mode in ("off", "sample", "fp"):
         report = load(play(["sync", "hip"], MEMSHIM_STACKS=mode)[1])
         fact({one[:3] for one in told(report)} == {one[:3] for one in SCENES["sync"] + SCENES["hip"]} and

@@ -16,7 +16,7 @@ for MODE in track pool; do
         'live == 4 * 4096 and sum(leak["bytes"] for leak in r["leaks"]) == 4 * 4096 and r["run"]["complete"]'
     try "$MODE: the report is valid still" "$TEST_BIN" validate "$report"
     try "$MODE: nothing else is left behind" sh -c '! ls "$1"/*.ledger 2>/dev/null' sh "$MEMSHIM_DIR"
-    try "$MODE: the summary has them" sh -c '"$1" summary "$2" | grep "frees after the report 3"' sh "$TEST_BIN" "$report"
+    try "$MODE: the summary has them" sh -c '"$1" summary --all "$2" | grep "frees after the report 3"' sh "$TEST_BIN" "$report"
     try "$MODE: who reads of leaks is told" sh -c '"$1" leaks "$2" | grep "3 blocks were freed after"' sh "$TEST_BIN" "$report"
     try "$MODE: in JSON, too" sh -c '"$1" leaks --json "$2" | grep "\"late_frees\": 3"' sh "$TEST_BIN" "$report"
 

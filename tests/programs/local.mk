@@ -23,3 +23,14 @@ dist_check_SCRIPTS += tests/programs/shapes.py
 TESTS += tests/programs/shapes.py
 EXTRA_DIST += tests/traces/README.md tests/traces/convnet.trace.xz tests/traces/dataframe.trace.xz tests/traces/decode.trace.xz \
 	tests/traces/pipeline.trace.xz tests/traces/training.trace.xz tests/traces/transformer.trace.xz
+
+# What `memshim summary` shows of programs, as the pages have it.
+if BUILD_CLI
+check_PROGRAMS += tests/programs/ranks
+tests_programs_ranks_SOURCES = tests/programs/ranks.c
+tests_programs_ranks_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_programs_ranks_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1
+dist_check_SCRIPTS += tests/programs/screens.py
+TESTS += tests/programs/screens.py
+EXTRA_DIST += tests/programs/torch_step.py
+endif

@@ -50,7 +50,7 @@ def expect(name, report, kind, *rows):
 
 def summary(name, kind, *words):
     """The row of this kind ends so: limbo, used again, new, freed across, borrowed, behind, limbo waits."""
-    said = subprocess.run([MEMSHIM, "summary", REPORT], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([MEMSHIM, "summary", "--all", REPORT], capture_output=True, text=True, check=False).stdout
     rows = [line.split() for line in said.splitlines() if line.split()[:1] == [kind]]
     fact([row[-len(words):] for row in rows] == [list(words)], "%s: the summary has them" % name, said.splitlines())
 

@@ -1,0 +1,410 @@
+/* summary_screen.c - one report on one screen; see summary.h.
+ *
+ * Floor 5. Words are those of the field: allocated, reserved, inactive, fragmentation; what else there is is
+ * explained where it stands. Peaks of devices are never added up: each was at a time of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/cli.h"
+#include "cli/leaks.h"
+#include "cli/load.h"
+#include "cli/summary.h"
+#include "report/fold.h"
+#include "report/owners.h"
+#include "report/text.h"
+
+/* So that it is twenty lines at most; of sites and of leaks one fewer where there was no memory. */
+enum { DEVICES_NAMED = 4, SITES_SHOWN = 3, LEAKS_SHOWN = 3 };
+
+static size_t room(const struct ms_report *report, size_t shown)
+{
+    return json_array_size(ms_report_array(report->root, "oom")) ? shown - 1 : shown;
+}
+
+/* "cuda 0" */
+static void put_device(FILE *out, const json_t *device)
+{
+    ms_text_put(out, *ms_report_text(device, "api") ? ms_report_text(device, "api") : "cuda");
+    fprintf(out, " %" JSON_INTEGER_FORMAT, ms_report_int(device, "index"));
+}
+
+/* --- the peak ------------------------------------------------------------------------------------------- */
+
+/* Call sites that have the program's own line, the function and the owner in common, as where one function
+ * allocates for several callers. */
+struct line {
+    const json_t *site, *own;
+    json_int_t bytes;
+    size_t sites;
+};
+
+/* Of so many sites, those that held most, lines are put together. */
+enum { SITES_LOOKED_AT = 64 };
+
+struct lines {
+    struct line rows[SITES_LOOKED_AT];
+    size_t count;
+    json_int_t rest; /* of all other sites */
+    size_t left;
+};
+
+static bool is_same(const struct line *line, const json_t *site, const json_t *own)
+{
+    return own && line->own == own && !strcmp(ms_cli_site_api(line->site), ms_cli_site_api(site)) &&
+           !strcmp(ms_report_text(line->site, "owner"), ms_report_text(site, "owner"));
+}
+
+static void add_site(struct lines *lines, const struct ms_report *report, const json_t *site,
+                     json_int_t bytes)
+{
+    bool inferred;
+    const json_t *own = ms_fold_own(report, ms_report_int(site, "stack"), &inferred);
+    size_t i = 0;
+
+    while (i < lines->count && !is_same(&lines->rows[i], site, own))
+        i++;
+    if (i == lines->count)
+        lines->rows[lines->count++] = (struct line){.site = site, .own = own};
+    lines->rows[i].bytes = ms_report_sum(lines->rows[i].bytes, bytes);
+    lines->rows[i].sites++;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return 0;
+}
+
+/* "  48.0 MiB  cudaMalloc, by cuBLAS, in state_new at training.c:201, for 3 callers" */
+static void print_line(FILE *out, const struct ms_report *report, const struct line *line)
+{
+    const char *owner = ms_report_text(line->site, "owner");
+
+    fprintf(out, "    %10s  ", ms_text_size(line->bytes).text);
+    ms_text_put(out, ms_cli_site_api(line->site));
+    if (*owner && strcmp(owner, "program") && strcmp(owner, "unknown")) {
+        fputs(" by ", out);
+        ms_text_put(out, owner);
+    }
+    ms_text_put_own(out, report, ms_report_int(line->site, "stack"));
+    if (line->sites > 1)
+        fprintf(out, ", for %zu callers", line->sites);
+    fputc('\n', out);
+}
+
+static void print_lines(FILE *out, const struct ms_report *report, struct lines *lines, size_t shown)
+{
+    size_t left = lines->left;
+    json_int_t rest = lines->rest;
+
+    qsort(lines->rows, lines->count, sizeof(lines->rows[0]), by_bytes);
+    for (size_t i = 0; i < lines->count; i++) {
+        if (i < shown) {
+            print_line(out, report, &lines->rows[i]);
+            continue;
+        }
+        rest = ms_report_sum(rest, lines->rows[i].bytes);
+        left += lines->rows[i].sites;
+    }
+    if (left)
+        fprintf(out, "    %10s  at %zu more call site%s\n", ms_text_size(rest).text, left,
+                left == 1 ? "" : "s");
+}
+
+/* The lines that held most at the device's peak, and how much the others did. */
+static void print_sites(FILE *out, const struct ms_report *report, const json_t *device, size_t shown)
+{
+    size_t count, row = ms_report_device_first(report, device), looked = 0;
+    json_t **sites = ms_cli_sites_by(report, "at_peak_bytes", &count);
+    struct lines lines = {.count = 0};
+
+    for (size_t i = 0; i < count; i++) {
+        json_int_t bytes = ms_report_int(sites[i], "at_peak_bytes");
+
+        if (bytes <= 0 || !ms_report_is_device_memory(sites[i]) ||
+            ms_report_device_of(report, sites[i]) != row)
+            continue;
+        if (looked++ < SITES_LOOKED_AT) {
+            add_site(&lines, report, sites[i], bytes);
+            continue;
+        }
+        lines.rest = ms_report_sum(lines.rest, bytes);
+        lines.left++;
+    }
+    free(sites);
+    print_lines(out, report, &lines, shown);
+}
+
+static int by_peak(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    json_int_t left = ms_report_int(x, "peak_live_bytes"), right = ms_report_int(y, "peak_live_bytes");
+
+    if (left != right)
+        return left > right ? -1 : 1;
+    left = ms_report_int(x, "index"), right = ms_report_int(y, "index");
+    return left < right ? -1 : left > right;
+}
+
+static void print_fullest(FILE *out, const struct ms_report *report, const json_t *device)
+{
+    json_int_t reserved = ms_report_int(device, "peak_reserved_bytes");
+
+    fprintf(out, "Peak  %s allocated on ", ms_text_size(ms_report_int(device, "peak_live_bytes")).text);
+    put_device(out, device);
+    fprintf(out, " of %s", ms_text_size(ms_report_int(device, "total_bytes")).text);
+    if (reserved)
+        fprintf(out, "; %s reserved at most", ms_text_size(reserved).text);
+    fputs("; ", out);
+    ms_text_put(out, ms_report_text(device, "name"));
+    fputc('\n', out);
+    ms_summary_print_held(out, report, device);
+    print_sites(out, report, device, room(report, SITES_SHOWN));
+}
+
+/* "      and at other times 7.0 MiB on cuda 1, 3.0 MiB on cuda 2" */
+static void print_others(FILE *out, json_t *const *rows, size_t count)
+{
+    for (size_t i = 1; i < count && i <= DEVICES_NAMED; i++) {
+        fprintf(out, "%s %s on ", i == 1 ? "      and, each at a time of its own," : ",",
+                ms_text_size(ms_report_int(rows[i], "peak_live_bytes")).text);
+        put_device(out, rows[i]);
+    }
+    if (count > DEVICES_NAMED + 1)
+        fprintf(out, ", less on %zu more", count - DEVICES_NAMED - 1);
+    if (count > 1)
+        fputc('\n', out);
+}
+
+/* The fullest device with the sites, and how full the others were. */
+static void print_peak(FILE *out, const struct ms_report *report)
+{
+    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    size_t count = json_array_size(devices), i;
+    json_t **rows = calloc(count + 1, sizeof(*rows));
+
+    if (!count || !rows) {
+        fputs("Peak  no device memory was allocated\n", out);
+        free(rows);
+        return;
+    }
+    json_array_foreach (devices, i, device)
+        rows[i] = device;
+    qsort(rows, count, sizeof(*rows), by_peak);
+    print_fullest(out, report, rows[0]);
+    print_others(out, rows, count);
+    free(rows);
+}
+
+/* --- leaks ---------------------------------------------------------------------------------------------- */
+
+static void print_leaks(FILE *out, const struct ms_report *report)
+{
+    struct lines lines = {.count = 0};
+    struct ms_leaks leaks;
+    size_t looked = 0;
+
+    if (ms_leaks_open(report, 0, &leaks) < 0)
+        return;
+    if (leaks.counted.sites)
+        fprintf(out, "Leak  %s never freed, in %" JSON_INTEGER_FORMAT " block%s",
+                ms_text_size(leaks.counted.bytes).text, leaks.counted.blocks,
+                leaks.counted.blocks == 1 ? "" : "s");
+    else
+        fputs("Leak  none", out);
+    if (leaks.cached.sites)
+        fprintf(out, "; %s kept by caches of frameworks, which is no leak",
+                ms_text_size(leaks.cached.bytes).text);
+    fputc('\n', out);
+    for (size_t i = 0; i < leaks.count; i++) {
+        const json_t *site = ms_report_site(report, ms_report_int(leaks.rows[i], "site"));
+        json_int_t bytes = ms_report_int(leaks.rows[i], "bytes");
+
+        if (!ms_report_is_leak(leaks.rows[i]))
+            continue;
+        if (looked++ < SITES_LOOKED_AT) {
+            add_site(&lines, report, site, bytes);
+            continue;
+        }
+        lines.rest = ms_report_sum(lines.rest, bytes);
+        lines.left++;
+    }
+    print_lines(out, report, &lines, room(report, LEAKS_SHOWN));
+    ms_leaks_close(&leaks);
+}
+
+/* --- waste ---------------------------------------------------------------------------------------------- */
+
+static const struct part {
+    const char *key, *text;
+} parts[] = {
+    {"stranded", "inactive between allocated blocks (fragmentation)"},
+    {"cached", "inactive in whole segments (kept for what comes)"},
+    {"limbo", "freed and still in use by the device (pending)"},
+    {"rounding", "granted beyond what was asked for (internal fragmentation)"},
+    {"pinned", "freed here and still shared with others"},
+};
+
+/* What was reserved and not allocated when most was reserved, of the device of which that is most; the
+ * largest part first. */
+static void print_parts(FILE *out, const struct ms_report *report)
+{
+    json_t *device, *of = NULL;
+    json_int_t most = 0;
+    const struct part *largest = NULL;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
+        const json_t *row = json_object_get(device, "peak_parts");
+        json_int_t sum = 0;
+
+        for (size_t k = 0; k < MS_ARRAY_LEN(parts); k++)
+            sum = ms_report_sum(sum, ms_report_int(row, parts[k].key));
+        if (sum > most)
+            most = sum, of = device;
+    }
+    if (!of) {
+        fputs("Waste none seen: nothing was reserved beyond what was allocated\n", out);
+        return;
+    }
+    for (i = 0; i < MS_ARRAY_LEN(parts); i++) {
+        const json_t *row = json_object_get(of, "peak_parts");
+
+        if (!largest || ms_report_int(row, parts[i].key) > ms_report_int(row, largest->key))
+            largest = &parts[i];
+    }
+    fprintf(out, "Waste %s of %s reserved; ", ms_text_size(most).text,
+            ms_text_size(ms_report_int(of, "peak_reserved_bytes")).text);
+    fprintf(out, "%s of it %s\n",
+            ms_text_size(ms_report_int(json_object_get(of, "peak_parts"), largest->key)).text, largest->text);
+}
+
+/* The first finding that the lines about leaks have not said. */
+static const json_t *first_finding(const struct ms_report *report)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
+        if (strcmp(ms_report_text(row, "rule"), "leak") && strcmp(ms_report_text(row, "severity"), "info"))
+            return row;
+    }
+    return NULL;
+}
+
+static void print_finding(FILE *out, const struct ms_report *report)
+{
+    const json_t *row = first_finding(report);
+    size_t count = json_array_size(ms_report_array(report->root, "findings"));
+
+    if (!row)
+        return;
+    fputs("Found ", out);
+    ms_text_put(out, ms_report_text(row, "message"));
+    fputs("\n      to do: ", out);
+    ms_text_put(out, ms_report_text(row, "advice"));
+    if (count > 1)
+        fprintf(out, " (%zu more: memshim findings)", count - 1);
+    fputc('\n', out);
+}
+
+/* --- what failed, what is not known, what comes next -----------------------------------------------------
+ */
+
+static void print_failed(FILE *out, const struct ms_report *report)
+{
+    const json_t *rows = ms_report_array(report->root, "oom"),
+                 *row = json_array_get(rows, json_array_size(rows) - 1);
+
+    if (!row)
+        return;
+    fputs("Out of memory: ", out);
+    ms_text_put(out, ms_report_text(row, "api"));
+    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
+            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
+            ms_report_int(row, "device"));
+    if (*ms_report_text(row, "cause")) {
+        fputs(", cause: ", out);
+        ms_text_put(out, ms_report_text(row, "cause"));
+    }
+    fprintf(out, "; %s were allocated, %s reserved\n", ms_text_size(ms_report_int(row, "live")).text,
+            ms_text_size(ms_report_int(row, "reserved")).text);
+    ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", 1);
+}
+
+static void print_unseen(FILE *out, const struct ms_report *report)
+{
+    size_t spots = json_array_size(ms_report_array(json_object_get(report->root, "coverage"), "blind_spots"));
+
+    if (spots)
+        fprintf(out,
+                "Not seen: %zu way%s to the GPU, so there may be more than this (memshim summary --all)\n",
+                spots, spots == 1 ? "" : "s");
+}
+
+/* Whether the program itself left anything, and not only libraries that keep what they have to the end. */
+static bool leaks_itself(const struct ms_report *report)
+{
+    json_t *leak;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
+        const json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
+
+        if (ms_report_is_leak(leak) && !ms_owners_is_library(ms_report_text(site, "owner")))
+            return true;
+    }
+    return false;
+}
+
+/* The verb that says more of what matters most. */
+static const char *next_verb(const struct ms_report *report)
+{
+    const json_t *found = first_finding(report);
+    const char *view = ms_report_text(json_object_get(report->root, "run"), "view");
+
+    if (json_array_size(ms_report_array(report->root, "oom")))
+        return ms_verb_find("oom") ? "oom" : "summary --all";
+    if (found)
+        return "findings";
+    if (leaks_itself(report))
+        return "leaks";
+    return !strcmp(view, "segments") ? "run --see-through -- " : "peak";
+}
+
+/* "Next  memshim leaks r.json"; where the rows are segments, the run that shows the tensors. */
+static void print_next(FILE *out, const char *path, const struct ms_report *report)
+{
+    const char *verb = next_verb(report);
+    size_t length = strlen(verb), i;
+    json_t *word;
+
+    fprintf(out, "Next  memshim %s", verb);
+    if (verb[length - 1] != ' ') {
+        fputc(' ', out);
+        ms_text_put_path(out, path);
+    }
+    json_array_foreach (json_object_get(json_object_get(report->root, "run"), "argv"), i, word) {
+        if (verb[length - 1] != ' ' || i > 8)
+            break;
+        fputs(i ? " " : "", out);
+        ms_text_put(out, json_string_value(word) ? json_string_value(word) : "?");
+    }
+    fputc('\n', out);
+}
+
+void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report)
+{
+    ms_summary_print_run(out, path, report);
+    print_failed(out, report);
+    print_peak(out, report);
+    print_leaks(out, report);
+    print_parts(out, report);
+    print_finding(out, report);
+    print_unseen(out, report);
+    print_next(out, path, report);
+}

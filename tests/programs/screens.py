@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""What `memshim summary` shows of three programs: the quickstart's, a training step in PyTorch (where scripts/clients has left it in the
+cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/summary.md, the first and
+the last in the README too: SCREENS_DOCS=1 writes them anew. Where threads take turns, what the pool reserved varies; it is not compared."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
+
+TOP = os.path.realpath(os.environ["top_srcdir"])
+CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
+PAGES = {"training": ("README.md", "docs/summary.md"), "ranks": ("README.md", "docs/summary.md"), "torch": ("docs/summary.md",)}
+SCREEN = 24  # lines of a terminal
+
+
+def play(name, words, **more):
+    """The reports of a program, in the order of their ranks."""
+    os.makedirs(os.path.join(TMP, name))
+    done = subprocess.run([MEMSHIM, "run", "--sim", "-q", "-o", os.path.join(TMP, name, "memshim%R.json"), "--", *words], text=True,
+                          env=dict(os.environ, MEMSHIM_LOG="none", **more), capture_output=True, timeout=300, check=False, cwd=TOP)
+    found = sorted(glob.glob(os.path.join(TMP, name, "*.json")))
+    if done.returncode or not found:
+        print("# %s: %d, %s" % (name, done.returncode, done.stdout + done.stderr))
+    return found
+
+
+def screen(name, reports):
+    """As it stands in the pages: the same machine, process and times always."""
+    done = subprocess.run([MEMSHIM, "summary", *reports], text=True, capture_output=True, check=False, cwd=TOP)
+    text = done.stdout.replace(os.path.join(TMP, name) + "/", "").replace(BUILD + "/", "build/").replace(TOP + "/", "")
+    text = text.replace(os.path.relpath(BUILD, TOP) + "/", "build/").replace(CLIENTS + "/", "")
+    text = re.sub(r"process \d+ on \S+?(,| )", r"process 4711 on node\1", text)
+    text = re.sub(r"(?<=, )[\d.]+ (ns|us|ms|s)\b", "1.0 s", text)
+    text = re.sub(r"torch-\w+/bin/", "", text)
+    return text if done.returncode == 0 else "memshim summary failed: " + done.stderr
+
+
+def shape(text):
+    """Without what varies: also what several threads held at the peak beside the first line."""
+    kept, held = [], 0
+    for line in map(str.strip, text.splitlines()):
+        held = held + 1 if held or line.startswith("Peak") else 0
+        held = 0 if line.startswith("Leak") else held
+        if held > 2:
+            continue
+        line = re.sub(r"[\d.]+ [KMG]?i?B (reserved)", r"N \1", line)
+        line = re.sub(r"[\d.]+ [KMG]?i?B", "N", line) if re.match("Waste|Found", line) else line
+        kept.append(re.sub(r"inactive .*|freed and .*|granted .*", "somehow", line) if line.startswith("Waste") else line)
+    return kept
+
+
+def marked(page, name):
+    return re.search(r"<!-- screen %s -->\n\n(.*?)\n\n<!-- screen end -->" % name, page, re.S)
+
+
+def check_pages(name, text):
+    block = "\n".join(("    " + line).rstrip() for line in text.splitlines())
+    for path in PAGES[name]:
+        path = os.path.join(TOP, path)
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        there = marked(page, name)
+        if os.environ.get("SCREENS_DOCS") and there:
+            page = page[: there.start(1)] + block + page[there.end(1):]
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+            there = marked(page, name)
+        fact(there and shape(there[1]) == shape(block), "%s: %s has it (SCREENS_DOCS=1 writes it)" % (name, os.path.basename(path)), text.splitlines())
+
+
+def check(name, text, wanted):
+    lines = text.splitlines()
+    fact(len(lines) <= SCREEN and max(map(len, lines)) <= 160, "%s: one screen" % name, lines)
+    silent = [word for word in wanted if not re.search(word, text, re.M)]
+    fact(not silent, "%s: says what holds the memory, what leaks, and what to do next" % name, silent + lines)
+    check_pages(name, text)
+
+
+def torch():
+    """A Python that has PyTorch, or None."""
+    for place in glob.glob(os.path.join(CLIENTS, "torch-*")):
+        if glob.glob(os.path.join(place, "lib*", "python*", "site-packages", "torch")) and os.path.exists(os.path.join(place, "bin", "python3")):
+            return os.path.join(place, "bin", "python3")
+    return None
+
+
+plan(11)
+if WATCHED or not os.path.exists(os.path.join(BUILD, "tests", "programs", "ranks")):
+    for _ in range(11):
+        skip("screens", "sanitizers watch")
+    sys.exit(0)
+check("training", screen("training", play("training", [os.path.join(os.path.relpath(BUILD, TOP), "tests", "programs", "training")])),
+      [r"^Peak +115\.0 MiB allocated on cuda 0", r"^ +96\.0 MiB +cudaMalloc, in state_new at tests/programs/training\.c:\d+, for 3 callers$",
+       r"^Leak +4\.1 MiB never freed", r"^ +3\.0 MiB +cudaMalloc, in save_checkpoint at tests/programs/training\.c:\d+$", r"^Next +memshim leaks "])
+check("ranks", screen("ranks", play("ranks", [os.path.join(os.path.relpath(BUILD, TOP), "tests", "programs", "ranks")], MEMSIM_DEVICES="4")),
+      [r"^rank 3 ", r"^4 processes: peak .*rank 0\)", r"^ +192\.0 MiB +cudaMalloc, in load_weights at", r"in evaluate at tests/programs/ranks\.c:\d+", r"^Next +memshim "])
+python = torch()
+if not python:
+    for what in ("one screen", "says what holds the memory", "the page has it"):
+        skip("PyTorch: " + what, "scripts/clients torch has not fetched it")
+else:
+    check("torch", screen("torch", play("torch", [python, "-B", "tests/programs/torch_step.py"])),
+          [r"^  shows segments of the cache of PyTorch", r"^Peak .* allocated on cuda 0", r"cudaMalloc by PyTorch, in .* \(tests/programs/torch_step\.py:\d+\)", r"^ +[0-9.]+ MiB +cuMemAlloc_v2 by cuBLAS, in step",
+           r"^Next +memshim run --see-through -- "])
+shutil.rmtree(TMP, ignore_errors=True)
+os.makedirs(TMP, exist_ok=True)
