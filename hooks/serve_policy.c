@@ -111,6 +111,7 @@ static struct ms_flow_record flow_of(const struct ms_stream_figures *f)
                                    .crossed = f->crossed,
                                    .borrowed = f->borrowed,
                                    .waited = f->waited,
+                                   .hoarded_bytes = f->hoarded_bytes,
                                    .device = (int16_t)f->device,
                                    .by_program = f->by_program,
                                    .ended = f->ended,
@@ -157,9 +158,11 @@ static void warn(const char *line)
     ms_diagnostic(MS_LOG_WARN, "pool", "%s", line);
 }
 
-static const struct ms_pool_observer observer = {
-    .segment_added = segment_added, .segment_removed = segment_removed, .figures = tell_figures, .note = note,
-    .warn = warn};
+static const struct ms_pool_observer observer = {.segment_added = segment_added,
+                                                 .segment_removed = segment_removed,
+                                                 .figures = tell_figures,
+                                                 .note = note,
+                                                 .warn = warn};
 
 /* --- all of it at one moment, for the report --- */
 
@@ -207,8 +210,10 @@ static void tell_all_figures(void)
 
 static void tell_piece(void *arg, const struct ms_pool_piece *piece)
 {
-    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE, [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
-                                     [MS_STATE_FREE] = MS_PIECE_FREE, [MS_STATE_PINNED] = MS_PIECE_PINNED};
+    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE,
+                                     [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
+                                     [MS_STATE_FREE] = MS_PIECE_FREE,
+                                     [MS_STATE_PINNED] = MS_PIECE_PINNED};
     const struct ms_segment_record segment = segment_of(piece->segment);
     const struct ms_piece_record record = {.offset = piece->offset,
                                            .bytes = piece->bytes,
@@ -283,7 +288,8 @@ static void read_policy(void)
                                     [MS_FREE_ORDERED] = MS_POOL_FENCE,
                                     [MS_FREE_STRICT] = MS_POOL_STRICT,
                                     [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
-    static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL, [MS_PACK_ALL] = MS_POOL_PACK_ALL,
+    static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL,
+                                    [MS_PACK_ALL] = MS_POOL_PACK_ALL,
                                     [MS_PACK_NONE] = MS_POOL_PACK_NONE};
     int64_t poison = ms_option_int(MS_OPT_POISON);
     _Static_assert(MS_ALIGN_2M == 5, "each value of MEMSHIM_ALIGN is twice the one before it");

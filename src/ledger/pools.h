@@ -65,6 +65,7 @@ struct ms_flow_record {
     uint64_t hits[MS_TIERS], misses, limbo_waits, trims;
     uint64_t crossed, borrowed; /* frees on other streams, blocks of other streams' memory */
     uint64_t waited;            /* blocks that the stream has to wait for on the device */
+    uint64_t hoarded_bytes;     /* lay idle with it while other streams were given as much anew */
     int16_t device;
     bool by_program, ended; /* the pool is no device's default one; the stream is gone */
     bool former;            /* a sum over streams of pools that were destroyed */

@@ -61,11 +61,12 @@ static void clean_flows(void)
     struct ms_flow_row *flows = rows ? MS_ROWS(FLOWS, struct ms_flow_row) : NULL;
     for (uint64_t i = 0; i < rows; i++) {
         struct ms_flow_record *f = &flows[i].record;
-        uint64_t *each[] = {&f->pool,       &f->stream,      &f->reserved_bytes,
-                            &f->live_bytes, &f->limbo_bytes, &f->largest_free_bytes,
-                            &f->hits[0],    &f->hits[1],     &f->hits[2],
-                            &f->misses,     &f->trims,       &f->crossed,
-                            &f->borrowed,   &f->limbo_waits, &f->waited};
+        uint64_t *each[] = {&f->pool,         &f->stream,      &f->reserved_bytes,
+                            &f->live_bytes,   &f->limbo_bytes, &f->largest_free_bytes,
+                            &f->hits[0],      &f->hits[1],     &f->hits[2],
+                            &f->misses,       &f->trims,       &f->crossed,
+                            &f->borrowed,     &f->limbo_waits, &f->waited,
+                            &f->hoarded_bytes};
         for (size_t k = 0; k < sizeof each / sizeof each[0]; k++)
             clamp(each[k]);
         if (f->device < 0 || f->device >= MS_DEVICES_MAX)

@@ -52,12 +52,12 @@ struct ms_mempool {
     _Atomic int device;
     _Atomic bool served, by_program;
     _Atomic bool opportunistic, internal; /* the pool's own rules of reuse */
-    _Atomic bool bounded; /* it has a maxSize */
-    _Atomic bool marked;  /* see flow_wait.c; never taken back */
+    _Atomic bool bounded;                 /* it has a maxSize */
+    _Atomic bool marked;                  /* see flow_wait.c; never taken back */
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
-    _Atomic uint64_t freed; /* given back to it, and perhaps not by it */
-    _Atomic uint64_t held;                   /* bytes of segments */
+    _Atomic uint64_t freed;  /* given back to it, and perhaps not by it */
+    _Atomic uint64_t held;   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
     /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked
@@ -73,13 +73,16 @@ struct ms_flow {
     struct ms_heap *heap;
     struct ms_mempool *_Atomic pool;
     struct ms_stream *_Atomic stream;
-    _Atomic uint64_t latest; /* the identity of the stream that had it last */
+    _Atomic uint64_t latest;            /* the identity of the stream that had it last */
     _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
     _Atomic uint64_t waited;            /* blocks that its stream waits for on the device */
+    /* flow_hoard.c: what other streams were given anew while as much lay idle here, and the most of it that
+     * lay here at one of those times */
+    _Atomic uint64_t grown_beside, hoarded;
     _Atomic uint64_t before[MS_FLOW_COUNTS]; /* what all that was when it became this pool's */
-    struct ms_waits *_Atomic waits;     /* NULL: its frees are not marked */
-    bool over; /* nothing is under way in its memory */
-    _Atomic bool idle; /* ... in what is being given back just now */
+    struct ms_waits *_Atomic waits;          /* NULL: its frees are not marked */
+    bool over;                               /* nothing is under way in its memory */
+    _Atomic bool idle;                       /* ... in what is being given back just now */
     _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
@@ -95,6 +98,11 @@ struct ms_batch {
     uint32_t count;
     struct ms_slot *items[MS_BATCH_ITEMS];
 };
+
+/* flow_hoard.c */
+/** Another growth of this flow's, for a block of so many bytes: what of that lay idle with other streams of
+ * its pool. With no lock held. */
+void ms_flow_note_hoards(const struct ms_flow *asking, uint64_t bytes);
 
 /* stream.c */
 extern struct ms_lock ms_streams_lock;

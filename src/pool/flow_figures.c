@@ -49,6 +49,8 @@ void ms_flow_bury_figures(struct ms_flow *flow)
         uint64_t before = atomic_exchange_explicit(&flow->before[i], counts[i], memory_order_relaxed);
         atomic_fetch_add_explicit(&former[pool->device][i], counts[i] - before, memory_order_relaxed);
     }
+    atomic_store_explicit(&flow->grown_beside, 0, memory_order_relaxed);
+    atomic_store_explicit(&flow->hoarded, 0, memory_order_relaxed);
 }
 
 static void figures_of(struct ms_flow *flow, const struct ms_mempool *pool, struct ms_stream_figures *f)
@@ -59,7 +61,8 @@ static void figures_of(struct ms_flow *flow, const struct ms_mempool *pool, stru
                                     .device = pool->device,
                                     .by_program = pool->by_program,
                                     .ended = !atomic_load_explicit(&flow->stream, memory_order_acquire),
-                                    .away_bytes = read_of(&flow->heap->away_bytes)};
+                                    .away_bytes = read_of(&flow->heap->away_bytes),
+                                    .hoarded_bytes = read_of(&flow->hoarded)};
     ms_figures_of_heap(flow->heap, &f->figures);
     count(flow, &f->figures, counts);
     for (int i = 0; i < MS_FLOW_COUNTS; i++) {

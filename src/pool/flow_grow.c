@@ -178,5 +178,7 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     slot = ask(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = ask(heap, request, least, status_p);
+    if (slot)
+        ms_flow_note_hoards(heap->flow, least);
     return slot;
 }

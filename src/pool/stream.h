@@ -101,7 +101,8 @@ struct ms_stream_figures {
     bool former; /* a sum over flows of pools that were destroyed, whose memory is another pool's now */
     struct ms_pool_figures figures;
     uint64_t away_bytes, crossed, borrowed;
-    uint64_t waited; /* blocks that the stream was made to wait for on the device */
+    uint64_t waited;        /* blocks that the stream was made to wait for on the device */
+    uint64_t hoarded_bytes; /* lay idle with it while other streams were given as much anew */
 };
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 

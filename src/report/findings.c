@@ -119,6 +119,43 @@ static void place_death(const struct ms_report *report, json_t *row, const json_
         json_object_set(row, "site", json_object_get(most[at], "site"));
 }
 
+/* Which rows of devices[] have a stream that hoards: that is why most was reserved there. */
+static bool *hoarding(const struct ms_report *report, const json_t *rows)
+{
+    bool *found = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*found));
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        size_t at =
+            strcmp(ms_report_text(row, "rule"), "stream_hoard") ? SIZE_MAX : ms_report_device_of(report, row);
+
+        if (found && at != SIZE_MAX)
+            found[at] = true;
+    }
+    return found;
+}
+
+/* Without those of reserved_far_above_live of which another says why. */
+static json_t *without_explained(const struct ms_report *report, json_t *rows)
+{
+    bool *explained = hoarding(report, rows);
+    json_t *kept = json_array(), *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        size_t at = strcmp(ms_report_text(row, "rule"), "reserved_far_above_live")
+                        ? SIZE_MAX
+                        : ms_report_device_of(report, row);
+
+        if (!explained || at == SIZE_MAX || !explained[at])
+            json_array_append(kept, row);
+    }
+    free(explained);
+    json_decref(rows);
+    return kept;
+}
+
 static int weight(const json_t *row)
 {
     return strcmp(ms_report_text(row, "severity"), "error") ? 0 : 1;
@@ -197,5 +234,5 @@ void ms_findings_tell(struct ms_report *report)
     }
     free(died);
     ms_findings_look(&finder);
-    json_object_set_new(report->root, "findings", ranked(finder.rows));
+    json_object_set_new(report->root, "findings", ranked(without_explained(report, finder.rows)));
 }

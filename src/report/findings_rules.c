@@ -164,6 +164,66 @@ static void look_at_temporary(struct ms_finder *finder, const json_t *site, cons
     free(line);
 }
 
+/* --- stream_hoard ----------------------------------------------------------------------------------------
+ */
+
+/* Where most memory in the order of streams was allocated, by rows of devices[]. */
+static const json_t **most_in_order(const struct ms_report *report)
+{
+    const json_t **most =
+        calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*most));
+    json_t *site;
+    size_t i;
+
+    json_array_foreach (report->sites, i, site) {
+        size_t at =
+            strcmp(ms_report_text(site, "kind"), "async") ? SIZE_MAX : ms_report_device_of(report, site);
+
+        if (most && at != SIZE_MAX &&
+            (!most[at] || ms_report_int(site, "max_bytes") > ms_report_int(most[at], "max_bytes")))
+            most[at] = site;
+    }
+    return most;
+}
+
+static void look_at_stream(struct ms_finder *finder, const json_t *stream, const json_t *device,
+                           const json_t *site)
+{
+    json_int_t bytes = ms_report_int(stream, "hoarded_bytes");
+    char *line;
+
+    if (bytes < HOARD_LEAST || bytes < ms_report_int(device, "peak_reserved_bytes") / HOARD_SHARE)
+        return;
+    line = ms_finding_line(finder->report, site, "the program");
+    if (line)
+        ms_finding_add(finder, "stream_hoard", bytes, site,
+                       ms_finding_text("stream %" JSON_INTEGER_FORMAT
+                                       " kept %s that it had freed, while other streams were given as much "
+                                       "anew",
+                                       ms_report_int(stream, "stream"), ms_text_size(bytes).text),
+                       ms_finding_text("wait for that stream before others allocate, or free where the next "
+                                       "one allocates; most is allocated by %s",
+                                       line));
+    free(line);
+}
+
+static void look_at_streams(struct ms_finder *finder)
+{
+    json_t *devices = ms_report_array(finder->report->root, "devices"), *pool, *stream;
+    const json_t **most = most_in_order(finder->report);
+    size_t i, k;
+
+    json_array_foreach (ms_report_array(finder->report->root, "pools"), i, pool) {
+        size_t at = ms_report_device_of(finder->report, pool);
+
+        json_array_foreach (json_object_get(pool, "streams"), k, stream) {
+            if (most && at != SIZE_MAX)
+                look_at_stream(finder, stream, json_array_get(devices, at), most[at]);
+        }
+    }
+    free(most);
+}
+
 /* --- late_library_memory -------------------------------------------------------------------------------- */
 
 /* What others than libraries hold at the peak of each row of devices[]. */
@@ -243,6 +303,7 @@ void ms_findings_look(struct ms_finder *finder)
     json_t *site;
 
     look_at_growth(finder);
+    look_at_streams(finder);
     json_array_foreach (finder->report->sites, i, site) {
         look_at_temporary(finder, site, names);
         if (others && ms_owners_is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)

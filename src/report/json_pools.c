@@ -47,13 +47,16 @@ static json_t *hits_json(const uint64_t *tier_hits)
 static json_t *stream_json(const struct ms_flow_record *flow)
 {
     const json_int_t hits = (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]);
-    return json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream",
-                     (json_int_t)flow->stream, "ended", (int)flow->ended, "reserved_bytes",
-                     (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes,
-                     "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
-                     (json_int_t)flow->misses, "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees",
-                     (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->borrowed, "waited",
-                     (json_int_t)flow->waited);
+    json_t *json =
+        json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream",
+                  (json_int_t)flow->stream, "ended", (int)flow->ended, "reserved_bytes",
+                  (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes, "limbo_bytes",
+                  (json_int_t)flow->limbo_bytes, "hits", hits, "misses", (json_int_t)flow->misses,
+                  "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees", (json_int_t)flow->crossed,
+                  "borrowed", (json_int_t)flow->borrowed, "waited", (json_int_t)flow->waited);
+    if (flow->hoarded_bytes)
+        json_object_set_new(json, "hoarded_bytes", json_integer((json_int_t)flow->hoarded_bytes));
+    return json;
 }
 
 static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)

@@ -73,6 +73,25 @@ SCENE leak_pinned(bool clean)
         MUST(cudaFreeHost(p));
 }
 
+SCENE leak_array(bool clean)
+{
+    struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    cudaArray_t array;
+
+    MUST(cudaMallocArray(&array, &desc, 1024, 1024, 0));
+    if (clean)
+        MUST(cudaFreeArray(array));
+}
+
+SCENE leak_nccl_buffer(bool clean)
+{
+    void *p = NULL;
+
+    MUST(ncclMemAlloc(&p, 4 * MIB));
+    if (clean)
+        MUST(ncclMemFree(p));
+}
+
 /* The way out after an error forgets what the usual one frees. */
 SCENE leak_after_error(bool clean)
 {
@@ -126,7 +145,7 @@ SCENE growing_cache(bool clean)
     static uint64_t moments[MOST];
     void *kept = NULL;
 
-    for (int i = 0; i < MOST && (i < MANY / 4 || !is_steady(moments, i)); i++) {
+    for (int i = 0; i < MOST && (i < 400 || !is_steady(moments, i)); i++) {
         if (clean && kept)
             MUST(cudaFree(kept));
         MUST(cudaMalloc(&kept, 64 * KIB));
@@ -197,10 +216,11 @@ SCENE stranded_by_small(bool clean)
 
 static atomic_bool go_on;
 
+/* Not for ever: where nothing is served, a free waits for this. */
 static void hold(void *arg)
 {
     (void)arg;
-    while (!atomic_load(&go_on))
+    for (int i = 0; i < 5000 && !atomic_load(&go_on); i++)
         rest();
 }
 
@@ -222,6 +242,40 @@ SCENE far_ahead(bool clean)
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaFree(p));
     MUST(cudaStreamDestroy(stream));
+}
+
+/* What one stream has freed others may not have, as long as it is at work. */
+static void pass_on(int streams, bool clean)
+{
+    cudaStream_t stream[9];
+    void *p[3];
+
+    for (int s = 0; s <= streams; s++)
+        MUST(cudaStreamCreateWithFlags(&stream[s], cudaStreamNonBlocking));
+    for (int s = 0; s <= streams; s++) {
+        for (int i = 0; i < 3; i++)
+            MUST(cudaMallocAsync(&p[i], 16 * MIB, stream[s]));
+        if (!clean && s < streams)
+            MUST(cudaLaunchHostFunc(stream[s], hold, NULL));
+        for (int i = 0; i < 3; i++)
+            MUST(cudaFreeAsync(p[i], stream[s]));
+        if (clean)
+            MUST(cudaStreamSynchronize(stream[s]));
+    }
+    atomic_store(&go_on, true);
+    MUST(cudaDeviceSynchronize());
+    for (int s = 0; s <= streams; s++)
+        MUST(cudaStreamDestroy(stream[s]));
+}
+
+SCENE hoarding_stream(bool clean)
+{
+    pass_on(1, clean);
+}
+
+SCENE hoarding_streams(bool clean)
+{
+    pass_on(2, clean);
 }
 
 /* Nothing is wrong with the program, but with MEMSHIM_PREALLOC. */
@@ -291,6 +345,19 @@ SCENE temporary_array(bool clean)
     }
 }
 
+SCENE temporary_handle(bool clean)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handle;
+
+    MUST(cudaFree(NULL));
+    for (int i = 0; i < (clean ? 1 : many); i++) {
+        MUST(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+        MUST(cuMemRelease(handle));
+    }
+}
+
 SCENE temporary_registered(bool clean)
 {
     static char memory[64 * KIB];
@@ -343,6 +410,16 @@ SCENE late_cublas(bool clean)
 
 /* --- what is freed otherwise than it should ----------------------------------------------------------------
  */
+
+SCENE freed_inside_in_stream(bool clean)
+{
+    char *p = NULL;
+
+    MUST(cudaMallocAsync((void **)&p, 3 * MIB, NULL));
+    if (!clean)
+        cudaFreeAsync(p + 4096, NULL);
+    MUST(cudaFreeAsync(p, NULL));
+}
 
 SCENE died_with_reset(bool clean)
 {
@@ -405,18 +482,36 @@ static const struct scene {
     {                                                                                                        \
 #name, name                                                                                          \
     }
-    ROW(leak_device),           ROW(leak_stream_ordered),
-    ROW(leak_managed),          ROW(leak_pinned),
-    ROW(leak_after_error),      ROW(growing_cache),
-    ROW(growing_phase),         ROW(stranded_between_long_lived),
-    ROW(stranded_by_small),     ROW(far_ahead),
-    ROW(preallocated),          ROW(many_small_buffers),
-    ROW(narrow_rows),           ROW(temporary_managed),
-    ROW(temporary_pinned),      ROW(temporary_array),
-    ROW(temporary_registered),  ROW(temporary_tracked),
-    ROW(late_cublas),           ROW(died_with_reset),
-    ROW(died_with_context),     ROW(freed_twice),
-    ROW(freed_twice_in_stream), ROW(freed_inside),
+    ROW(leak_device),
+    ROW(leak_stream_ordered),
+    ROW(leak_managed),
+    ROW(leak_pinned),
+    ROW(leak_after_error),
+    ROW(growing_cache),
+    ROW(growing_phase),
+    ROW(stranded_between_long_lived),
+    ROW(stranded_by_small),
+    ROW(far_ahead),
+    ROW(preallocated),
+    ROW(many_small_buffers),
+    ROW(narrow_rows),
+    ROW(temporary_managed),
+    ROW(temporary_pinned),
+    ROW(temporary_array),
+    ROW(temporary_registered),
+    ROW(temporary_tracked),
+    ROW(late_cublas),
+    ROW(died_with_reset),
+    ROW(died_with_context),
+    ROW(freed_twice),
+    ROW(freed_twice_in_stream),
+    ROW(freed_inside),
+    ROW(freed_inside_in_stream),
+    ROW(leak_array),
+    ROW(leak_nccl_buffer),
+    ROW(hoarding_stream),
+    ROW(hoarding_streams),
+    ROW(temporary_handle),
 #undef ROW
 };
 
