@@ -89,14 +89,17 @@ static void print_found(const struct ms_outcome *outcome)
     const struct ms_report *report = &outcome->found[0].report;
     json_t *devices = ms_report_array(report->root, "devices"), *device;
     json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
+    size_t count = json_array_size(devices);
     char held[64] = "", cached[96] = "";
     const char *path = shown_path(outcome->found[0].path);
     bool leaked = false;
     size_t i;
 
-    json_array_foreach (devices, i, device) {
-        peak = ms_report_sum(peak, ms_report_int(device, "peak_live_bytes"));
-        reserved = ms_report_sum(reserved, ms_report_int(device, "peak_reserved_bytes"));
+    json_array_foreach (devices, i, device) { /* each had its peak at a time of its own */
+        if (i && ms_report_int(device, "peak_live_bytes") <= peak)
+            continue;
+        peak = ms_report_int(device, "peak_live_bytes");
+        reserved = ms_report_int(device, "peak_reserved_bytes");
     }
     if (reserved) /* nothing is, where all memory is the vendor's */
         snprintf(held, sizeof(held), " live and %s reserved", ms_text_size(reserved).text);
@@ -104,9 +107,9 @@ static void print_found(const struct ms_outcome *outcome)
         snprintf(cached, sizeof(cached), "; caches of frameworks kept %s",
                  ms_text_size(ms_report_cached(report)).text);
     ms_cli_note("process %" JSON_INTEGER_FORMAT
-                ": peak %s%s on %zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s%s",
+                ": peak %s%s on %s%zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s%s",
                 ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text, held,
-                json_array_size(devices), json_array_size(devices) == 1 ? "" : "s",
+                count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s",
                 ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s", cached);
     ms_view_print(stderr, report, "memshim: ");
     if (outcome->count == 1) {

@@ -203,14 +203,15 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 
 int ms_cmd_phases(int argc, char **argv)
 {
-    static const struct ms_many_verb verb = {.view_bytes = sizeof(struct phases),
-                                             .open = open_phases,
-                                             .close = close_phases,
-                                             .figures = sum_up,
-                                             .json = report_json,
-                                             .columns = {{"peak", false}, {"phases", true}, {"times", true}},
-                                             .after_path = ": ",
-                                             .text = print_text};
+    static const struct ms_many_verb verb = {
+        .view_bytes = sizeof(struct phases),
+        .open = open_phases,
+        .close = close_phases,
+        .figures = sum_up,
+        .json = report_json,
+        .columns = {{.heading = "peak", .is_peak = true}, {"phases", true}, {"times", true}},
+        .after_path = ": ",
+        .text = print_text};
     struct phases_options options = {0};
 
     return ms_many_run(argc, argv, take, &options.printing, &verb, &options);

@@ -40,8 +40,12 @@ void ms_many_row(FILE *out, struct ms_many *many, const char *path, const struct
     fputs("  ", out);
     ms_text_put(out, path);
     fputc('\n', out);
-    for (size_t i = 0; i < MS_MANY_FIGURES; i++)
-        many->totals[i] = ms_report_sum(many->totals[i], figures[i]);
+    for (size_t i = 0; i < MS_MANY_FIGURES; i++) {
+        if (many->columns[i].is_peak)
+            many->totals[i] = figures[i] > many->totals[i] ? figures[i] : many->totals[i];
+        else
+            many->totals[i] = ms_report_sum(many->totals[i], figures[i]);
+    }
     many->rows++;
 }
 

@@ -15,6 +15,7 @@ enum { MS_MANY_FIGURES = 5 };
 struct ms_many_column {
     const char *heading;
     bool is_count; /* a number, not bytes */
+    bool is_peak;  /* of processes together the most: each had it at a time of its own */
 };
 
 struct ms_many {

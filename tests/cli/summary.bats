@@ -121,6 +121,34 @@ END
     [[ $out != *"394.0 MiB"* && $out != *"560.0 MiB"* && $out != *"107.0 MiB"* ]]
 }
 
+@test "peaks of devices and of processes are added up nowhere: phases, and what run says at the end" {
+    job 2
+    for rank in 0 1; do
+        python3 - $rank.json <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+figures = {"min": 5 << 20, "median": 5 << 20, "max": 5 << 20}
+r["phases"] = [{"name": "step", "source": "nvtx", "count": 2, "open": 0, "marks": 0, "first_ns": 0, "last_ns": 1, "total_ns": 1,
+                "devices": [{"device": 0, "count": 2, "peak_bytes": figures, "growth_bytes": dict(figures, total=0), "sites": []}]}]
+json.dump(r, open(sys.argv[1], "w"))
+END
+    done
+    try phases 0.json 1.json
+    grep -qE '^total +5.0 MiB +2 +4  2 processes$' out.txt
+    need_plain
+    cat >two.py <<'END'
+import ctypes
+runtime = ctypes.CDLL("libcudart.so.13")
+p = ctypes.c_void_p()
+for device, size in ((0, 3), (1, 5)):
+    assert runtime.cudaSetDevice(device) == 0
+    assert runtime.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(size << 20)) == 0
+    assert runtime.cudaFree(p) == 0
+END
+    MEMSIM_DEVICES=2 try run --sim -o two.json -- python3 two.py
+    [[ $err == *": peak 5.0 MiB live and "*" reserved on the fullest of 2 devices, leaked 0 B in 0 blocks"* ]]
+}
+
 @test "of many processes the fullest and the emptiest" {
     job 9
     try summary [0-8].json
