@@ -184,6 +184,7 @@ static void start_over(void)
     ms_thread.outermost = NULL;
     ms_thread.recording = 0;
     ms_thread.tid = 0;
+    ms_thread.pass = (struct ms_pass){0};
     atomic_store(ms_init_owner_word, 1);
 }
 

@@ -95,6 +95,30 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
         ms_bias_unlock_slowly(bias);
 }
 
+/** Takes one of each kind together, if both are the calling thread's own; for a thread that is inside none. */
+static inline void ms_bias_leave_both(struct ms_bias_thread *me)
+{
+    atomic_store_explicit(&me->inside[MS_BIAS_LANE], NULL, memory_order_release);
+    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_release);
+}
+static inline bool ms_bias_enter_both(struct ms_bias_thread *me, struct ms_bias *lease, struct ms_bias *lane)
+{
+    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], lease, memory_order_relaxed);
+    atomic_store_explicit(&me->inside[MS_BIAS_LANE], lane, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&
+                  atomic_load_explicit(&lane->owner, memory_order_acquire) == me))
+        return true;
+    ms_bias_leave_both(me);
+    return false;
+}
+/** Whether it is the calling thread's own, as it seems. */
+static inline bool ms_bias_is_own(const struct ms_bias *bias)
+{
+    return ms_bias_me != &ms_bias_nobody &&
+           atomic_load_explicit(&bias->owner, memory_order_relaxed) == ms_bias_me;
+}
+
 /** The same for who took it because of what lies there, and does not come to own it. */
 static inline void ms_bias_unlock_visited(struct ms_bias *bias, enum ms_bias_kind kind)
 {

@@ -9,6 +9,7 @@
 #define MS_BASE_CLOCK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -39,10 +40,50 @@ static inline uint64_t ms_clock_ns(void)
         return ms_clock_slowly();
     return ns + (ticks * rate >> MS_CLOCK_RATE_BITS);
 }
+
+/** A thread's own copy of the anchor, by which it asks for the time since `start_ns` without looking whether
+ * somebody sets it just then. It is too old when the anchor would be. */
+struct ms_clock_own {
+    uint64_t ticks, ns, rate, old_ticks; /* old_ticks: 0 where there is none */
+};
+static inline void ms_clock_own_take(struct ms_clock_own *own, uint64_t start_ns)
+{
+    struct ms_clock_anchor *anchor = &ms_clock_anchor;
+    uint32_t sequence = atomic_load_explicit(&anchor->sequence, memory_order_acquire);
+    own->rate = atomic_load_explicit(&anchor->rate, memory_order_relaxed);
+    own->ns = atomic_load_explicit(&anchor->ns, memory_order_relaxed) - start_ns;
+    own->ticks = atomic_load_explicit(&anchor->ticks, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    own->old_ticks = (sequence & 1) || !own->rate || !start_ns || own->ns >> 63 ||
+                             sequence != atomic_load_explicit(&anchor->sequence, memory_order_relaxed)
+                         ? 0
+                         : MS_CLOCK_OLD_TICKS;
+}
+/** False if it is too old. */
+static inline bool ms_clock_own_ns(const struct ms_clock_own *own, uint64_t *ns_p)
+{
+    uint64_t ticks = __builtin_ia32_rdtsc() - own->ticks;
+    *ns_p = own->ns + (ticks * own->rate >> MS_CLOCK_RATE_BITS);
+    return MS_LIKELY(ticks < own->old_ticks);
+}
 #else
 static inline uint64_t ms_clock_ns(void)
 {
     return ms_clock_slowly();
+}
+
+struct ms_clock_own {
+    uint64_t start_ns;
+};
+static inline void ms_clock_own_take(struct ms_clock_own *own, uint64_t start_ns)
+{
+    own->start_ns = start_ns;
+}
+static inline bool ms_clock_own_ns(const struct ms_clock_own *own, uint64_t *ns_p)
+{
+    uint64_t now_ns = ms_clock_ns();
+    *ns_p = now_ns - own->start_ns;
+    return own->start_ns && now_ns > own->start_ns;
 }
 #endif
 

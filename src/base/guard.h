@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "base/pass.h"
 
 struct ms_call; /* hooks/dispatch.h: the outermost hooked call of this thread, or NULL */
 
@@ -17,6 +18,8 @@ struct ms_thread {
     int recording;            /* a driver hook is open: what the driver calls in turn is its own business */
     unsigned tid;             /* 0 until asked for: gettid is a system call */
     struct ms_call *outermost;
+    int *errno_place;         /* where this thread's errno lies; NULL until it was asked for */
+    struct ms_pass pass;
 };
 
 extern MS_TLS struct ms_thread ms_thread;

@@ -17,8 +17,13 @@ enum ms_unusual {
     /* hooks: nothing is served yet, or the driver has to be asked before memshim answers (serve.h) */
     MS_UNUSUAL_SERVICE = 1,
     /* ledger: the record has no file yet, or has something to say, or was said to have ended (journal.c) */
-    MS_UNUSUAL_RECORD = 2
+    MS_UNUSUAL_RECORD = 2,
+    /* ledger: each event is also a line of the trace (trace.c) */
+    MS_UNUSUAL_TRACE = 4,
+    /* ledger: it is reported, and frees are late (blocks.c) */
+    MS_UNUSUAL_REPORTED = 8
 };
+#define MS_UNUSUAL_ANY UINT32_MAX
 
 extern MS_HIDDEN _Atomic uint32_t ms_unusual_bits;
 

@@ -199,6 +199,17 @@ static MS_INLINE void trace_copy(uint32_t slot, const struct arrival *arrival)
     trace(slot, &copy);
 }
 
+/* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL. */
+static MS_INLINE void count_in(struct ms_lane *lane, struct ms_slot *slot, uint32_t number,
+                               struct ms_site *site, const struct arrival *arrival)
+{
+    fill_slot(slot, number, arrival);
+    if (MS_LIKELY(site))
+        raise_site(lane, site, arrival);
+    raise_account(lane->row, arrival);
+    ms_slot_set(slot, MS_SLOT_LIVE);
+}
+
 /* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
  * and once for all others. */
 static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
@@ -207,12 +218,7 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     uint32_t ticket = take_slot(lane);
     if (MS_UNLIKELY(!ticket))
         return 0;
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
-    fill_slot(slot, number, arrival);
-    if (MS_LIKELY(site))
-        raise_site(lane, site, arrival);
-    raise_account(lane->row, arrival);
-    ms_slot_set(slot, MS_SLOT_LIVE);
+    count_in(lane, ms_slot_at(ticket - 1), number, site, arrival);
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
         trace_copy(ticket - 1, arrival);
     return ticket;
@@ -359,6 +365,31 @@ uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t contex
     return ticket;
 }
 
+uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t bytes, uint64_t context,
+                          ms_stack_id stack, uint16_t api, uint64_t now_ns)
+{
+    struct ms_lane *lane = me->pass.lane;
+    const struct arrival arrival = {.block = {.key = address,
+                                              .bytes = bytes,
+                                              .requested = bytes,
+                                              .context = context,
+                                              .thread = me->tid,
+                                              .device = lane->device,
+                                              .api = api,
+                                              .space = MS_SPACE_ADDRESS,
+                                              .kind = MS_KIND_DEVICE},
+                                    .now_ns = now_ns,
+                                    .served = true};
+    uint32_t number = ms_lane_find_site(lane, stack, api, MS_KIND_DEVICE), ticket = lane->free_list;
+    if (MS_UNLIKELY(number == UINT32_MAX || !ticket || !has_room(lane, &arrival)))
+        return 0;
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    lane->free_list = slot->next;
+    lane->is_active = true;
+    count_in(lane, slot, number, &MS_ROWS(SITES, struct ms_site)[number], &arrival);
+    return ticket;
+}
+
 uint32_t ms_account_restore(const struct ms_block *block)
 {
     const struct arrival arrival = {*block, ms_ledger_now(), block->is_served, true};
@@ -417,12 +448,11 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
         lower_host(kind, bytes);
 }
 
-static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
-                            enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+/* The slot becomes the first of the free ones, and what it counted in is lowered. */
+static MS_INLINE void count_out(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+                                enum ms_block_end end, uint64_t now_ns)
 {
     struct ms_site *site = ms_site_row(slot->site);
-    if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
-        tell(ticket, now_ns, block_p);
     ms_slot_set(slot, MS_SLOT_FREE);
     if (MS_LIKELY(site))
         lower_site(lane, site, slot, end, now_ns);
@@ -430,6 +460,14 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slo
     slot->freed_ns = now_ns;
     slot->next = lane->free_list;
     lane->free_list = ticket;
+}
+
+static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+                            enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+{
+    if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
+        tell(ticket, now_ns, block_p);
+    count_out(lane, ticket, slot, end, now_ns);
 }
 
 /* Under the lock of the lane, which may be let go on the way. */
@@ -502,6 +540,25 @@ bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
     ms_trace_look();
     ms_blocks_look_if_late(found);
     return found;
+}
+
+bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key, uint64_t now_ns)
+{
+    struct ms_lane *lane = me->pass.lane;
+    if (MS_UNLIKELY(!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || now_ns >= lane->until_ns))
+        return false;
+    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    if (MS_UNLIKELY(!is_wanted(slot, MS_SPACE_ADDRESS, key, true) ||
+                    !(lane->is_alone || lane_of_slot(slot) == lane)))
+        return false;
+    count_out(lane, ticket, slot, MS_BLOCK_FREED, now_ns);
+    return true;
+}
+
+struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p)
+{
+    *lane_p = &ms_lanes[ms_lane_mine.lane][ms_account_number(device)];
+    return &(*lane_p)->lock;
 }
 
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p)

@@ -192,6 +192,7 @@ void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
 {
     tell = tell_func;
     atomic_store_explicit(&ms_blocks_reported, true, memory_order_release);
+    ms_unusual_set(MS_UNUSUAL_REPORTED);
 }
 
 void ms_ledger_free_abort(const struct ms_block *block)
@@ -304,6 +305,7 @@ uint64_t ms_blocks_replaced(void)
 void ms_blocks_reset(void)
 {
     atomic_store_explicit(&ms_blocks_reported, false, memory_order_relaxed);
+    ms_unusual_clear(MS_UNUSUAL_REPORTED);
     memset((void *)shards, 0, sizeof shards);
     for (unsigned i = 0; i < MS_SHARDS; i++) {
         shards[i].lock.rank = MS_RANK_BLOCKS;

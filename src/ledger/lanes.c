@@ -45,6 +45,7 @@ static void open_lane(unsigned number, unsigned account, struct ms_account *row)
 {
     struct ms_lane *lane = &ms_lanes[number][account];
     lane->number = (uint8_t)number;
+    lane->device = account < MS_DEVICES_MAX ? (int8_t)account : MS_DEVICE_NONE;
     lane->is_alone = number == 0;
     lane->row = row;
     lane->peaks = ms_lanes[0][account].peaks;

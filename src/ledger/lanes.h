@@ -19,6 +19,7 @@
 struct MS_CACHELINE ms_lane {
     struct ms_bias lock; /* MS_RANK_SITE */
     uint8_t number;
+    int8_t device;  /* of its account, as slots have it */
     bool is_alone;  /* the account has no other */
     bool is_active; /* something was counted in since the charges were shared out */
     uint32_t site_mask;

@@ -84,6 +84,12 @@ static inline uint64_t ms_ledger_now(void)
     return MS_LIKELY(now > start) ? now - start : 0;
 }
 
+/** The same for a thread's own copy of the clock. */
+static inline void ms_ledger_clock(struct ms_clock_own *own)
+{
+    ms_clock_own_take(own, atomic_load_explicit(&ms_ledger_running_since_ns, memory_order_relaxed));
+}
+
 /** Describe a device (a number of base/devices.h) the first time one of its blocks is seen; later calls for
  * it are ignored. */
 struct ms_device_info {
@@ -146,6 +152,18 @@ void ms_ledger_expect(uint32_t ticket);
  * have died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be
  * NULL. */
 bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);
+
+/** The same for a thread that holds the lock of the lane which it has at hand (base/pass.h), in which it
+ * counts a block of that device: ms_ledger_serve_plain, or 0, and nothing has happened, where the lane cannot
+ * do it by itself; ms_ledger_unserve, or false, likewise. For src/pool/hit.c. */
+struct ms_bias;
+struct ms_lane;
+struct ms_thread;
+uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t bytes, uint64_t context,
+                          ms_stack_id stack, uint16_t api, uint64_t now_ns);
+bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key, uint64_t now_ns);
+/** The lane in which the calling thread counts what is on the device; its lock is returned. */
+struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p);
 
 /** A copy of the live block with exactly this key; false if there is none. */
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p);

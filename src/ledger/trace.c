@@ -300,12 +300,14 @@ void ms_trace_start(void)
     ms_table_publish(MS_TABLE_TRACE, MS_TRACE_RING_BYTES);
     ms_process_note("trace", path);
     atomic_store(&ms_trace_on, true);
+    ms_unusual_set(MS_UNUSUAL_TRACE);
 }
 
 void ms_trace_reset(void)
 {
     atomic_store(&ms_trace_on, false);
     atomic_store(&ms_trace_due, false);
+    ms_unusual_clear(MS_UNUSUAL_TRACE);
     atomic_store(&stopped, 0);
     atomic_store(&finished, false);
     stop_said = false;

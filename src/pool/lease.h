@@ -80,6 +80,18 @@ static inline bool ms_bag_is_of_another(const struct ms_bag *bag, uint64_t bytes
 {
     return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
 }
+/** Lease locked, with a serial left: the slot becomes a live block. */
+static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested,
+                                   uint64_t granted, uint32_t ticket)
+{
+    atomic_store_explicit(&slot->requested, requested, memory_order_relaxed);
+    atomic_store_explicit(&slot->ticket, ticket, memory_order_relaxed);
+    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,
+                          memory_order_release);
+    ms_count(&lease->requested, requested);
+    ms_count(&lease->granted, granted);
+    ms_count(&lease->allocs, 1);
+}
 /** Lease locked: a block that was freed, into a bag that has room for it. */
 static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t epoch)
 {

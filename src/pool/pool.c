@@ -74,26 +74,12 @@ static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot 
     b->own_item = (uintptr_t)slot;
 }
 
-/* What the record and the second half of a free take of one that is freed. */
-static MS_INLINE void describe_freed(const struct ms_slot *slot, struct ms_pool_block *b)
-{
-    const struct ms_run *run = slot->run;
-    struct ms_heap *heap = run->segment->heap;
-    b->address = ms_slot_address(slot);
-    b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
-    b->granted = run->slot_bytes;
-    b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    b->own_heap = heap;
-    b->own_item = (uintptr_t)slot;
-    b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
-}
-
 static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_run *run = slot->run;
     const struct ms_segment *segment = run->segment;
     describe_given(segment->heap, slot, b);
-    describe_freed(slot, b);
+    ms_pool_describe_dying(slot, b);
     b->pinned = b->in_order = b->over = false;
     b->segment_address = segment->address;
     b->segment_bytes = segment->bytes;
@@ -110,13 +96,7 @@ static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_
         lease->serial = ms_table_serials(SERIALS);
         lease->serial_end = lease->serial + SERIALS;
     }
-    atomic_store_explicit(&slot->requested, requested, memory_order_relaxed);
-    atomic_store_explicit(&slot->ticket, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,
-                          memory_order_release);
-    ms_count(&lease->requested, requested);
-    ms_count(&lease->granted, granted);
-    ms_count(&lease->allocs, 1);
+    ms_slot_bear(lease, slot, requested, granted, 0);
 }
 
 /* ... out of a magazine. Of those of classes all blocks lie in spans. */
@@ -474,7 +454,7 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
     if (MS_UNLIKELY(!dying))
         return false;
     ms_near_drop(block_p->own_set, block_p->own_way);
-    describe_freed(slot, block_p);
+    ms_pool_describe_dying(slot, block_p);
     return is_still(slot, dying);
 }
 

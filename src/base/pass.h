@@ -1,0 +1,29 @@
+/* pass.h - what a thread has at hand for a call that hits: found by an earlier one, held against the truth by
+ * the next.
+ *
+ * Floor 0: the places alone; each room fills in its own (pool/hit.c says when). A part of the thread's one
+ * structure (guard.h), which the hook finds once and hands down. Nobody else looks in here, so that nothing
+ * has to be taken back when memory, a lane or a context ends: what lies here leads to records that stay, and
+ * is good as long as the locks that it names are this thread's own (bias.h). */
+#ifndef MS_BASE_PASS_H
+#define MS_BASE_PASS_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+struct ms_bias_thread;
+struct ms_heap;
+struct ms_lane;
+struct ms_lease;
+
+struct ms_pass {
+    struct ms_heap *heap; /* NULL: nothing is at hand */
+    struct ms_lease *lease;
+    struct ms_lane *lane;       /* of the heap's device */
+    struct ms_bias_thread *own; /* the thread as owner of both of their locks */
+    uint32_t life;              /* of the heap's context */
+    struct ms_clock_own clock;  /* the record's time */
+};
+
+#endif

@@ -1,0 +1,189 @@
+/* hit.c - see hit.h: the shortest way of a call, which touches the thread's own lease and lane and nothing
+ * that others write.
+ *
+ * Floor 2. Takes the lease's lock and the lane's together, where both are this thread's own (bias.h), and
+ * nothing else while it has them. So what others see under either lock is the state before or after: the pool
+ * and the record change at once. All that could fail is looked at first, and is then left to the usual way,
+ * which also says what there is at hand (ms_hit_learn). Nothing is allocated, no vendor is called.
+ *
+ * What is at hand (base/pass.h) is held against the heap's context, life and state at every call, and against
+ * the locks' owners; nobody takes it back. */
+#include "config.h"
+
+#include "ledger/ledger.h"
+#include "pool/hit.h"
+#include "pool/lease.h"
+#include "pool/limbo.h"
+#include "pool/near.h"
+
+/* Heap and locks are what they were when they came to hand. */
+static MS_INLINE bool is_serving(const struct ms_heap *heap, const struct ms_pass *pass)
+{
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&
+           atomic_load_explicit(&heap->life, memory_order_relaxed) == pass->life;
+}
+
+/* The next call goes the usual way, and finds it anew. */
+static bool forget(struct ms_pass *pass)
+{
+    pass->heap = NULL;
+    return false;
+}
+
+static MS_INLINE struct ms_bias *lane_lock(const struct ms_pass *pass)
+{
+    return (struct ms_bias *)pass->lane; /* its first member, see ms_ledger_lane */
+}
+
+static MS_INLINE bool enter(struct ms_pass *pass)
+{
+    return MS_LIKELY(ms_bias_enter_both(pass->own, &pass->lease->lock, lane_lock(pass))) || forget(pass);
+}
+
+/* Inside: the slot that the lease would give next, or NULL. */
+static MS_INLINE struct ms_slot *next_of(const struct ms_lease *lease, const struct ms_magazine *m)
+{
+    const struct ms_bag *bag = m->ready;
+    return MS_LIKELY(bag && bag->count && lease->serial != lease->serial_end) ? bag->items[bag->count - 1]
+                                                                              : NULL;
+}
+
+static MS_INLINE void bear(struct ms_lease *lease, struct ms_bag *bag, uint64_t bytes, uint64_t granted,
+                           uint32_t ticket)
+{
+    uint32_t left = bag->count - 1;
+    struct ms_slot *slot = bag->items[left];
+    bag->count = left;
+    if (MS_LIKELY(left))
+        __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
+    ms_slot_bear(lease, slot, bytes, granted, ticket);
+    ms_count(&lease->hits[MS_TIER_SLAB], 1);
+}
+
+uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack, uint16_t api)
+{
+    struct ms_pass *pass = &me->pass;
+    struct ms_lease *lease = pass->lease;
+    struct ms_heap *heap = pass->heap;
+    uint64_t now_ns;
+    if (MS_UNLIKELY(bytes > MS_SLAB_MAX_BYTES || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
+        return 0;
+    if (MS_UNLIKELY(atomic_load_explicit(&heap->context, memory_order_acquire) != context ||
+                    !is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
+        return forget(pass);
+    if (!enter(pass))
+        return 0;
+    uint32_t class_index = ms_slab_class(bytes), ticket = 0;
+    struct ms_magazine *m = &lease->magazines[class_index];
+    struct ms_slot *slot = next_of(lease, m);
+    uint64_t address = 0;
+    if (MS_LIKELY(slot != NULL)) {
+        address = ms_slot_address(slot);
+        ticket = ms_ledger_hit_in(me, address, bytes, context, stack, api, now_ns);
+        if (MS_LIKELY(ticket))
+            bear(lease, m->ready, bytes, m->bytes, ticket);
+    }
+    ms_bias_leave_both(pass->own);
+    if (MS_UNLIKELY(!ticket))
+        return 0;
+    ms_near_note(address, slot, ticket);
+    return address;
+}
+
+/* Inside: of a block that is freed, the bag that it goes into, if that is all there is to do. What is read of
+ * a slot here may be of long ago; its stamp, which stays the same until it is exchanged, says that it is
+ * not. */
+static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
+                                                uint64_t address, uint64_t *stamp_p)
+{
+    uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    const struct ms_run *run = slot->run;
+    const struct ms_segment *segment = run->segment;
+    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE || segment->heap != pass->heap ||
+                    ms_slot_address(slot) != address || run->class_index >= MS_CLASSES || segment->release))
+        return NULL;
+    const struct ms_magazine *m = &pass->lease->magazines[run->class_index];
+    struct ms_bag *bag = m->freed;
+    return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS &&
+                     pass->lease->unweighed + run->slot_bytes < MS_LIMBO_WEIGH_BYTES)
+               ? bag
+               : NULL;
+}
+
+/* The pool's half is done, the record's is not: that has to ask others, which nobody may inside. */
+static MS_NOINLINE void end_somehow(struct ms_pass *pass, struct ms_slot *slot, uint64_t address)
+{
+    struct ms_pool_block block;
+    uint32_t ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
+    ms_pool_describe_dying(slot, &block);
+    block.own_life = pass->life;
+    ms_bias_leave_both(pass->own);
+    ms_ledger_unserve(ticket, address, NULL);
+    ms_pool_free_hit_end(&block);
+}
+
+bool ms_hit_free(struct ms_thread *me, uint64_t address)
+{
+    struct ms_pass *pass = &me->pass;
+    struct ms_heap *heap = pass->heap;
+    unsigned way;
+    uint64_t now_ns, stamp;
+    struct ms_near_set *set = ms_near_find(address, &way);
+    if (MS_UNLIKELY(!set || ms_pins_any() || ms_fence_captured(heap)))
+        return false;
+    struct ms_slot *slot = ms_near_slot(set, way);
+    ms_ledger_expect(atomic_load_explicit(&set->tickets[way], memory_order_relaxed));
+    if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
+        return forget(pass);
+    if (!enter(pass))
+        return false;
+    struct ms_bag *bag = bag_for(pass, slot, address, &stamp);
+    if (MS_UNLIKELY(!bag || !atomic_compare_exchange_strong_explicit(
+                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
+                                memory_order_seq_cst, memory_order_relaxed))) {
+        ms_bias_leave_both(pass->own);
+        return false;
+    }
+    ms_near_drop(set, way);
+    if (MS_UNLIKELY(!ms_ledger_hit_out(me, atomic_load_explicit(&slot->ticket, memory_order_relaxed), address,
+                                       now_ns))) {
+        end_somehow(pass, slot, address);
+        return true;
+    }
+    struct ms_lease *lease = pass->lease;
+    uint64_t bytes = slot->run->slot_bytes;
+    ms_bag_put(bag, slot, ms_fence_tag(heap));
+    ms_count(&lease->requested, -atomic_load_explicit(&slot->requested, memory_order_relaxed));
+    ms_count(&lease->granted, -bytes);
+    ms_count(&lease->frees, 1);
+    lease->unweighed += bytes;
+    ms_bias_leave_both(pass->own);
+    return true;
+}
+
+/* What never changes once it serves: a free waits for nothing, and nothing is filled. */
+static bool is_plain(const struct ms_heap *heap)
+{
+    return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !ms_policy->poison_alloc &&
+           ms_policy->pack != MS_POOL_PACK_NONE && !heap->flow && heap->gpu->ctx_record_event;
+}
+
+void ms_hit_learn(struct ms_thread *me)
+{
+    struct ms_heap *heap = ms_last_heap;
+    struct ms_pass *pass = &me->pass;
+    forget(pass);
+    if (!heap || !ms_last_lease || ms_stack_sampling() ||
+        atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || !is_plain(heap) ||
+        !ms_thread_id())
+        return;
+    pass->life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+    pass->lease = &heap->leases[ms_last_lease - 1];
+    struct ms_bias *lock =
+        ms_ledger_lane(atomic_load_explicit(&heap->device, memory_order_relaxed), &pass->lane);
+    if (!ms_bias_is_own(&pass->lease->lock) || !ms_bias_is_own(lock))
+        return;
+    pass->own = ms_bias_me;
+    ms_ledger_clock(&pass->clock);
+    pass->heap = heap;
+}

@@ -1,0 +1,24 @@
+/* hit.h - a request, or a free, that the calling thread can answer out of what it has at hand.
+ *
+ * Floor 2, for the hooks: of the pool and of the record at once. It is ms_pool_hit and ms_ledger_serve_plain,
+ * or ms_pool_free_hit and ms_ledger_unserve, where nothing has to be asked, waited for or looked for; see
+ * hit.c. */
+#ifndef MS_POOL_HIT_H
+#define MS_POOL_HIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/guard.h"
+#include "stack/stack.h"
+
+/** A request of device memory of the context that is current, by function `api`: the address, with a record
+ * and a ticket; or 0, and nothing has happened. `me` is the calling thread, inside nothing of memshim's. */
+uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                      uint16_t api);
+/** A free, all of it; or false, and nothing has happened. */
+bool ms_hit_free(struct ms_thread *me, uint64_t address);
+/** The same request was answered another way: what that used is at hand for the next, if it may be. */
+void ms_hit_learn(struct ms_thread *me);
+
+#endif
