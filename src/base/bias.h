@@ -95,7 +95,8 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
         ms_bias_unlock_slowly(bias);
 }
 
-/** Takes one of each kind together, if both are the calling thread's own; for a thread that is inside none. */
+/** Takes one of each kind together, if both are the calling thread's own; for a thread that is inside
+ * none. */
 static inline void ms_bias_leave_both(struct ms_bias_thread *me)
 {
     atomic_store_explicit(&me->inside[MS_BIAS_LANE], NULL, memory_order_release);

@@ -589,20 +589,6 @@ static inline uint64_t ms_slot_address(const struct ms_slot *slot)
     return ms_run_address(slot->run) + slot->index * slot->run->slot_bytes;
 }
 
-/** What the record and the second half of a free take of one that is freed. */
-static MS_INLINE void ms_pool_describe_dying(const struct ms_slot *slot, struct ms_pool_block *block_p)
-{
-    const struct ms_run *run = slot->run;
-    struct ms_heap *heap = run->segment->heap;
-    block_p->address = ms_slot_address(slot);
-    block_p->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
-    block_p->granted = run->slot_bytes;
-    block_p->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    block_p->own_heap = heap;
-    block_p->own_item = (uintptr_t)slot;
-    block_p->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
-}
-
 /** A counter that only the holder of its lock writes, and anybody reads. */
 static inline void ms_count(_Atomic uint64_t *counter, uint64_t change)
 {

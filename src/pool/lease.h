@@ -80,6 +80,19 @@ static inline bool ms_bag_is_of_another(const struct ms_bag *bag, uint64_t bytes
 {
     return bytes > MS_TIER_SLAB_BYTES && bag->count && bag->epoch != epoch;
 }
+/** What the record and the second half of a free take of one that is freed. */
+static MS_INLINE void ms_pool_describe_dying(const struct ms_slot *slot, struct ms_pool_block *block_p)
+{
+    const struct ms_run *run = slot->run;
+    struct ms_heap *heap = run->segment->heap;
+    block_p->address = ms_slot_address(slot);
+    block_p->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
+    block_p->granted = run->slot_bytes;
+    block_p->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
+    block_p->own_heap = heap;
+    block_p->own_item = (uintptr_t)slot;
+    block_p->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+}
 /** Lease locked, with a serial left: the slot becomes a live block. */
 static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested,
                                    uint64_t granted, uint32_t ticket)
