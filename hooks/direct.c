@@ -40,10 +40,8 @@ bool ms_direct_is_ordinary(void)
     return !ms_unusual(MS_UNUSUAL_SERVICE);
 }
 
-static MS_INLINE bool hits(const struct ms_gpu *gpu, uint64_t bytes, struct ms_pool_block *given)
+static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_block *given)
 {
-    uint64_t context = ms_gpu_context_now(gpu);
-
     if (!ms_serve_context_is_ordinary(context) && !(context && ms_serve_context_is_served(context)))
         return false;
     ms_ipc_before_alloc();
@@ -79,16 +77,17 @@ static MS_INLINE uint64_t context_now(const struct ms_thread *me, const struct m
     return context;
 }
 
-/* Out of what the thread has at hand: 0, and nothing has happened, for all else. */
+/* Out of what the thread has at hand: 0, and nothing has happened, for all else. `context_p` is the context
+ * that is current, if the driver was asked. */
 static MS_INLINE uint64_t hit_alloc(struct ms_thread *me, unsigned row, const void *frame, const void *caller,
-                                    uint64_t bytes)
+                                    uint64_t bytes, uint64_t *context_p)
 {
     uint64_t context, address = 0;
 
     if (MS_UNLIKELY(!may_hit(me) || !ms_ipc_is_looked_for()))
         return 0;
     enter_hit(me);
-    context = context_now(me, ms_direct_mine[MS_DIRECTLY].gpu);
+    context = *context_p = context_now(me, ms_direct_mine[MS_DIRECTLY].gpu);
     if (MS_LIKELY(context))
         address = ms_hit_alloc(me, context, bytes, ms_stack_capture(frame, caller), (uint16_t)row);
     leave_hit(me);
@@ -107,15 +106,18 @@ static MS_INLINE bool hit_free(struct ms_thread *me, uint64_t address)
     return served;
 }
 
+/* `context`: 0 if the driver was not asked yet. */
 static MS_NOINLINE bool alloc_somehow(unsigned row, const void *frame, const void *caller, uint64_t *out,
-                                      uint64_t bytes)
+                                      uint64_t bytes, uint64_t context)
 {
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
     bool served;
 
     enter(&section, NULL);
-    served = hits(ms_direct_mine[MS_DIRECTLY].gpu, bytes, &given);
+    if (!context)
+        context = ms_gpu_context_now(ms_direct_mine[MS_DIRECTLY].gpu);
+    served = hits(context, bytes, &given);
     if (MS_LIKELY(served)) {
         ms_stack_id stack = ms_serve_stack(bytes, frame, caller);
         ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,
@@ -133,13 +135,13 @@ static MS_NOINLINE bool alloc_somehow(unsigned row, const void *frame, const voi
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
 {
-    uint64_t address;
+    uint64_t address, context = 0;
 
     if (!out || !bytes || !ms_direct_is_ordinary())
         return false;
-    address = hit_alloc(&ms_thread, row, frame, caller, bytes);
+    address = hit_alloc(&ms_thread, row, frame, caller, bytes, &context);
     if (MS_UNLIKELY(!address))
-        return alloc_somehow(row, frame, caller, out, bytes);
+        return alloc_somehow(row, frame, caller, out, bytes, context);
     ms_ledger_call_answered((uint16_t)row, bytes);
     *out = address;
     return true;
