@@ -72,7 +72,7 @@ MUTANTS = (
      "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_relaxed);\n    else\n        ms_bias_unlock_slowly(bias);", "bias", "weak"),
     ("bias-wait-relaxed", BIAS_C, "atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias", "atomic_load_explicit(&owner->inside[kind], memory_order_relaxed) == bias", "bias", "weak"),
     ("bias-no-fence", BIAS_C, "        fence_all();\n", "", "bias", "weak"),
-    ("born-relaxed", POOL, "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
+    ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
