@@ -75,6 +75,14 @@ static void print_parts(FILE *out, const json_t *device)
             ms_text_size(peak).text);
 }
 
+/* Where a piece begins; a report may say anything. */
+static int first_cell(double begin, double cell_bytes)
+{
+    double cell = begin > 0 ? begin / cell_bytes : 0;
+
+    return cell < CELLS ? (int)cell : CELLS;
+}
+
 /* What fills most of a cell decides its letter; a live byte beats free ones only where it fills half. */
 static void print_map(FILE *out, const struct ms_frag_segment *segment)
 {
@@ -95,7 +103,7 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
                   : !strcmp(state, "live") ? MS_FRAG_LIVE
                                            : MS_FRAG_LIMBO;
 
-        for (int c = begin > 0 ? (int)(begin / cell_bytes) : 0; c < CELLS && c * cell_bytes < end; c++) {
+        for (int c = first_cell(begin, cell_bytes); c < CELLS && c * cell_bytes < end; c++) {
             double from = c * cell_bytes > begin ? c * cell_bytes : begin;
             double to = (c + 1) * cell_bytes < end ? (c + 1) * cell_bytes : end;
 

@@ -87,7 +87,7 @@ END
 }
 
 @test "nonsense in a report is no harm" {
-    sample 'r["segments"][0]["blocks"] = [{"offset": -5, "bytes": 1 << 62, "requested": 1 << 62, "state": "live", "site": 999}, 7, {}]; r["segments"][1]["bytes"] = 0; r["segments"].append({"device": 0, "bytes": 1})'
+    sample 'r["segments"][0]["blocks"] = [{"offset": -5, "bytes": 1 << 62, "requested": 1 << 62, "state": "live", "site": 999}, {"offset": 1 << 62, "bytes": 5, "state": "free"}, 7, {}]; r["segments"][1]["bytes"] = 0; r["segments"].append({"device": 0, "bytes": 1})'
     try frag pool.json
     [ "$status" -eq 0 ]
     try frag --json pool.json
