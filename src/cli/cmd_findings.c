@@ -170,7 +170,7 @@ int ms_cmd_findings(int argc, char **argv)
         .close = close_findings,
         .figures = sum_up,
         .json = report_json,
-        .columns = {{"errors", true}, {"warnings", true}, {"to know", true}},
+        .columns = {{"errors", MS_FIGURE_COUNT}, {"warnings", MS_FIGURE_COUNT}, {"to know", MS_FIGURE_COUNT}},
         .after_path = ": ",
         .text = print_text};
     struct findings_options options = {.top = 20};

@@ -176,7 +176,7 @@ int ms_cmd_flamegraph(int argc, char **argv)
                                              .open = open_view,
                                              .close = close_view,
                                              .figures = sum_up,
-                                             .columns = {{"stacks", true}},
+                                             .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
                                              .text = print_text};
     struct flame_options options = {.value = MS_VALUE_PEAK};

@@ -138,15 +138,17 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 
 int ms_cmd_frag(int argc, char **argv)
 {
-    static const struct ms_many_verb verb = {
-        .view_bytes = sizeof(struct ms_frag),
-        .open = open_frag,
-        .close = close_frag,
-        .figures = sum_up,
-        .json = report_json,
-        .columns = {{"reserved", false}, {"at most", false}, {"live", false}, {"free", false}},
-        .after_path = "\n",
-        .text = print_text};
+    static const struct ms_many_verb verb = {.view_bytes = sizeof(struct ms_frag),
+                                             .open = open_frag,
+                                             .close = close_frag,
+                                             .figures = sum_up,
+                                             .json = report_json,
+                                             .columns = {{"reserved", MS_FIGURE_BYTES},
+                                                         {"at most", MS_FIGURE_BYTES},
+                                                         {"live", MS_FIGURE_BYTES},
+                                                         {"free", MS_FIGURE_BYTES}},
+                                             .after_path = "\n",
+                                             .text = print_text};
     struct frag_options options = {.top = 20};
 
     return ms_many_run(argc, argv, take, &options.printing, &verb, &options);

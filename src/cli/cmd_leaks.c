@@ -100,7 +100,7 @@ int ms_cmd_leaks(int argc, char **argv)
         .close = close_leaks,
         .figures = sum_up,
         .json = report_json,
-        .columns = {{"leaked", false}, {"blocks", true}, {"sites", true}},
+        .columns = {{"leaked", MS_FIGURE_BYTES}, {"blocks", MS_FIGURE_COUNT}, {"sites", MS_FIGURE_COUNT}},
         .after_path = ": ",
         .text = print_text};
     struct leaks_options options = {0};

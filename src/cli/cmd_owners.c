@@ -130,14 +130,15 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 
 int ms_cmd_owners(int argc, char **argv)
 {
-    static const struct ms_many_verb verb = {.view_bytes = sizeof(struct owners),
-                                             .open = open_owners,
-                                             .close = close_owners,
-                                             .figures = sum_up,
-                                             .json = report_json,
-                                             .columns = {{"live", false}, {"owners", true}},
-                                             .after_path = ":\n",
-                                             .text = print_text};
+    static const struct ms_many_verb verb = {
+        .view_bytes = sizeof(struct owners),
+        .open = open_owners,
+        .close = close_owners,
+        .figures = sum_up,
+        .json = report_json,
+        .columns = {{"live", MS_FIGURE_BYTES}, {"owners", MS_FIGURE_COUNT}},
+        .after_path = ":\n",
+        .text = print_text};
     struct owners_options options = {.top = 20};
 
     return ms_many_run(argc, argv, take, &options.printing, &verb, &options);

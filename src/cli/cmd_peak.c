@@ -194,7 +194,7 @@ int ms_cmd_peak(int argc, char **argv)
                                              .close = close_peak,
                                              .figures = sum_up,
                                              .json = report_json,
-                                             .columns = {{"sites", true}},
+                                             .columns = {{"sites", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
                                              .text = print_text};
     struct peak_options options = {.top = 10};

@@ -209,7 +209,7 @@ int ms_cmd_phases(int argc, char **argv)
         .close = close_phases,
         .figures = sum_up,
         .json = report_json,
-        .columns = {{.heading = "peak", .is_peak = true}, {"phases", true}, {"times", true}},
+        .columns = {{"peak", MS_FIGURE_PEAK}, {"phases", MS_FIGURE_COUNT}, {"times", MS_FIGURE_COUNT}},
         .after_path = ": ",
         .text = print_text};
     struct phases_options options = {0};

@@ -274,7 +274,7 @@ int ms_cmd_timeline(int argc, char **argv)
         .open = open_view,
         .close = close_view,
         .figures = sum_up,
-        .columns = {{"peak", false}, {"live", false}, {"no memory", true}},
+        .columns = {{"peak", MS_FIGURE_PEAK}, {"live", MS_FIGURE_BYTES}, {"no memory", MS_FIGURE_COUNT}},
         .after_path = ":\n",
         .text = print_text};
     struct timeline_options options = {.top = 10};

@@ -206,7 +206,7 @@ int ms_cmd_tree(int argc, char **argv)
                                              .close = close_view,
                                              .figures = sum_up,
                                              .json = report_json,
-                                             .columns = {{"stacks", true}},
+                                             .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
                                              .text = print_text};
     struct tree_options options = {.top = 60, .value = MS_VALUE_PEAK};

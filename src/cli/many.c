@@ -15,7 +15,8 @@ static void print_figures(FILE *out, const struct ms_many *many, const json_int_
 
     for (size_t i = 0; i < MS_MANY_FIGURES && many->columns[i].heading; i++) {
         snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, figures[i]);
-        fprintf(out, " %11s", many->columns[i].is_count ? number : ms_text_size(figures[i]).text);
+        fprintf(out, " %11s",
+                many->columns[i].figure == MS_FIGURE_COUNT ? number : ms_text_size(figures[i]).text);
     }
 }
 
@@ -41,7 +42,7 @@ void ms_many_row(FILE *out, struct ms_many *many, const char *path, const struct
     ms_text_put(out, path);
     fputc('\n', out);
     for (size_t i = 0; i < MS_MANY_FIGURES; i++) {
-        if (many->columns[i].is_peak)
+        if (many->columns[i].figure == MS_FIGURE_PEAK)
             many->totals[i] = figures[i] > many->totals[i] ? figures[i] : many->totals[i];
         else
             many->totals[i] = ms_report_sum(many->totals[i], figures[i]);

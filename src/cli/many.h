@@ -11,11 +11,16 @@
 
 enum { MS_MANY_FIGURES = 5 };
 
+enum ms_many_figure {
+    MS_FIGURE_BYTES,
+    MS_FIGURE_COUNT,
+    MS_FIGURE_PEAK, /* bytes; of processes together the most, since each had them at a time of its own */
+};
+
 /** One figure of each process. */
 struct ms_many_column {
     const char *heading;
-    bool is_count; /* a number, not bytes */
-    bool is_peak;  /* of processes together the most: each had it at a time of its own */
+    enum ms_many_figure figure;
 };
 
 struct ms_many {
