@@ -189,7 +189,8 @@ static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_reques
 
 static int refused(struct ms_call *call, const struct ms_foreign_request *request, int status)
 {
-    struct ms_oom_view view = ms_serve_oom_view(request->gpu, request->device, request->granted);
+    struct ms_oom_view view =
+        ms_serve_oom_view(request->gpu, request->device, request->granted, MS_OOM_NO_STREAM);
 
     if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
         ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested),

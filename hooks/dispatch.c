@@ -15,6 +15,8 @@
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
+#include "hooks/takers.h"
+#include "ledger/takers.h"
 
 /* Primary contexts by device, learned when they are retained: reset and release name the device only. */
 static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];
@@ -144,7 +146,7 @@ static void note_oom(const struct ms_call *call)
 {
     uint64_t context;
     int device = ms_gpu_current(call->gpu, &context);
-    struct ms_oom_view view = ms_serve_oom_view(call->gpu, device, call->args.bytes);
+    struct ms_oom_view view = ms_serve_oom_view(call->gpu, device, call->args.bytes, MS_OOM_NO_STREAM);
 
     ms_ledger_oom(outermost(call)->row, device, call->args.bytes, stack_of_failure(call), &view);
 }
@@ -250,6 +252,7 @@ static void context_died(uint64_t context)
     ms_ipc_context_ended(context);
     ms_imports_context_ended(context);
     ms_ledger_context_died(context);
+    ms_ledger_takers_died(context);
     ms_graph_memory_look();
 }
 
@@ -295,6 +298,8 @@ static void after_primary_retain(struct ms_call *call, int status)
         atomic_store_explicit(primary, read_out(&call->args), memory_order_relaxed);
     if (status == 0)
         ms_pool_primary(call->args.device, read_out(&call->args));
+    if (status == 0)
+        ms_takers_primary_end(call, read_out(&call->args));
 }
 
 static void after_green_create(struct ms_call *call, int status)
@@ -365,8 +370,11 @@ static const struct {
     [MS_CLASS_IPC_OPEN] = {ms_ipc_open_begin, after_import, true},
     [MS_CLASS_IPC_CLOSE] = {ms_ipc_close_begin, ms_import_close_end, false},
     [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},
+    [MS_CLASS_CONTEXT_CREATE] = {ms_takers_begin, ms_takers_context_end, false},
+    [MS_CLASS_MODULE_LOAD] = {ms_takers_begin, ms_takers_module_end, false},
+    [MS_CLASS_MODULE_END] = {NULL, ms_takers_module_gone, false},
     [MS_CLASS_CONTEXT_END] = {before_context_end, after_context_end, false},
-    [MS_CLASS_PRIMARY_RETAIN] = {NULL, after_primary_retain, false},
+    [MS_CLASS_PRIMARY_RETAIN] = {ms_takers_primary_begin, after_primary_retain, false},
     [MS_CLASS_PRIMARY_END] = {before_primary_end, after_primary_end, false},
     [MS_CLASS_PRIMARY_RESET] = {before_primary_end, after_primary_reset, false},
     [MS_CLASS_GREEN_CREATE] = {NULL, after_green_create, false},

@@ -41,6 +41,14 @@ static inline uint64_t ms_call_mark(const void *frame, const void *caller)
     return 0x6d73ca116d73ca11u ^ (uintptr_t)frame ^ (uint64_t)(uintptr_t)caller << 1;
 }
 
+/* What a device had left before the vendor's function (takers.h). */
+struct ms_look {
+    int device; /* MS_DEVICE_NONE: nothing is looked at */
+    bool is_known;
+    size_t left;
+    uint64_t held; /* by this process */
+};
+
 struct ms_call {
     uint64_t open;        /* ms_call_mark between begin and end */
     uint16_t row;
@@ -57,6 +65,7 @@ struct ms_call {
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
     uint64_t bytes;       /* recorded under this frame so far */
     struct ms_block block; /* of a free, between before and after */
+    struct ms_look look;   /* of what makes a context or loads a module, likewise */
     void *object;         /* handles.c, imports.c: likewise */
     /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
     void *ipc;

@@ -60,10 +60,13 @@ enum ms_class {
     MS_CLASS_IPC_OPEN,       /* likewise, where a token may stand for the vendor's handle (ipc.h) */
     MS_CLASS_IPC_CLOSE,
     MS_CLASS_GRAPH_NODE,
+    MS_CLASS_CONTEXT_CREATE,
     MS_CLASS_CONTEXT_END,
-    MS_CLASS_PRIMARY_RETAIN,
+    MS_CLASS_PRIMARY_RETAIN, /* the first one makes the context */
     MS_CLASS_PRIMARY_END,
     MS_CLASS_PRIMARY_RESET,
+    MS_CLASS_MODULE_LOAD,    /* code, and its variables, come onto the device */
+    MS_CLASS_MODULE_END,
     /* a green context begins: streams of its own, the memory of its device's primary context */
     MS_CLASS_GREEN_CREATE,
     MS_CLASS_LOOKUP,         /* cuGetProcAddress */

@@ -32,7 +32,9 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     ms_serve_status(context, status);
     if (status != CUDA_ERROR_OUT_OF_MEMORY)
         return;
-    view = ms_serve_oom_view(request->gpu, device, request->bytes);
+    view = ms_serve_oom_view(request->gpu, device, request->bytes,
+                             ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC ? request->stream
+                                                                                   : MS_OOM_NO_STREAM);
     stack = outer ? outer->stack : 0;
     if (!stack)
         stack = outer ? ms_stack_capture(outer->frame, outer->caller)

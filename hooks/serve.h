@@ -100,10 +100,16 @@ static inline void ms_serve_see_to_rest(void)
 bool ms_serve_context_is_served(uint64_t context);
 void ms_serve_contexts_reset(void);
 
+/* serve_policy.c: the pool's parts as the record has them */
+struct ms_pool_parts;
+struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts);
+
 /* serve_oom.c */
 
-/** What the pool and the driver know about a lack of `bytes` on the device. */
-struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes);
+/** What the pool and the driver know about a lack of `bytes` on the device, which were asked for in the order
+ * of `stream`, or of none (MS_OOM_NO_STREAM). */
+#define MS_OOM_NO_STREAM UINT64_MAX
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t stream);
 
 /** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it
  * is worth asking again: until it is false, or the driver has some. `until_p` is 0 before the first time. */

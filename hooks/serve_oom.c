@@ -6,6 +6,7 @@
  *   limbo           what was freed and may still be in use would have been enough
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
+#include "hooks/oom_fit.h"
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "gpu/gpu.h"
+#include "ledger/takers.h"
 #include "pool/stream.h"
 
 static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total,
@@ -29,11 +31,12 @@ static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live
     return MS_OOM_OTHER_PROCESS;
 }
 
-struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes)
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t stream)
 {
     struct ms_oom_view view = {.cause = MS_OOM_UNKNOWN};
     struct ms_pool_figures figures;
     size_t free_bytes = 0, total = 0;
+    uint64_t room = UINT64_MAX;
 
     memset(&figures, 0, sizeof(figures));
     if (device < 0)
@@ -43,16 +46,23 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
         view.reserved = figures.reserved_bytes;
         view.limbo = figures.parts.limbo;
         view.largest_free = figures.largest_free_bytes;
-        if (ms_pool_room(device) < bytes) {
-            view.cause = MS_OOM_LIMIT;
-            return view;
-        }
+        view.parts = ms_serve_parts(&figures.parts);
+        room = ms_pool_room(device);
     }
-    if (!gpu || !gpu->mem_get_info || gpu->mem_get_info(&free_bytes, &total) != CUDA_SUCCESS || total == 0)
-        return view;
-    if (free_bytes > view.largest_free)
+    view.taken = ms_ledger_taken(device);
+    if (gpu && gpu->mem_get_info && gpu->mem_get_info(&free_bytes, &total) == CUDA_SUCCESS && total) {
+        view.free = free_bytes;
+        view.total = total;
+    }
+    if (room < bytes)
+        view.cause = MS_OOM_LIMIT;
+    else if (view.total)
+        view.cause = cause_of(&figures, ms_ledger_live(device), total, free_bytes, bytes);
+    if (free_bytes > view.largest_free && view.cause != MS_OOM_LIMIT)
         view.largest_free = free_bytes;
-    view.cause = cause_of(&figures, ms_ledger_live(device), total, free_bytes, bytes);
+    if (view.cause == MS_OOM_FRAGMENTATION)
+        view.fragmentation = ms_oom_fragmentation(&view, gpu, device, bytes, stream);
+    ms_oom_fit(&view, device, bytes, room);
     return view;
 }
 

@@ -59,7 +59,7 @@ static struct ms_pool_policy policy = {.size_of = size_of};
 
 /* --- what the pool tells --- */
 
-static struct ms_parts parts_of(const struct ms_pool_parts *parts)
+struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts)
 {
     return (struct ms_parts){.requested = parts->requested,
                              .rounding = parts->rounding,
@@ -74,8 +74,8 @@ static struct ms_pool_record record_of(const struct ms_pool_figures *f)
     return (struct ms_pool_record){
         .reserved_bytes = f->reserved_bytes,
         .peak_reserved_bytes = f->peak_reserved_bytes,
-        .parts = parts_of(&f->parts),
-        .peak_parts = parts_of(&f->peak_parts),
+        .parts = ms_serve_parts(&f->parts),
+        .peak_parts = ms_serve_parts(&f->peak_parts),
         .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]},
         .misses = f->misses,
         .limbo_waits = f->limbo_waits,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/options.h"
+#include "ledger/phases.h"
 #include "ledger/process.h"
 
 _Atomic uint64_t ms_ledger_running_since_ns;
@@ -125,11 +126,19 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .reserved_bytes = view->reserved,
                          .largest_free_bytes = view->largest_free,
                          .limbo_bytes = view->limbo,
-                         .cause = view->cause};
+                         .cause = view->cause,
+                         .fragmentation = view->fragmentation,
+                         .phase = ms_phase_now(),
+                         .free_bytes = view->free,
+                         .total_bytes = view->total,
+                         .taken_bytes = view->taken,
+                         .parts = view->parts,
+                         .fit = view->fit};
     struct ms_process *process = ms_process();
     ms_events_touch();
     oom.device = (int16_t)device;
     top_sites(&oom, device);
+    ms_oom_note_sites(&oom);
     if (!ms_table_reserve(MS_TABLE_OOMS, 1))
         return;
     ms_lock(&list_lock);

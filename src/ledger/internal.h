@@ -336,9 +336,32 @@ struct MS_CACHELINE ms_oom {
     uint32_t top_sites[MS_OOM_TOP_SITES];
     uint64_t top_bytes[MS_OOM_TOP_SITES];
     uint64_t reserved_bytes, largest_free_bytes, limbo_bytes;
-    uint32_t cause; /* enum ms_oom_cause */
+    uint32_t cause;         /* enum ms_oom_cause */
+    uint32_t fragmentation; /* enum ms_oom_fragmentation */
+    uint32_t phase;         /* the row of the phase in which it was, + 1 */
+    uint32_t site_count;    /* rows of the table of what sites held, */
+    uint64_t site_first;    /* ... from the n-th ever on (ooms.c) */
+    uint64_t free_bytes, total_bytes, taken_bytes;
+    struct ms_parts parts;
+    struct ms_oom_fit fit;
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
+
+/* What a site held when there was no memory. Rows are used again, in turns: `number` is which one it is of
+ * all there ever were, + 1. */
+struct ms_oom_site {
+    _Atomic uint64_t number;
+    uint64_t bytes;
+    uint32_t site, unused;
+};
+_Static_assert(sizeof(struct ms_oom_site) == MS_TABLE_OOM_SITES_ROW_BYTES, "a row of the ledger");
+/* ooms.c */
+/** Writes down what each site of the device holds, into the row. */
+void ms_oom_note_sites(struct ms_oom *oom);
+/** The k-th of them, by no order; false past the last, and of those that are no longer there. */
+bool ms_oom_site_at(const struct ms_oom *oom, uint32_t k, uint32_t *site_p, uint64_t *bytes_p);
+/** The site with its bytes, for each that holds memory of the device, under its locks. */
+void ms_account_each_site(int device, void (*tell)(void *arg, uint32_t site, uint64_t bytes), void *arg);
 
 /* A context that died with blocks in it. */
 struct MS_CACHELINE ms_context_died {

@@ -459,6 +459,20 @@ static unsigned top_sites(const struct ms_lane *first, const uint64_t *peaks, ui
     return count;
 }
 
+void ms_account_each_site(int device, void (*tell)(void *arg, uint32_t site, uint64_t bytes), void *arg)
+{
+    const struct ms_lane *first = &ms_lanes[0][ms_account_number(device)];
+    ms_account_lock(device);
+    for (uint32_t place = 0; first->site_index && place <= first->site_mask; place++) {
+        const struct ms_site *site =
+            first->site_index[place] ? ms_site_row(first->site_index[place] - 1) : NULL;
+        uint64_t live = site && ms_kind_is_device(site->kind) ? held_by(site, NULL) : 0;
+        if (live)
+            tell(arg, site->whole, live);
+    }
+    ms_account_unlock(device);
+}
+
 unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes)
 {
     ms_account_lock(device);

@@ -13,6 +13,7 @@
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
 #include "ledger/phases.h"
+#include "ledger/takers.h"
 #include "ledger/trace.h"
 
 void ms_ledger_reset(void)
@@ -28,6 +29,7 @@ void ms_ledger_reset(void)
     ms_exports_reset();
     ms_misfrees_reset();
     ms_phases_reset();
+    ms_takers_reset();
 }
 
 /* What the live blocks add up to. */

@@ -284,6 +284,26 @@ void ms_phase_end(uint64_t id)
     ms_unlock(&lock);
 }
 
+uint32_t ms_phase_now(void)
+{
+    const struct ms_phase_open *own = NULL, *any = NULL;
+    uint32_t thread = ms_thread_id(), row = 0;
+    ms_lock(&lock);
+    for (unsigned i = 0; i < open_end; i++) {
+        const struct ms_phase_open *open = open_at(i);
+        if (!is_open(open))
+            continue;
+        if (open->is_nested && open->thread == thread && (!own || open->id > own->id))
+            own = open;
+        if (!open->is_nested && (!any || open->id > any->id))
+            any = open;
+    }
+    if (own || any)
+        row = (own ? own : any)->phase + 1;
+    ms_unlock(&lock);
+    return row;
+}
+
 void ms_phase_mark(enum ms_phase_source source, uint32_t domain, uint32_t name)
 {
     uint64_t now_ns = ms_ledger_now();

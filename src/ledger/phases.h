@@ -108,6 +108,9 @@ int ms_phase_pop(enum ms_phase_source source, uint32_t domain);
 /** Begins one of the whole process; its number, 0 if there was no room. Any thread may end it. */
 uint64_t ms_phase_begin(enum ms_phase_source source, uint32_t domain, uint32_t name);
 void ms_phase_end(uint64_t id);
+/** The row, + 1, of the phase in which the calling thread is: its own latest, or else the latest of the whole
+ * process; 0 if there is none. */
+uint32_t ms_phase_now(void);
 void ms_phase_mark(enum ms_phase_source source, uint32_t domain, uint32_t name);
 
 /** What the report tells: copies, in memory of its own. Figures are in the order of their phases' rows; those

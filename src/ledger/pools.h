@@ -52,9 +52,38 @@ enum ms_oom_cause {
     MS_OOM_LIMBO,
     MS_OOM_CAUSES
 };
+/** ... and where the cause is fragmentation, of which kind. */
+enum ms_oom_fragmentation {
+    MS_OOM_WHOLE,       /* none */
+    MS_OOM_INTERLEAVED, /* what is free lies between live blocks */
+    MS_OOM_SEGMENTS,    /* enough is vacant, in several pieces */
+    MS_OOM_STREAMS,     /* enough is free, for other streams */
+    MS_OOM_FRAGMENTATIONS
+};
+/** A variable with which the request would have been answered. */
+enum ms_oom_policy {
+    MS_OOM_NO_POLICY,
+    MS_OOM_RAISE_LIMIT,
+    MS_OOM_USE_VMM,
+    MS_OOM_NO_PREALLOC,
+    MS_OOM_POLICIES
+};
+/** What would have made it fit: each for itself, as far as it is there. */
+struct ms_oom_fit {
+    uint64_t free_bytes; /* so much more, freed before; 0 where that would not have done */
+    uint64_t value;      /* of the policy */
+    uint64_t most_bytes; /* so much could be had as it was; 0: not that */
+    uint8_t policy;      /* enum ms_oom_policy */
+    bool wait;           /* for what is under way on the device */
+};
 struct ms_oom_view {
     enum ms_oom_cause cause;
+    enum ms_oom_fragmentation fragmentation;
     uint64_t reserved, largest_free, limbo;
+    uint64_t free, total; /* of the device, by the driver; 0 where it was not asked */
+    uint64_t taken;       /* by the driver, for contexts and modules */
+    struct ms_parts parts;
+    struct ms_oom_fit fit;
 };
 
 /** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and

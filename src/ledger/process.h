@@ -45,7 +45,8 @@ struct ms_process {
        read. */
     _Atomic uint32_t python_version, python_is_read;
     _Atomic uint64_t phase_faults[4]; /* enum ms_phase_fault */
-    uint64_t unused[54];
+    _Atomic uint64_t oom_sites; /* rows ever, of that table */
+    uint64_t unused[53];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

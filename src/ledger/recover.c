@@ -15,6 +15,7 @@
 #include "base/objects.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+#include "ledger/takers.h"
 #include "ledger/phases.h"
 #include "ledger/recover.h"
 
@@ -93,6 +94,16 @@ static void clean_devices(void)
     }
 }
 
+static void clean_parts(struct ms_parts *parts)
+{
+    clamp(&parts->requested, INT64_MAX);
+    clamp(&parts->rounding, INT64_MAX);
+    clamp(&parts->limbo, INT64_MAX);
+    clamp(&parts->cached, INT64_MAX);
+    clamp(&parts->stranded, INT64_MAX);
+    clamp(&parts->pinned, INT64_MAX);
+}
+
 static void clean_rings(void)
 {
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_OOMS); i++) {
@@ -102,6 +113,16 @@ static void clean_rings(void)
         clamp(&oom->live_bytes, INT64_MAX);
         clamp(&oom->reserved_bytes, INT64_MAX);
         clamp(&oom->largest_free_bytes, INT64_MAX);
+        clamp(&oom->free_bytes, INT64_MAX);
+        clamp(&oom->total_bytes, INT64_MAX);
+        clamp(&oom->taken_bytes, INT64_MAX);
+        clamp(&oom->fit.free_bytes, INT64_MAX);
+        clamp(&oom->fit.value, INT64_MAX);
+        clamp(&oom->fit.most_bytes, INT64_MAX);
+        clean_parts(&oom->parts);
+        oom->fit.policy = oom->fit.policy < MS_OOM_POLICIES ? oom->fit.policy : MS_OOM_NO_POLICY;
+        *(uint8_t *)&oom->fit.wait &= 1;
+        oom->fragmentation = oom->fragmentation < MS_OOM_FRAGMENTATIONS ? oom->fragmentation : MS_OOM_WHOLE;
         oom->cause = oom->cause < MS_OOM_CAUSES ? oom->cause : MS_OOM_UNKNOWN;
         oom->device = ms_account_number(oom->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : oom->device;
         oom->top_count = oom->top_count > MS_OOM_TOP_SITES ? 0 : oom->top_count;
@@ -111,6 +132,8 @@ static void clean_rings(void)
                 oom->top_count = k;
         }
     }
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_OOM_SITES); i++)
+        clamp(&MS_ROWS(OOM_SITES, struct ms_oom_site)[i].bytes, INT64_MAX);
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_DEATHS); i++) {
         struct ms_context_died *death = &MS_ROWS(DEATHS, struct ms_context_died)[i];
         clamp(&death->t_ns, INT64_MAX);
@@ -136,6 +159,22 @@ static void clean_misfrees(void)
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
         if (row->rule != MS_MISFREE_DOUBLE && row->rule != MS_MISFREE_INTERIOR)
             atomic_store(&row->count, 0);
+    }
+}
+
+static void clean_takers(void)
+{
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+        struct ms_taker_row *row = &MS_ROWS(TAKERS, struct ms_taker_row)[i];
+        clamp(&row->first_ns, INT64_MAX);
+        clamp_atomic(&row->ended_ns, INT64_MAX);
+        clamp_atomic(&row->bytes, INT64_MAX / MS_TABLE_TAKERS_ROWS);
+        clamp_atomic(&row->count, INT64_MAX);
+        clamp_atomic(&row->total_bytes, INT64_MAX);
+        clamp_atomic(&row->total_count, INT64_MAX);
+        row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
+        if (row->taker >= MS_TAKERS || ms_account_number(row->device) == MS_DEVICES_MAX)
+            atomic_store(&row->state, 0);
     }
 }
 
@@ -460,6 +499,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_sites();
     clean_rings();
     clean_misfrees();
+    clean_takers();
     count_blocks();
     settle_peaks();
     settle_kinds();

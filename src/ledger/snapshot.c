@@ -103,7 +103,8 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
         carved(snapshot->site_count * sizeof *snapshot->sites) +
         carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof *snapshot->blocks) +
         timelines * carved(timeline_bytes) + carved(snapshot->counts_count * sizeof *snapshot->counts) +
-        carved(MS_MISFREES_MAX * sizeof *snapshot->misfrees) + bytes_of_pool(snapshot) + 4096;
+        carved(MS_MISFREES_MAX * sizeof *snapshot->misfrees) +
+        carved(snapshot->taker_room * sizeof *snapshot->takers) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -115,6 +116,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
     snapshot->counts = carve(&cursor, snapshot->counts_count * sizeof *snapshot->counts);
     snapshot->misfrees = carve(&cursor, MS_MISFREES_MAX * sizeof *snapshot->misfrees);
+    snapshot->takers = carve(&cursor, snapshot->taker_room * sizeof *snapshot->takers);
     snapshot->flows = carve(&cursor, snapshot->flow_room * sizeof *snapshot->flows);
     snapshot->segments = carve(&cursor, snapshot->segment_room * sizeof *snapshot->segments);
     snapshot->pieces = carve(&cursor, snapshot->piece_room * sizeof *snapshot->pieces);
@@ -329,12 +331,15 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     choose_timeline(snapshot);
     ms_snapshot_pool_count(snapshot, is_told);
     snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
+    snapshot->taker_room = (uint32_t)ms_table_rows(MS_TABLE_TAKERS);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
         ms_phases_copy(snapshot);
         snapshot->consistent &=
             ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
+        snapshot->consistent &= ms_takers_copy(snapshot->takers, snapshot->taker_room,
+                                               &snapshot->taker_count, LOCK_TIMEOUT_MS);
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);

@@ -10,6 +10,7 @@
 
 #include "ledger/misfrees.h"
 #include "ledger/phases.h"
+#include "ledger/takers.h"
 
 struct ms_snapshot_site {
     /* Of all lanes, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
@@ -66,6 +67,8 @@ struct ms_snapshot {
     uint32_t told_count, told_room;
     struct ms_misfree_row *misfrees; /* with sites as the record numbers them */
     uint32_t misfree_count;
+    struct ms_taker_row *takers;
+    uint32_t taker_count, taker_room;
     struct ms_phases_told phases; /* with sites as the record numbers them */
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;

@@ -105,6 +105,25 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
     }
 }
 
+uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_p)
+{
+    struct ms_pool_figures figures;
+    struct ms_mempool *pool;
+    uint64_t bytes = 0;
+    *cached_p = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        for (; flow && pool->device == device; flow = flow->next_of_pool) {
+            if (flow->latest == stream)
+                continue;
+            ms_figures_of_heap(flow->heap, &figures);
+            bytes += figures.parts.cached + figures.parts.stranded;
+            *cached_p += figures.parts.cached;
+        }
+    }
+    return bytes;
+}
+
 void ms_flow_figures_reset(void)
 {
     for (int device = 0; device < MS_DEVICES_MAX; device++) {

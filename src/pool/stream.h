@@ -106,6 +106,10 @@ struct ms_stream_figures {
 };
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 
+/** What is free on the device in memory of other streams than that of this number, and what of it is
+ * vacant. */
+uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_p);
+
 void ms_stream_reset(void);
 
 #endif

@@ -97,8 +97,23 @@ static void check_references(struct inquiry *inquiry)
         expect_index(inquiry, at("findings", i, "site"), json_object_get(row, "site"), report->sites);
         expect_index(inquiry, at("findings", i, "stack"), json_object_get(row, "stack"), report->stacks);
     }
+    json_array_foreach (ms_report_array(report->root, "contexts"), i, row)
+        expect_index(inquiry, at("contexts", i, "stack"), json_object_get(row, "stack"), report->stacks);
     json_array_foreach (ms_report_array(report->root, "oom"), i, row)
         expect_index(inquiry, at("oom", i, "stack"), json_object_get(row, "stack"), report->stacks);
+}
+
+static void check_contexts(struct inquiry *inquiry)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (ms_report_array(inquiry->report->root, "contexts"), i, row) {
+        expect_at_most(inquiry, at("contexts", i, "bytes"), ms_report_int(row, "bytes"), "total_bytes",
+                       ms_report_int(row, "total_bytes"));
+        expect_at_most(inquiry, at("contexts", i, "count"), ms_report_int(row, "count"), "total_count",
+                       ms_report_int(row, "total_count"));
+    }
 }
 
 static void check_phases(struct inquiry *inquiry)
@@ -371,6 +386,7 @@ size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_
     if (adds_up(report))
         check_leaks(&inquiry);
     check_phases(&inquiry);
+    check_contexts(&inquiry);
     check_apis(&inquiry);
     check_timeline(&inquiry);
     return inquiry.complaints;

@@ -24,6 +24,8 @@ static void mention_stacks(void)
         ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
     for (unsigned i = 0; i < snapshot.misfree_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.misfrees[i].stack);
+    for (uint32_t i = 0; i < snapshot.taker_count; i++)
+        ms_report_stacks_mention(&stacks, snapshot.takers[i].stack);
     ms_report_stacks_number(&stacks);
 }
 

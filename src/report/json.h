@@ -42,6 +42,16 @@ void ms_json_events(struct ms_out *out,
 void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_phase_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
+/** The parts of reserved memory. json_memory.c */
+json_t *ms_json_parts(const struct ms_parts *parts);
+/** Name, domain and interface of a phase. json_phases.c */
+json_t *ms_json_phase_name(const struct ms_phase *phase);
+/** A row of oom[]. json_oom.c */
+json_t *ms_json_oom(const struct ms_oom *oom, const struct ms_report_input *input);
+
+/** contexts[]. json_contexts.c */
+void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input);
+
 /** The findings about refused frees. json_misfrees.c */
 void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);
 

@@ -61,34 +61,6 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
     out->fresh = false;
 }
 
-static json_t *oom_json(const struct ms_oom *oom, const struct ms_report_input *input)
-{
-    const struct ms_report_stacks *stacks = input->stacks;
-    static const char *const causes[MS_OOM_CAUSES] = {
-        [MS_OOM_CAPACITY] = "capacity", [MS_OOM_FRAGMENTATION] = "fragmentation",
-        [MS_OOM_LIMIT] = "limit",       [MS_OOM_OTHER_PROCESS] = "other_process",
-        [MS_OOM_LIMBO] = "limbo",
-    };
-    json_t *json = json_pack("{s:I}", "t_ns", (json_int_t)oom->t_ns);
-    ms_json_set_device(json, oom->device);
-    json_object_set_new(json, "api", json_string(ms_events_api_name(oom->api)));
-    json_object_set_new(json, "requested", json_integer((json_int_t)oom->requested));
-    if (oom->cause < MS_OOM_CAUSES && causes[oom->cause])
-        json_object_set_new(json, "cause", json_string(causes[oom->cause]));
-    json_object_set_new(json, "live", json_integer((json_int_t)oom->live_bytes));
-    json_object_set_new(json, "reserved", json_integer((json_int_t)oom->reserved_bytes));
-    json_object_set_new(json, "largest_free", json_integer((json_int_t)oom->largest_free_bytes));
-    json_t *top = json_array();
-    for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
-        json_array_append_new(top,
-                              json_pack("{s:I, s:I}", "site",
-                                        (json_int_t)ms_snapshot_place(input->snapshot, oom->top_sites[i]),
-                                        "bytes", (json_int_t)oom->top_bytes[i]));
-    json_object_set_new(json, "top_sites", top);
-    json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(stacks, oom->stack)));
-    return json;
-}
-
 /* Messages are for people: sizes as they read them. What is exact stands in `bytes`. */
 struct size_text {
     char text[MS_SIZE_BYTES];
@@ -267,7 +239,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "oom");
     ms_out_begin_array(out);
     for (unsigned i = 0; i < events->oom_count; i++)
-        ms_out_element(out, oom_json(&events->ooms[i], input));
+        ms_out_element(out, ms_json_oom(&events->ooms[i], input));
     ms_out_end_array(out);
 
     ms_out_key(out, "findings");

@@ -61,7 +61,7 @@ static uint64_t allocations(const struct ms_account *account)
     return count;
 }
 
-static json_t *parts_json(const struct ms_parts *parts)
+json_t *ms_json_parts(const struct ms_parts *parts)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "requested", (json_int_t)parts->requested, "rounding",
                      (json_int_t)parts->rounding, "limbo", (json_int_t)parts->limbo, "cached",
@@ -116,7 +116,7 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes",
         (json_int_t)pool->reserved_bytes, "peak_reserved_bytes", (json_int_t)pool->peak_reserved_bytes,
         "followed_bytes", (json_int_t)without(amount->live_bytes, device->served_bytes), "reserved_parts",
-        parts_json(&pool->parts), "peak_parts", parts_json(&pool->peak_parts), "vendor_calls",
+        ms_json_parts(&pool->parts), "peak_parts", ms_json_parts(&pool->peak_parts), "vendor_calls",
         (json_int_t)calls, "vendor_calls_saved", (json_int_t)saved,
         "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
         (json_int_t)amount->total_count, "kinds", kinds(&device->account));

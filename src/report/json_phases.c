@@ -93,14 +93,19 @@ static json_t *device_json(const struct ms_phase_figures *figures, const struct 
     return json;
 }
 
+json_t *ms_json_phase_name(const struct ms_phase *phase)
+{
+    json_t *json = json_pack("{s:o, s:s}", "name", ms_out_string(ms_phase_text_at(phase->name)), "source",
+                             sources[phase->source]);
+    if (phase->domain)
+        json_object_set_new(json, "domain", ms_out_string(ms_phase_text_at(phase->domain)));
+    return json;
+}
+
 static json_t *phase_json(const struct ms_phases_told *told, uint32_t i, const struct ms_report_input *input)
 {
     const struct ms_phase *phase = &told->phases[i];
-    json_t *json = json_pack("{s:o, s:s}", "name", ms_out_string(ms_phase_text_at(phase->name)), "source",
-                             sources[phase->source]);
-    json_t *devices = json_array();
-    if (phase->domain)
-        json_object_set_new(json, "domain", ms_out_string(ms_phase_text_at(phase->domain)));
+    json_t *json = ms_json_phase_name(phase), *devices = json_array();
     json_object_set_new(json, "count", json_integer((json_int_t)(phase->ended + told->open[i])));
     json_object_set_new(json, "open", json_integer(told->open[i]));
     json_object_set_new(json, "marks", json_integer((json_int_t)phase->marks));

@@ -180,7 +180,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* The same rows, in order. */
-static json_t *sorted(json_t *rows)
+static json_t *sorted(json_t *rows, int (*compare)(const void *a, const void *b))
 {
     size_t count = json_array_size(rows), i;
     json_t **all = calloc(count + 1, sizeof(*all)), *row, *result = json_array();
@@ -190,7 +190,7 @@ static json_t *sorted(json_t *rows)
             all[i] = row;
     }
     if (all)
-        qsort(all, count, sizeof(*all), compare_rows);
+        qsort(all, count, sizeof(*all), compare);
     for (i = 0; i < count && all; i++)
         json_array_append(result, all[i]);
     free(all);
@@ -215,6 +215,46 @@ static void tell_sites(const struct pass *pass, json_t *rows)
     json_decref(index);
 }
 
+static int compare_bytes(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    json_int_t left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
+
+    return left == right ? strcmp(ms_report_text(x, "owner"), ms_report_text(y, "owner"))
+                         : (left > right ? -1 : 1);
+}
+
+/* What the sites held when there was no memory, added up likewise. */
+static json_t *owners_then(const struct ms_report *report, const json_t *oom)
+{
+    json_t *index = json_object(), *held, *row, *rows = json_array();
+    size_t i;
+
+    json_array_foreach (ms_report_array(oom, "sites"), i, held) {
+        const char *owner = ms_report_text(ms_report_site(report, ms_report_int(held, "site")), "owner");
+
+        row = json_object_get(index, *owner ? owner : "unknown");
+        if (!row) {
+            row = json_pack("{s:s, s:i}", "owner", *owner ? owner : "unknown", "bytes", 0);
+            json_object_set(index, *owner ? owner : "unknown", row);
+            json_array_append_new(rows, row);
+        }
+        add(row, "bytes", ms_report_int(held, "bytes"));
+    }
+    json_decref(index);
+    return sorted(rows, compare_bytes);
+}
+
+static void tell_ooms(const struct ms_report *report)
+{
+    json_t *oom;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "oom"), i, oom)
+        if (json_is_object(oom) && json_object_get(oom, "sites"))
+            json_object_set_new(oom, "owners", owners_then(report, oom));
+}
+
 void ms_owners_tell(struct ms_report *report)
 {
     size_t count = json_array_size(report->frames);
@@ -223,7 +263,8 @@ void ms_owners_tell(struct ms_report *report)
 
     if (pass.known)
         tell_sites(&pass, rows);
-    json_object_set_new(report->root, "owners", sorted(rows));
+    json_object_set_new(report->root, "owners", sorted(rows, compare_rows));
+    tell_ooms(report);
     for (size_t i = 0; i < count && pass.known; i++)
         free(pass.known[i]);
     free(pass.known);

@@ -42,6 +42,9 @@ ALL = TEXT + [["validate"], ["symbolize", "-o", "-"], ["summary", "--json"], ["l
               ["tree"], ["flamegraph"], ["timeline"],
               *(["export", "--format", what] for what in ("folded", "chrome", "dhat", "openmetrics", "jsonl")),
               ["summary", "hostile.json"], ["leaks", "hostile.json"], ["frag", "hostile.json"]]
+for verb in ("contexts", "oom"):
+    TEXT.append([verb])
+    ALL += [[verb], [verb, "--json"]]
 
 def check(what, spots, verbs):
     json.dump(harmed(spots), open("hostile.json", "w"), ensure_ascii=False)

@@ -146,6 +146,12 @@ tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 
+# What the driver takes for contexts and modules.
+check_PROGRAMS += tests/hooks/takers_user
+tests_hooks_takers_user_SOURCES = tests/hooks/takers_user.c tests/program.h
+tests_hooks_takers_user_LDADD = libcudart.so.13 libcuda.so.1
+tests_hooks_takers_user_CFLAGS = $(AM_CFLAGS) -g
+
 # What each policy of the pool changes.
 check_PROGRAMS += tests/hooks/policies
 tests_hooks_policies_SOURCES = tests/hooks/policies.c
@@ -172,7 +178,7 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
-ms_hook_tests = tests/hooks/every_class.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
+ms_hook_tests = tests/hooks/every_class.py tests/hooks/takers.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
 	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh tests/hooks/small_stacks.py
 dist_check_SCRIPTS += $(ms_hook_tests)
 TESTS += $(ms_hook_tests)

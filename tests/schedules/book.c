@@ -14,6 +14,7 @@
 #include "files.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+#include "ledger/takers.h"
 
 #define FIRST_FILE FILES_DIRECTORY "/memshim-1234-5678.ledger"
 
@@ -305,6 +306,23 @@ void book_misfree(unsigned i, unsigned stack)
     begin(&book.misfrees, 1);
     ms_ledger_misfree(&misfree, 1, id);
     end(&book.misfrees, 1);
+}
+
+/* Each takes 4 KiB. */
+void book_taking(uint64_t context, uint64_t module, unsigned stack)
+{
+    touch();
+    struct ms_taking taking = {.taker = module ? MS_TAKER_MODULE : MS_TAKER_CONTEXT,
+                               .context = context,
+                               .module = module,
+                               .bytes = 4096,
+                               .is_exact = true,
+                               .stack = book_stack(stack),
+                               .device = 0,
+                               .api = 1};
+    begin(&book.takings, 1);
+    ms_ledger_took(&taking);
+    end(&book.takings, 1);
 }
 
 struct ms_segment_record book_segment_record(unsigned i)

@@ -38,6 +38,8 @@ void book_die(uint64_t context);
 void book_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
 void book_oom(uint16_t api, unsigned stack);
 void book_misfree(unsigned i, unsigned stack);
+/** The driver takes memory for a context, or for a module of that handle; the module is unloaded. */
+void book_taking(uint64_t context, uint64_t module, unsigned stack);
 /** A segment of the pool's comes or goes; the device's figures are told. */
 void book_segment(unsigned i, bool comes);
 void book_pool(uint64_t reserved_bytes);

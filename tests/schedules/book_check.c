@@ -194,7 +194,7 @@ static bool check_counts(void)
 static bool check_events(void)
 {
     const struct ms_events_copy *events = &snapshot.events;
-    uint64_t misfrees = 0;
+    uint64_t misfrees = 0, takings = 0;
     for (unsigned i = 0; i < events->oom_count; i++) {
         const struct ms_oom *oom = &events->ooms[i];
         if (oom->requested < 1000 || !is_stack(oom->stack, (unsigned)oom->requested - 1000) ||
@@ -206,6 +206,13 @@ static bool check_events(void)
         if (!snapshot.misfrees[i].stack || !snapshot.misfrees[i].block_bytes)
             return book_wrong("refused free %u is of nothing", i);
     }
+    for (unsigned i = 0; i < snapshot.taker_count; i++) {
+        const struct ms_taker_row *row = &snapshot.takers[i];
+        takings += row->total_count;
+        if (!row->stack || row->count > row->total_count || row->bytes > row->total_bytes ||
+            row->total_bytes - row->total_count * 4096 > 4096)
+            return book_wrong("taking %u is another than there was", i);
+    }
     for (unsigned i = 0; i < events->death_count; i++) {
         if (events->deaths[i].context - 1 > 1 || !events->deaths[i].count)
             return book_wrong("death %u is of nothing", i);
@@ -214,6 +221,7 @@ static bool check_events(void)
         return false;
     return is_in(view.ooms, events->oom_count + events->lost_ooms, "out-of-memory", 0) &&
            is_in(view.misfrees, misfrees, "refused frees", 0) &&
+           is_in(view.takings, takings, "takings", 0) &&
            (events->death_count <= view.deaths.most || book_wrong("there are more deaths than there were"));
 }
 

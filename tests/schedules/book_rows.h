@@ -43,6 +43,7 @@ struct book {
     unsigned site_count;
     struct range live[BOOK_DEVICES], peak[BOOK_DEVICES]; /* of device memory */
     struct range calls[BOOK_APIS], call_bytes[BOOK_APIS], failures[BOOK_APIS], served[BOOK_APIS];
+    struct range takings;
     struct range ooms, misfrees, deaths, refused; /* refused: frees that the driver refused */
     enum presence segments[BOOK_SEGMENTS], lines[BOOK_LINES], devices[BOOK_DEVICES];
     enum presence diagnostics[BOOK_LINES], codes[BOOK_CODES];

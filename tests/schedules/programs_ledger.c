@@ -13,6 +13,7 @@
 #include "ledger/check.h"
 #include "ledger/journal.h"
 #include "ledger/lanes.h"
+#include "ledger/takers.h"
 #include "programs.h"
 
 enum { MS_NS = 1000000, OWN = 8 /* blocks of the book for each task */ };
@@ -448,6 +449,10 @@ static void happen(void *arg)
     book_device(me);
     book_give(me);
     book_misfree(me, 8 + me);
+    book_taking(me + 1, 0, me);
+    book_taking(me + 1, 0x100 + me, 2 + me);
+    book_taking(me + 1, 0x200 + me, 2 + me);
+    ms_ledger_module_gone(0x100 + me);
     book_segment(2 * me, false);
     book_segment(2 * me, true);
 }

@@ -5,6 +5,7 @@
 #include "book.h"
 #include "engine.h"
 #include "ledger/lanes.h"
+#include "ledger/takers.h"
 #include "ledger/trace.h"
 #include "programs.h"
 
@@ -29,6 +30,10 @@ static void record_kinds(void)
     book_misfree(42, 6);
     book_misfree(42, 6);
     book_give(40);
+    book_taking(1, 0, 1);
+    book_taking(1, 0x100, 2);
+    ms_ledger_module_gone(0x100);
+    ms_ledger_takers_died(1);
     book_take(0, 1, true);
     book_take(2, 1, false);
     book_die(1);

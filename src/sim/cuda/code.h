@@ -29,6 +29,7 @@ struct sim_name {
 struct sim_image {
     struct sim_name *names;
     bool complete; /* false: part of it is compressed, and any name may be in there */
+    size_t bytes;  /* of the whole image */
 };
 
 CUresult sim_image_read(const void *data, struct sim_image *image);
@@ -75,6 +76,7 @@ struct CUmod_st {
     struct sim_image own;
     struct sim_function *functions;
     struct sim_variable *variables;
+    CUdeviceptr code; /* where its image lies on the device; 0 where modules take nothing */
 };
 
 struct CUlib_st {

@@ -1,7 +1,7 @@
 /*
- * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, seed, log (card.c has
- * which card). Read once, on the first call of any exported function (fault.c). A bad value gets one line on
- * stderr and the default.
+ * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, what contexts take,
+ * seed, log (card.c has which card). Read once, on the first call of any exported function (fault.c). A bad
+ * value gets one line on stderr and the default.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -87,6 +87,19 @@ static void read_memory(void)
         sim_config.memory_bytes = bytes, sim_config.memory_asked = true;
 }
 
+static void read_context(void)
+{
+    const char *text = secure_getenv("MEMSIM_CONTEXT");
+    size_t bytes;
+
+    if (!text || !*text)
+        return;
+    if (!sim_config_size(text, &bytes) || bytes > (32UL << 40))
+        sim_config_complain("MEMSIM_CONTEXT", text, "a size from 0 to 32T");
+    else
+        sim_config.context_bytes = bytes;
+}
+
 /** Reads the environment into sim_config. Called once, by fault.c. */
 void sim_config_read(void)
 {
@@ -99,6 +112,7 @@ void sim_config_read(void)
         sim_config.seed = value;
     read_memory();
     read_granularity();
+    read_context();
     if (path && *path)
         sim_config.log_path = path;
     if (read_number("MEMSIM_COUNT", 1, "0 or 1", &value))

@@ -59,6 +59,12 @@ CUresult sim_context_open(struct CUctx_st *ctx)
     for (int i = 0; i < SIM_LIMITS; i++)
         ctx->limits[i] = limits[i];
     ctx->id = sim_next_id();
+    CUdeviceptr own;
+    if (sim_heap_own(ctx, sim_config.context_bytes, &own) != CUDA_SUCCESS) {
+        sim_queue_put(ctx->legacy);
+        ctx->legacy = NULL;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     ctx->cache = CU_FUNC_CACHE_PREFER_NONE;
     atomic_store(&ctx->error, 0);
     atomic_store(&ctx->peers, 0);

@@ -263,6 +263,33 @@ CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **b
     return status;
 }
 
+/** Memory that the driver takes for itself in a context, in whole granules: the context's own, or a module's.
+ * It goes with the context at the latest. `address_p`: 0 where nothing is taken (MEMSIM_CONTEXT). */
+CUresult sim_heap_own(struct CUctx_st *ctx, size_t bytes, CUdeviceptr *address_p)
+{
+    struct sim_block *block;
+
+    *address_p = 0;
+    if (!sim_config.context_bytes || !bytes)
+        return CUDA_SUCCESS;
+    CUresult status = sim_heap_alloc(ctx, sim_heap_round(bytes), &block);
+    if (status == CUDA_SUCCESS)
+        *address_p = block->range.start;
+    return status;
+}
+
+/** Gives back what sim_heap_own took in the context of that id, if that is still there. */
+void sim_heap_disown(unsigned long long ctx_id, CUdeviceptr address)
+{
+    if (!address)
+        return;
+    sim_memory_write_lock();
+    struct sim_block *block = sim_block_base(address);
+    if (block && block->ctx_id == ctx_id)
+        sim_heap_free(block);
+    sim_memory_unlock();
+}
+
 /* Freed in the order of streams that the host has not waited for since. */
 static struct sim_block *leaving;
 

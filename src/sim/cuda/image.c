@@ -153,6 +153,7 @@ static CUresult read_ptx(struct sim_image *image, const char *text)
 
     if (!strstr(text, ".version"))
         return CUDA_ERROR_INVALID_PTX;
+    image->bytes = image->bytes ? image->bytes : strlen(text);
     while (status == CUDA_SUCCESS && (length = next_token(&text)) != 0) {
         const char *token = text;
 
@@ -232,6 +233,8 @@ static CUresult read_cubin(struct sim_image *image, const char *data)
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE_CUDA ||
         header.e_shentsize != sizeof(Elf64_Shdr))
         return CUDA_ERROR_INVALID_IMAGE;
+    if (!image->bytes) /* section headers come last */
+        image->bytes = header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr);
     for (unsigned i = 0; i < header.e_shnum && status == CUDA_SUCCESS; i++) {
         Elf64_Shdr section, strings;
 
@@ -273,6 +276,7 @@ static CUresult read_fatbin(struct sim_image *image, const char *data)
     memcpy(&fatbin, data, sizeof fatbin);
     if (fatbin.magic != FATBIN_MAGIC || fatbin.header_bytes < sizeof fatbin)
         return CUDA_ERROR_INVALID_IMAGE;
+    image->bytes = fatbin.header_bytes + fatbin.bytes;
     data += fatbin.header_bytes;
     end = data + fatbin.bytes;
     while (status == CUDA_SUCCESS && (size_t)(end - data) >= sizeof member) {
@@ -295,6 +299,7 @@ CUresult sim_image_read(const void *data, struct sim_image *image)
 
     image->names = NULL;
     image->complete = true;
+    image->bytes = 0;
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
     if (isspace((unsigned char)*text) || *text == '.' || *text == '/')

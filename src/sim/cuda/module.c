@@ -118,6 +118,11 @@ static CUresult load_module(CUmodule *module_p, const void *data)
         sim_object_put(module);
         return status;
     }
+    status = sim_heap_own(ctx, module->own.bytes, &module->code);
+    if (status != CUDA_SUCCESS) {
+        sim_object_put(module);
+        return status;
+    }
     sim_object_publish(module);
     *module_p = module;
     return CUDA_SUCCESS;
@@ -179,6 +184,7 @@ void sim_module_end(struct CUmod_st *module)
     sim_function_retire(module->functions);
     module->functions = NULL;
     drop_variables(module);
+    sim_heap_disown(module->ctx_id, module->code);
     if (sim_object_retire(module))
         sim_object_put(module);
 }

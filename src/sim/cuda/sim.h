@@ -44,6 +44,7 @@ struct sim_config {
     size_t memory_bytes;      /* per device */
     bool memory_asked;        /* by the environment; else a card that is asked for brings its own */
     size_t granularity_bytes; /* of device memory; a power of two */
+    size_t context_bytes;     /* that a context takes of its device; 0: nor do modules take any */
     uint64_t seed;            /* 0: streams run as fast as they can */
     const char *log_path;     /* NULL: unsupported calls are only counted */
     bool counts;              /* every call is counted, for memsim_count */
@@ -513,6 +514,8 @@ struct sim_block *sim_block_next(struct sim_block *block);
 /* With the memory lock held for writing, but for alloc and drop_context, which take it. */
 CUresult sim_heap_charge(struct sim_device *device, size_t bytes);
 void sim_heap_refund(struct sim_device *device, size_t bytes);
+CUresult sim_heap_own(struct CUctx_st *ctx, size_t bytes, CUdeviceptr *address_p);
+void sim_heap_disown(unsigned long long ctx_id, CUdeviceptr address);
 size_t sim_heap_round(size_t bytes);
 size_t sim_heap_align(size_t bytes);
 CUresult sim_heap_arena(struct sim_device *device, struct sim_arena **arena_p);

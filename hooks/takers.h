@@ -1,0 +1,21 @@
+/* takers.h - what the driver takes of a device when a context begins or a module is loaded, for the report's
+ * contexts[].
+ *
+ * Floor 3. How much it is nobody tells: what is free is asked before and after, where a context of the device
+ * is current before. Before the first one there is none to ask in: then it is what is in use afterwards. */
+#ifndef MS_HOOKS_TAKERS_H
+#define MS_HOOKS_TAKERS_H
+
+#include "hooks/dispatch.h"
+
+/** Around cuDevicePrimaryCtxRetain, which makes the context the first time. */
+void ms_takers_primary_begin(struct ms_call *call);
+void ms_takers_primary_end(struct ms_call *call, uint64_t context);
+/** Around what makes a context, or loads a module or library. */
+void ms_takers_begin(struct ms_call *call);
+void ms_takers_context_end(struct ms_call *call, int status);
+void ms_takers_module_end(struct ms_call *call, int status);
+/** A module or library was unloaded. */
+void ms_takers_module_gone(struct ms_call *call, int status);
+
+#endif

@@ -1,0 +1,204 @@
+/* cmd_oom.c - memshim oom: each time there was no memory: why, who held it, and what would have made it fit.
+ *
+ * Floor 5. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/many.h"
+#include "report/text.h"
+#include "report/view.h"
+
+enum { STACK_SHOWN = 12, HOLDER_SHOWN = 4 };
+
+struct oom_options {
+    struct ms_cli_printing printing;
+    long top;
+};
+
+static int take(void *arg, int id, const char *value)
+{
+    struct oom_options *options = arg;
+
+    if (ms_cli_take_printing(&options->printing, id, value))
+        return 0;
+    return ms_cli_number("--top", value, 0, 1000000, &options->top);
+}
+
+static int open_oom(const struct ms_report *report, const void *options, void *view_p)
+{
+    (void)options;
+    *(json_t **)view_p = ms_report_array(report->root, "oom");
+    return 0;
+}
+
+static void close_oom(void *view)
+{
+    (void)view;
+}
+
+static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+{
+    figures[0] = (json_int_t)json_array_size(*(json_t *const *)view);
+}
+
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
+                           const void *options)
+{
+    json_t *rows = json_array(), *row, *object;
+    size_t i;
+
+    (void)options;
+    json_array_foreach (*(json_t *const *)view, i, row) {
+        json_t *copy = json_copy(row);
+
+        if (!json_is_object(row)) {
+            json_decref(copy);
+            continue;
+        }
+        ms_cli_set_stack(copy, report, ms_report_int(row, "stack"));
+        json_array_append_new(rows, copy);
+    }
+    object = json_pack("{s:s, s:o}", "file", path, "oom", rows);
+    ms_cli_set_view(object, report);
+    return object;
+}
+
+/* "64.0 MiB of cudaMalloc, in main at app.c:7" */
+static void print_held(FILE *out, const struct ms_report *report, const json_t *held)
+{
+    json_t *site = ms_report_site(report, ms_report_int(held, "site"));
+
+    fprintf(out, "%s by ", ms_text_size(ms_report_int(held, "bytes")).text);
+    ms_text_put(out, ms_cli_site_api(site));
+    ms_text_put_own(out, report, ms_report_int(site, "stack"));
+}
+
+static const char *why(const json_t *row)
+{
+    static const char *const words[][3] = {
+        {"capacity", "", "what was live and what was asked for are more than the device has"},
+        {"limit", "", "MEMSHIM_LIMIT leaves less"},
+        {"limbo", "", "enough was freed, and the device was still using it"},
+        {"fragmentation", "interleaved", "enough was free, in pieces between live blocks"},
+        {"fragmentation", "segments", "enough was vacant, in several pieces"},
+        {"fragmentation", "streams", "enough was free, for other streams, which were at work"},
+        {"fragmentation", "", "enough was free, but not in one piece"},
+        {"other_process", "", "others hold the rest: other processes, or the driver (memshim contexts)"},
+    };
+    const char *cause = ms_report_text(row, "cause"), *kind = ms_report_text(row, "fragmentation");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(words); i++)
+        if (!strcmp(cause, words[i][0]) && (!*words[i][1] || !strcmp(kind, words[i][1])))
+            return words[i][2];
+    return "not known";
+}
+
+static void print_fit(FILE *out, const struct ms_report *report, const json_t *fit)
+{
+    const char *how = ms_report_text(fit, "how");
+    json_t *held;
+    size_t i;
+
+    if (!strcmp(how, "wait")) {
+        fputs("    waiting for the device before asking\n", out);
+    } else if (!strcmp(how, "policy")) {
+        fputs("    ", out);
+        ms_text_put(out, ms_report_text(fit, "name"));
+        fputc('=', out);
+        ms_text_put(out, ms_report_text(fit, "value"));
+        fputc('\n', out);
+    } else if (!strcmp(how, "ask_for_less")) {
+        fprintf(out, "    asking for no more than %s\n", ms_text_size(ms_report_int(fit, "bytes")).text);
+    } else if (!strcmp(how, "free")) {
+        fprintf(out, "    freeing %s:\n", ms_text_size(ms_report_int(fit, "bytes")).text);
+        json_array_foreach (ms_report_array(fit, "sites"), i, held) {
+            fputs("      ", out);
+            print_held(out, report, held);
+            fputc('\n', out);
+        }
+    }
+}
+
+static void print_holders(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+{
+    json_t *held;
+    size_t i;
+
+    if (json_array_size(ms_report_array(row, "owners")))
+        fputs("  it was held by", out);
+    json_array_foreach (ms_report_array(row, "owners"), i, held) {
+        fprintf(out, "%s ", i ? "," : "");
+        ms_text_put(out, ms_report_text(held, "owner"));
+        fprintf(out, " (%s)", ms_text_size(ms_report_int(held, "bytes")).text);
+    }
+    fputs(i ? "\n" : "", out);
+    json_array_foreach (ms_report_array(row, "top_sites"), i, held) {
+        if (i >= top)
+            break;
+        fputs("    ", out);
+        print_held(out, report, held);
+        fputc('\n', out);
+        ms_text_stack(out, report,
+                      ms_report_int(ms_report_site(report, ms_report_int(held, "site")), "stack"), "        ",
+                      HOLDER_SHOWN);
+    }
+}
+
+static void print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+{
+    const char *phase = ms_report_text(json_object_get(row, "phase"), "name");
+    json_t *fits = ms_report_array(row, "would_fit"), *fit;
+    size_t i;
+
+    fprintf(out, "after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
+    ms_text_put(out, ms_report_text(row, "api"));
+    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
+            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
+            ms_report_int(row, "device"));
+    if (*phase) {
+        fputs(", in phase ", out);
+        ms_text_put(out, phase);
+    }
+    ms_text_put_own(out, report, ms_report_int(row, "stack"));
+    fputc('\n', out);
+    ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
+    fprintf(out, "  why: %s\n  %s were live", why(row), ms_text_size(ms_report_int(row, "live")).text);
+    if (ms_report_int(row, "reserved"))
+        fprintf(out, ", %s reserved", ms_text_size(ms_report_int(row, "reserved")).text);
+    fprintf(out, ", the largest free piece %s\n", ms_text_size(ms_report_int(row, "largest_free")).text);
+    if (json_array_size(fits))
+        fputs("  each of these would have made it fit:\n", out);
+    json_array_foreach (fits, i, fit)
+        print_fit(out, report, fit);
+    print_holders(out, report, row, top);
+}
+
+static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+{
+    json_t *rows = *(json_t *const *)view, *row;
+    size_t i;
+
+    ms_view_print(out, report, "");
+    if (!json_array_size(rows))
+        fputs("there always was memory\n", out);
+    json_array_foreach (rows, i, row) {
+        fputs(i ? "\n" : "", out);
+        print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
+    }
+}
+
+int ms_cmd_oom(int argc, char **argv)
+{
+    static const struct ms_many_verb verb = {.view_bytes = sizeof(json_t *),
+                                             .open = open_oom,
+                                             .close = close_oom,
+                                             .figures = sum_up,
+                                             .json = report_json,
+                                             .columns = {{"refused", true}},
+                                             .after_path = ":\n",
+                                             .text = print_text};
+    struct oom_options options = {.top = 5};
+
+    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+}

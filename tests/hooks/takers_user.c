@@ -1,0 +1,81 @@
+/* takers_user.c - a program in which the driver takes memory for itself, and that keeps a book of it: what is
+ * free before and after, by the driver's own word. The functions' names are what a report has to say.
+ *
+ * takers_user [kill]: killed before it ends anything. */
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "gpu/abi/cuda_driver_fn.h"
+#include "tests/program.h"
+
+int cudaMallocHost(void **pointer, size_t bytes);
+int cudaSetDevice(int device);
+int cudaMalloc(void **pointer, size_t bytes);
+int cudaFree(void *pointer);
+
+#define MIB (UINT64_C(1) << 20)
+static char image[5 * MIB / 2 + 1]; /* takes two granules of 2 MiB */
+static CUmodule modules[4];
+
+static uint64_t left(void)
+{
+    size_t free_bytes = 0, total;
+
+    cuMemGetInfo_v2(&free_bytes, &total);
+    return free_bytes;
+}
+
+/* The mistake: nobody said which device is meant. */
+__attribute__((noinline)) static void read_settings(void)
+{
+    void *pinned = NULL;
+
+    say("pinned %d", cudaMallocHost(&pinned, 4096));
+}
+
+__attribute__((noinline)) static void work_on_second(void)
+{
+    void *block = NULL;
+
+    say("second %d", cudaSetDevice(1) + cudaMalloc(&block, 3 * MIB));
+}
+
+__attribute__((noinline)) static CUcontext make_context(void)
+{
+    CUcontext context = NULL;
+    uint64_t before = left();
+
+    say("made %d", (int)cuCtxCreate_v2(&context, 0, 1));
+    say("context %llu", (unsigned long long)(before - left()));
+    return context;
+}
+
+__attribute__((noinline)) static void load_modules(unsigned count)
+{
+    uint64_t before = left();
+
+    for (unsigned i = 0; i < count; i++)
+        if (cuModuleLoadData(&modules[i], image) != CUDA_SUCCESS)
+            say("no module");
+    say("modules %llu", (unsigned long long)(before - left()));
+}
+
+int main(int argc, char **argv)
+{
+    CUcontext context;
+
+    memset(image, ' ', sizeof(image) - 1);
+    memcpy(image, ".version 8.0", 12);
+    read_settings();
+    work_on_second();
+    context = make_context();
+    load_modules(4);
+    if (argc > 1 && !strcmp(argv[1], "kill"))
+        raise(SIGKILL);
+    uint64_t before = left();
+    cuModuleUnload(modules[2]);
+    say("unloaded %llu", (unsigned long long)(left() - before));
+    cuCtxDestroy_v2(context);
+    return 0;
+}
