@@ -58,14 +58,25 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
         figures[k] = ((const struct findings *)view)->counts[k];
 }
 
+/* Whose line it is: a row of sites[] or of contexts[]. NULL if it is none. */
+static const json_t *place_of(const struct ms_report *report, const json_t *row)
+{
+    if (json_object_get(row, "site"))
+        return ms_report_site(report, ms_report_int(row, "site"));
+    if (json_object_get(row, "context"))
+        return json_array_get(ms_report_array(report->root, "contexts"),
+                              (size_t)ms_report_int(row, "context"));
+    return NULL;
+}
+
 static json_t *row_json(const struct ms_report *report, const json_t *row)
 {
-    const json_t *site = ms_report_site(report, ms_report_int(row, "site"));
+    const json_t *place = place_of(report, row);
     json_t *object = json_copy((json_t *)row), *at = json_object();
 
-    if (json_object_get(row, "site") && site) {
-        ms_cli_set_stack(at, report, ms_report_int(site, "stack"));
-        json_object_set_new(at, "api", json_string(ms_cli_site_api(site)));
+    if (place) {
+        ms_cli_set_stack(at, report, ms_report_int(place, "stack"));
+        json_object_set_new(at, "api", json_string(ms_cli_site_api(place)));
         json_object_set(object, "at", at);
     }
     json_decref(at);
@@ -125,7 +136,7 @@ static void print_place(FILE *out, const struct ms_report *report, const char *w
 
 static void print_finding(FILE *out, const struct ms_report *report, const json_t *row)
 {
-    const json_t *site = ms_report_site(report, ms_report_int(row, "site"));
+    const json_t *place = place_of(report, row);
 
     fputc('\n', out);
     print_head(out, row);
@@ -134,8 +145,9 @@ static void print_finding(FILE *out, const struct ms_report *report, const json_
     fputc('\n', out);
     if (*ms_report_text(row, "api"))
         print_place(out, report, "freed", ms_report_text(row, "api"), ms_report_int(row, "stack"));
-    if (json_object_get(row, "site") && site)
-        print_place(out, report, "allocated", ms_report_text(site, "api"), ms_report_int(site, "stack"));
+    if (place)
+        print_place(out, report, json_object_get(row, "site") ? "allocated" : "made",
+                    ms_report_text(place, "api"), ms_report_int(place, "stack"));
 }
 
 static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)

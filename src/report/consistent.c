@@ -96,6 +96,8 @@ static void check_references(struct inquiry *inquiry)
     json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
         expect_index(inquiry, at("findings", i, "site"), json_object_get(row, "site"), report->sites);
         expect_index(inquiry, at("findings", i, "stack"), json_object_get(row, "stack"), report->stacks);
+        expect_index(inquiry, at("findings", i, "context"), json_object_get(row, "context"),
+                     ms_report_array(report->root, "contexts"));
     }
     json_array_foreach (ms_report_array(report->root, "contexts"), i, row)
         expect_index(inquiry, at("contexts", i, "stack"), json_object_get(row, "stack"), report->stacks);

@@ -48,10 +48,10 @@ char *ms_finding_text(const char *format, ...)
     return text;
 }
 
-char *ms_finding_line(const struct ms_report *report, const json_t *site, const char *without)
+char *ms_finding_line(const struct ms_report *report, const json_t *row, const char *without)
 {
     bool inferred;
-    const json_t *frame = ms_fold_own(report, ms_report_int(site, "stack"), &inferred);
+    const json_t *frame = ms_fold_own(report, ms_report_int(row, "stack"), &inferred);
     size_t bytes;
     char *line = NULL;
     FILE *out = frame ? open_memstream(&line, &bytes) : NULL;
@@ -66,8 +66,8 @@ char *ms_finding_line(const struct ms_report *report, const json_t *site, const 
     return line;
 }
 
-void ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
-                    char *message, char *advice)
+json_t *ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
+                       char *message, char *advice)
 {
     const struct rule *known = rule_of(rule);
     json_t *row =
@@ -87,6 +87,7 @@ void ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes
         json_array_append_new(finder->rows, row);
     free(message);
     free(advice);
+    return row;
 }
 
 /* The sites most of whose bytes went with a context, by rows of devices[]. */

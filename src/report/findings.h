@@ -13,7 +13,7 @@
  * rules, errors first, then by bytes. May be done again. */
 void ms_findings_tell(struct ms_report *report);
 
-/* --- for the rules alone (findings_rules.c) ------------------------------------------------------------- */
+/* --- for the rules alone (findings_rules.c, findings_contexts.c) -------------------------------------- */
 
 /* Of one rule at most so many rows; another one has the sum of the others. */
 enum { MS_FINDINGS_OF_RULE_MAX = 20 };
@@ -23,16 +23,19 @@ struct ms_finder {
     json_t *rows; /* findings[] to be */
 };
 
-/** "f at file.c:12", the program's own line in the site's stack; `without` where there is none. To be
- * free()d; NULL without memory. */
-char *ms_finding_line(const struct ms_report *report, const json_t *site, const char *without);
-/** A finding of this rule; takes `message` and `advice`, which are free()d. `site` may be NULL. */
-void ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
+/** "f at file.c:12", the program's own line in the stack of a row of sites[] or contexts[]; `without` where
+ * there is none. To be free()d; NULL without memory. */
+char *ms_finding_line(const struct ms_report *report, const json_t *row, const char *without);
+/** A finding of this rule; takes `message` and `advice`, which are free()d. `site` may be NULL. Returns the
+ * row, borrowed; NULL without memory. */
+json_t *ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
                     char *message, char *advice);
 /** As asprintf, NULL without memory. */
 char *ms_finding_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** All of them. */
 void ms_findings_look(struct ms_finder *finder);
+/** Those of contexts[]. findings_contexts.c */
+void ms_findings_look_at_contexts(struct ms_finder *finder);
 
 #endif

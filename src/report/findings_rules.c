@@ -304,6 +304,7 @@ void ms_findings_look(struct ms_finder *finder)
 
     look_at_growth(finder);
     look_at_streams(finder);
+    ms_findings_look_at_contexts(finder);
     json_array_foreach (finder->report->sites, i, site) {
         look_at_temporary(finder, site, names);
         if (others && ms_owners_is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)

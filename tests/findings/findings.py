@@ -21,6 +21,8 @@ BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- plant
 # What it comes to goes by how long the program runs, or by how the pool grows.
 VARY = {"growth", "stranded_memory", "limbo_memory", "stream_hoard", "reserved_far_above_live"}
 
+TWO = {"MEMSIM_DEVICES": "2", "MEMSIM_CONTEXT": "300M"}
+
 # The program: its rule; what the finding has to name (a function, or a variable in the advice); the variables of both runs, those of the
 # faulty one alone.
 SCENES = {
@@ -48,6 +50,9 @@ SCENES = {
     "temporary_registered": ("temporary_vendor_calls", None, {}, {}),
     "temporary_tracked": ("temporary_vendor_calls", None, {"MEMSHIM_MODE": "track"}, {}),
     "late_cublas": ("late_library_memory", "fill_device", {}, {}),
+    "pinned_elsewhere": ("unused_device_context", None, TWO, {}),
+    "asked_everywhere": ("unused_device_context", None, TWO, {}),
+    "context_elsewhere": ("unused_device_context", None, TWO, {}),
     "died_with_reset": ("context_died_with_blocks", None, {}, {}),
     "died_with_context": ("context_died_with_blocks", None, {}, {}),
     "freed_twice": ("double_free", None, {}, {}),
@@ -124,7 +129,40 @@ def check_page(page):
     fact(not parts, "when it speaks, and what to do", parts)
 
 
-plan(8)
+def found_in(change):
+    """What is found in the report of `pinned_elsewhere` after a change of it."""
+    with open(path_of("pinned_elsewhere", False), encoding="utf-8") as file:
+        report = json.load(file)
+    change(report)
+    path = os.path.join(TMP, "changed.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    done = subprocess.run([MEMSHIM, "findings", "--json", path], capture_output=True, text=True, check=False)
+    return [(row["rule"], row["device"], row["bytes"]) for row in json.loads(done.stdout)["findings"]] if done.returncode == 0 else done.stderr
+
+
+def check_contexts():
+    """What no program of one process shows: others' memory on the device; and what is no context without a use."""
+    def others(report):
+        report["contexts"][0]["bytes"] = report["contexts"][0]["total_bytes"] = 5 << 30
+
+    def managed(report):
+        next(site for site in report["sites"] if site["kind"] == "device")["kind"] = "managed"
+
+    def opened(report):
+        pinned = next(site for site in report["sites"] if site["kind"] == "pinned")
+        report["sites"].append(dict(pinned, id=len(report["sites"]), device=0, kind="imported"))
+
+    def ended(report):
+        report["contexts"][0].update(bytes=0, count=0, ended_ns=report["contexts"][0]["t_ns"])
+
+    wanted = [("unused_device_context", 0, 300 << 20)]
+    fact(found_in(others) == wanted, "what others hold is not a context's", found_in(others))
+    for change in (managed, opened, ended):
+        fact(found_in(change) == [], "a device is not told of: " + change.__name__, found_in(change))
+
+
+plan(12)
 found = told()
 missed = [name for name, row in SCENES.items() if row[0] not in [finding["rule"] for finding in found[name, False] or []]]
 fact(not missed, "none of %d faults is missed" % len(SCENES), ["%s: %s" % (name, found[name, False]) for name in missed])
@@ -146,3 +184,4 @@ if os.environ.get("FINDINGS_DOCS"):
         file.write(page)
 fact(WATCHED or made in page, "the table of docs/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
 check_page(page)
+check_contexts()

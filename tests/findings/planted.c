@@ -408,6 +408,55 @@ SCENE late_cublas(bool clean)
     MUST(cudaFree(p));
 }
 
+/* --- what touches a device that is not meant ---------------------------------------------------------------
+ */
+
+/* The second device is the program's, and it says so too late. */
+SCENE pinned_elsewhere(bool clean)
+{
+    void *pinned = NULL, *p = NULL;
+
+    if (clean)
+        MUST(cudaSetDevice(1));
+    MUST(cudaMallocHost(&pinned, 64 * KIB));
+    MUST(cudaSetDevice(1));
+    MUST(cudaMalloc(&p, 3 * MIB));
+    MUST(cudaFree(p));
+    MUST(cudaFreeHost(pinned));
+}
+
+/* Asks how much is free on each device, and works on the first; or on both. */
+SCENE asked_everywhere(bool clean)
+{
+    size_t left, total;
+    void *p = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        MUST(cudaSetDevice(1 - i));
+        MUST(cudaMemGetInfo(&left, &total));
+        if (clean || i == 1) {
+            MUST(cudaMalloc(&p, 3 * MIB));
+            MUST(cudaFree(p));
+        }
+    }
+}
+
+/* A context of one's own, from which nothing is ever asked; or modules are loaded into it. */
+SCENE context_elsewhere(bool clean)
+{
+    static const char image[] = ".version 8.0\n.target sm_90\n";
+    CUcontext context;
+    CUmodule module;
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, 3 * MIB));
+    MUST(cuCtxCreate_v2(&context, 0, 1));
+    if (clean)
+        MUST(cuModuleLoadData(&module, image));
+    MUST(cudaSetDevice(0));
+    MUST(cudaFree(p));
+}
+
 /* --- what is freed otherwise than it should ----------------------------------------------------------------
  */
 
@@ -501,6 +550,9 @@ static const struct scene {
     ROW(temporary_registered),
     ROW(temporary_tracked),
     ROW(late_cublas),
+    ROW(pinned_elsewhere),
+    ROW(asked_everywhere),
+    ROW(context_elsewhere),
     ROW(died_with_reset),
     ROW(died_with_context),
     ROW(freed_twice),
