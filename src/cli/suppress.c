@@ -119,10 +119,9 @@ static bool matches(const struct suppression *suppression, const char *text)
     return *text && fnmatch(suppression->glob, text, 0) == 0;
 }
 
-static struct suppression *find(const struct ms_report *report, const json_t *leak)
+static struct suppression *find(const struct ms_report *report, const json_t *site)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
-    const json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     size_t depth = ms_report_stack(report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX), i, k;
 
     for (k = 0; k < list_count; k++)
@@ -137,6 +136,21 @@ static struct suppression *find(const struct ms_report *report, const json_t *le
     return NULL;
 }
 
+/* What was freed is no leak; that it had grown is not told either. */
+static size_t apply_to_grown(const struct ms_report *report)
+{
+    json_t *site;
+    size_t i, count = 0;
+
+    json_array_foreach (report->sites, i, site) {
+        if (ms_report_int(site, "grew_bytes") > 0 && find(report, site)) {
+            json_object_del(site, "grew_bytes");
+            count++;
+        }
+    }
+    return count;
+}
+
 size_t ms_suppress_apply(const struct ms_report *report)
 {
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
@@ -145,7 +159,7 @@ size_t ms_suppress_apply(const struct ms_report *report)
     if (!list_count)
         return 0;
     json_array_foreach (leaks, i, leak) {
-        struct suppression *suppression = find(report, leak);
+        struct suppression *suppression = find(report, ms_report_site(report, ms_report_int(leak, "site")));
 
         if (!suppression)
             continue;
@@ -154,7 +168,7 @@ size_t ms_suppress_apply(const struct ms_report *report)
         json_object_set_new(leak, "class", json_string("suppressed"));
         count++;
     }
-    return count;
+    return count + apply_to_grown(report);
 }
 
 void ms_suppress_note_used(void)

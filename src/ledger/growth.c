@@ -28,6 +28,44 @@ MS_NOINLINE void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint
         site->marks[site->span_last++] = live;
 }
 
+/* Of the marks from `first` on: how many steps there are up to the one that is most, the last such, and in
+ * how many of them it rose. */
+struct climb {
+    uint64_t first, top, most;
+    unsigned steps, rises;
+};
+
+static struct climb climb_of(const struct ms_site *site)
+{
+    struct climb climb = {.first = site->first_ns >> site->span_shift};
+    climb.top = climb.first;
+    for (uint64_t i = climb.first; i < site->span_last; i++) {
+        if (site->marks[i] >= climb.most) {
+            climb.most = site->marks[i];
+            climb.top = i;
+        }
+    }
+    for (uint64_t i = climb.first + 1; i <= climb.top && i < site->span_last; i++) {
+        climb.steps++;
+        climb.rises += site->marks[i] > site->marks[i - 1];
+    }
+    return climb;
+}
+
+/* A program that fills something once and then empties it does that too, but in less time, with fewer blocks,
+ * or before it is nearly done: more than that nobody can tell, so the finding is an inferred one. */
+uint64_t ms_site_grew(const struct ms_site *site)
+{
+    const uint64_t least_ns = UINT64_C(1) << 30, latest = 8, count_min = 100;
+    struct climb climb = climb_of(site);
+    uint64_t after = site->span_last > climb.top ? site->span_last - climb.top - 1 : 0;
+    if (site->live_bytes || site->died_bytes || site->free_count < count_min)
+        return 0;
+    if ((climb.top - climb.first) << site->span_shift < least_ns || after * latest > site->span_last)
+        return 0;
+    return climb.steps >= STEPS_MIN && 4 * climb.rises >= 3 * climb.steps ? climb.most : 0;
+}
+
 /* What never shrinks from the first span on is either taken once and kept, or growing; the difference is how
  * many of the later spans it rose in. */
 bool ms_site_is_growing(const struct ms_site *site)

@@ -55,6 +55,21 @@ static void look_at_leak(struct ms_finder *finder, const json_t *leak)
     free(line);
 }
 
+/* Freed in the end, as a program does that ends in good order: while it ran it grew all the same. */
+static void look_at_grown(struct ms_finder *finder, const json_t *site)
+{
+    json_int_t bytes = ms_report_int(site, "grew_bytes"), count = ms_report_int(site, "total_count");
+    char *line = bytes > 0 ? ms_finding_line(finder->report, site, "this call") : NULL;
+
+    if (line)
+        ms_finding_add(finder, "growth", bytes, site,
+                       ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
+                                       " blocks, more and more over the run, and freed only in the end",
+                                       ms_text_size(bytes).text, api_of(site), count),
+                       ms_finding_text("free what %s allocates when it has been used", line));
+    free(line);
+}
+
 /* Which rows of devices[] have a site that grows: told there, and not once more by phase. */
 static bool *growing_devices(const struct ms_report *report)
 {
@@ -98,11 +113,13 @@ static void look_at_phase(struct ms_finder *finder, const json_t *phase, const j
 static void look_at_growth(struct ms_finder *finder)
 {
     bool *grows = growing_devices(finder->report);
-    json_t *leak, *phase, *device;
+    json_t *leak, *phase, *device, *site;
     size_t i, k;
 
     json_array_foreach (ms_report_array(finder->report->root, "leaks"), i, leak)
         look_at_leak(finder, leak);
+    json_array_foreach (finder->report->sites, i, site)
+        look_at_grown(finder, site);
     json_array_foreach (ms_report_array(finder->report->root, "phases"), i, phase) {
         json_array_foreach (json_object_get(phase, "devices"), k, device) {
             if (grows)

@@ -65,6 +65,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
     json_decref(rest);
     json_object_set_new(json, "requested_bytes",
                         json_integer((json_int_t)(site->total_bytes - site->total_rounding_bytes)));
+    if (ms_site_grew(site))
+        json_object_set_new(json, "grew_bytes", json_integer((json_int_t)ms_site_grew(site)));
     if (copy->max_is_bound)
         json_object_set_new(json, "max_is_bound", json_true());
     if (site->estimate.bytes)

@@ -34,6 +34,7 @@ SCENES = {
     "leak_nccl_buffer": ("leak", None, {}, {}),
     "leak_after_error": ("leak", None, {}, {}),
     "growing_cache": ("growth", None, {}, {}),
+    "growing_and_freed": ("growth", None, {}, {}),
     "growing_phase": ("growth", None, {}, {}),
     "stranded_between_long_lived": ("stranded_memory", "MEMSHIM_BACKING", {}, {}),
     "stranded_by_small": ("stranded_memory", "MEMSHIM_BACKING", {}, {}),
@@ -162,7 +163,17 @@ def check_contexts():
         fact(found_in(change) == [], "a device is not told of: " + change.__name__, found_in(change))
 
 
-plan(12)
+def check_suppressed():
+    """Also what was freed in the end, and so is no leak."""
+    path = os.path.join(TMP, "suppressions")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("leak:growing_and_freed\n")
+    done = subprocess.run([MEMSHIM, "findings", "--json", path_of("growing_and_freed", False)], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, MEMSHIM_SUPPRESSIONS=path))
+    fact(done.returncode == 0 and json.loads(done.stdout)["findings"] == [], "growth is suppressed as leaks are", done.stdout + done.stderr)
+
+
+plan(13)
 found = told()
 missed = [name for name, row in SCENES.items() if row[0] not in [finding["rule"] for finding in found[name, False] or []]]
 fact(not missed, "none of %d faults is missed" % len(SCENES), ["%s: %s" % (name, found[name, False]) for name in missed])
@@ -185,3 +196,4 @@ if os.environ.get("FINDINGS_DOCS"):
 fact(WATCHED or made in page, "the table of docs/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
 check_page(page)
 check_contexts()
+check_suppressed()

@@ -20,7 +20,7 @@
 
 #define SCENE __attribute__((noinline)) static void
 
-enum { KIB = 1 << 10, MIB = 1 << 20, MANY = 120 };
+enum { KIB = 1 << 10, MIB = 1 << 20, MANY = 120, MOST = 6000 };
 
 /* Not known when compiled, so that loops stay one place. */
 static volatile int many = MANY;
@@ -138,11 +138,11 @@ static bool is_steady(const uint64_t *moments, int count)
     return spans >= 10 && 10 * hit >= 9 * spans;
 }
 
+static uint64_t moments[MOST];
+
 /* The cache keeps the last one, or, by mistake, all. */
 SCENE growing_cache(bool clean)
 {
-    enum { MOST = 4000 };
-    static uint64_t moments[MOST];
     void *kept = NULL;
 
     for (int i = 0; i < MOST && (i < 400 || !is_steady(moments, i)); i++) {
@@ -154,6 +154,24 @@ SCENE growing_cache(bool clean)
     }
     if (clean)
         MUST(cudaFree(kept));
+}
+
+/* The same, but the program cleans up before it ends. */
+SCENE growing_and_freed(bool clean)
+{
+    static void *kept[MOST];
+    int count = 0;
+
+    while (count < MOST && (count < 400 || moments[count - 1] - moments[0] < UINT64_C(1400000000) ||
+                            !is_steady(moments, count))) {
+        MUST(cudaMalloc(&kept[count], 64 * KIB));
+        if (clean)
+            MUST(cudaFree(kept[count]));
+        moments[count++] = now_ns();
+        rest();
+    }
+    for (int i = 0; i < count && !clean; i++)
+        MUST(cudaFree(kept[i]));
 }
 
 /* All is freed in the end. */
@@ -537,6 +555,7 @@ static const struct scene {
     ROW(leak_pinned),
     ROW(leak_after_error),
     ROW(growing_cache),
+    ROW(growing_and_freed),
     ROW(growing_phase),
     ROW(stranded_between_long_lived),
     ROW(stranded_by_small),

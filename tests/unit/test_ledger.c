@@ -292,6 +292,39 @@ static void test_growth(void)
     ok(!ms_site_is_growing(site_of(1)), "two steps are no growth");
 }
 
+/* As above, for two seconds; in the end all is given back, in the middle of the run, or of few blocks. */
+static void test_growth_freed(void)
+{
+    start();
+    for (unsigned step = 0; step < 200; step++) {
+        at(1 + step * 10);
+        take(0x100000 + step * 64, 64, 1, 0);
+        take(0x200000 + step * 64, 64, 2, 0);
+        if (step % 20 == 0)
+            take(0x300000 + step * 64, 64, 3, 0);
+        if (step < 90)
+            take(0x400000 + step * 64, 64, 4, 0);
+        if (step >= 150)
+            give(0x400000 + (step - 150) * 64);
+    }
+    for (unsigned step = 0; step < 200; step++) {
+        give(0x100000 + step * 64);
+        give(0x300000 + step * 64);
+        give(0x400000 + step * 64);
+    }
+    at(2010);
+    look();
+    ok(ms_site_grew(site_of(1)) > 64 * 180 && !ms_site_is_growing(site_of(1)),
+       "what was freed in the end had grown");
+    ok(!ms_site_grew(site_of(2)), "what was not freed is told of as a leak");
+    ok(!ms_site_grew(site_of(3)), "ten blocks are no growth");
+    ok(!ms_site_grew(site_of(4)), "nor what was freed long before the end");
+    at(6000);
+    look();
+    ok(!ms_site_grew(site_of(1)), "nor what the program outlived by far");
+    ms_events_freeze(0);
+}
+
 enum { THREADS = 8, ROUNDS = 20000, SLOTS = 256 };
 static atomic_bool stop;
 static atomic_int bad_results;
@@ -411,6 +444,7 @@ int main(void)
     test_fork();
     test_held_lock();
     test_growth();
+    test_growth_freed();
     test_lane_opened();
     start();
     is_int(errno, 44, "errno is left alone");
