@@ -368,7 +368,7 @@ static const char *next_verb(const struct ms_report *report)
     const char *view = ms_report_text(json_object_get(report->root, "run"), "view");
 
     if (json_array_size(ms_report_array(report->root, "oom")))
-        return ms_verb_find("oom") ? "oom" : "summary --all";
+        return "oom";
     if (found)
         return "findings";
     if (leaks_itself(report))

@@ -86,12 +86,21 @@ def check_text():
          "the text has what was asked for, the phase, what to free and of which line", [done.stdout, done.stderr])
 
 
+def check_summary():
+    path = os.path.join(TMP, "leak.json")
+    done = subprocess.run([MEMSHIM, "summary", path], text=True, capture_output=True, check=False)
+    lines = done.stdout.splitlines()
+    fact(len(lines) <= 24 and any(line.startswith("Out of memory: cudaMalloc of 256.0 MiB") for line in lines) and
+         lines[-1] == "Next  memshim oom " + path, "summary is one screen, says what failed, and sends on to memshim oom", lines + [done.stderr])
+
+
 def main():
-    plan(4 * len(WAYS) + 2)
+    plan(4 * len(WAYS) + 3)
     for way in WAYS:
         check_way(way)
     check_killed()
     check_text()
+    check_summary()
 
 
 main()
