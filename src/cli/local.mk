@@ -15,6 +15,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
 	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_text.c src/cli/cmd_frag.c src/cli/cmd_phases.c src/cli/cmd_owners.c src/cli/cmd_peak.c src/cli/cmd_findings.c
 CLI_SOURCES += src/cli/cmd_export.c src/cli/cmd_tree.c src/cli/cmd_flamegraph.c src/cli/cmd_timeline.c
 CLI_SOURCES += src/cli/cmd_contexts.c src/cli/cmd_oom.c
+CLI_SOURCES += src/cli/cmd_html.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
@@ -24,8 +25,8 @@ CLI_LEDGER_SOURCES = src/base/store_load.c src/ledger/recover.h src/ledger/recov
 if !HAVE_STATIC_JANSSON
 CLI_LEDGER_SOURCES += $(REPORT_JSON_SOURCES)
 endif
-src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT_SOURCES) $(CLI_LEDGER_SOURCES)
-nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c
+src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT_SOURCES) $(CLI_HTML_SOURCES) $(CLI_LEDGER_SOURCES)
+nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
 src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
 ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(DEMANGLE_LIBS)
@@ -39,6 +40,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
+cli_pages += docs/man/memshim-html.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI
 nodist_man1_MANS += $(cli_pages)

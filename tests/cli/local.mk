@@ -4,6 +4,8 @@ ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats 
 	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats tests/cli/docs.bats \
 	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats tests/cli/displace.bats tests/cli/see_through.bats tests/cli/view.bats tests/cli/fold.bats tests/cli/owners.bats tests/cli/peak.bats tests/cli/findings.bats
 ms_cli_tests += tests/cli/pictures.bats
+ms_cli_tests += tests/cli/html.bats
+EXTRA_DIST += tests/html/reports.py tests/html/page_format.py
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.

@@ -1,0 +1,37 @@
+/* findings.js - what to think of it, and what was never freed. */
+
+function drawFinding(report, row) {
+  const severity = ["error", "warning", "info"].includes(row.severity) ? row.severity : "info";
+  const site = report.rows.get(row.site);
+  return el("section", { class: `finding ${severity}-severity` },
+    el("p", {}, el("b", {}, `${severity}: `), short(row.message, 600)),
+    row.advice && el("p", {}, short(row.advice, 600)),
+    el("p", { class: "lead" }, short(row.rule, 60), `, ${short(row.confidence, 20)}`, row.bytes ? [", ", bytes(row.bytes)] : "",
+      row.count > 1 ? `, ${exactText(row.count)} times` : ""),
+    site !== undefined && el("p", { class: "code" }, "allocated at ", short(report.siteLine(site), 200)),
+    row.stack_text && el("details", {}, el("summary", {}, "where it happened"), lines(row.stack_text)));
+}
+
+function drawFindings(page, place) {
+  const report = page.report, findings = report.list("findings"), count = report.column("leak.site").length;
+  put(place, findings.length ? findings.slice(0, 300).map((row) => drawFinding(report, row)) : el("p", {}, "No findings."),
+    el("h3", {}, "Never freed"));
+  if (!count) {
+    put(place, el("p", {}, "Nothing was leaked."));
+    return {};
+  }
+  const of = (name) => report.column(`leak.${name}`), rows = Array.from({ length: count }, (_, i) => i);
+  const site = (i) => report.rows.get(of("site")[i]);
+  const line = (i) => (site(i) === undefined ? "" : report.siteLine(site(i)));
+  const detail = el("section", { class: "detail", "aria-live": "polite", id: "leak-detail" }, "Choose a leak to see its stack.");
+  const figure = (title, name, show) => ({ title, kind: "right", width: "7rem", by: (i) => of(name)[i], cell: (i) => show(exactAt(of(name), i)) });
+  const grid = new Grid("leaks", [figure("Bytes", "bytes", bytes), figure("Blocks", "count", number),
+    { title: "Class", width: "7rem", by: (i) => report.text("leak.class", i), cell: (i) => short(report.text("leak.class", i), 20) },
+    figure("Oldest", "first_ns", timeText), figure("Youngest", "last_ns", timeText),
+    { title: "Where", kind: "code", width: "minmax(16rem, 3fr)", by: line, cell: (i) => short(line(i), 160) },
+  ], (i) => site(i) !== undefined && fill(detail, ...siteDetail(report, site(i))), { id: "leaks-grid" });
+  put(place, el("p", {}, bytes(report.leaked(), { id: "leaked" }), " were leaked. Suppressed leaks and caches of frameworks are in the list, and in no sum."),
+    grid.element, detail);
+  grid.set(rows.sort((a, b) => of("bytes")[b] - of("bytes")[a] || a - b));
+  return { grid };
+}

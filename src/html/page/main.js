@@ -1,0 +1,127 @@
+/* main.js - the page: which report and which view is shown, the theme, printing. */
+
+const VIEWS = [
+  ["overview", "Overview", (page, place) => drawOverview(page, place)],
+  ["time", "Memory over time", (page, place) => new Time(page, place)],
+  ["flame", "Flame graph", (page, place) => new Flame(page, place)],
+  ["segments", "Segments", (page, place) => new Segments(page, place)],
+  ["sites", "Call sites", (page, place) => new Sites(page, place)],
+  ["phases", "Phases", (page, place) => drawPhases(page, place)],
+  ["findings", "Findings and leaks", (page, place) => drawFindings(page, place)],
+  ["about", "Environment", (page, place) => drawAbout(page, place)],
+];
+const THEMES = ["auto", "light", "dark"];
+
+class Page {
+  constructor() {
+    this.blocks = document.querySelectorAll("div.report");
+    this.index = [];
+    this.views = {};
+    this.tabs = document.getElementById("tabs");
+    this.main = document.getElementById("main");
+    this.view = "overview";
+    this.tabs.addEventListener("keydown", (event) => this.key(event));
+    this.theme = el("button", { type: "button", id: "theme", onclick: () => this.nextTheme() }, "Theme: auto");
+    this.theme.setting = "auto";
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
+  }
+
+  async start() {
+    const index = document.querySelector("div.index");
+    if (index) this.index = JSON.parse(new TextDecoder().decode(await inflate(index.textContent)));
+    const tools = document.getElementById("reports");
+    if (this.index.length > 1)
+      put(tools, choice("Report", this.index.map((row, i) => [String(i), short(row.path, 80)]), "0", (i) => this.open(Number(i)), { id: "report" }));
+    put(tools, this.theme);
+    for (const [name, title] of VIEWS)
+      put(this.tabs, button(title, () => this.show(name), { role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}` }));
+    await this.open(0);
+  }
+
+  async open(i) {
+    this.report = new Report(unpack(await inflate(this.blocks[i].textContent)));
+    const owners = [...new Set(this.report.list("owners").map((row) => String(row.owner)))];
+    this.colours = new Colours(owners.filter((owner) => owner !== "unknown"));
+    document.title = `memshim: ${short(this.report.head.path, 80)}`;
+    fill(document.getElementById("what"), short(this.report.head.path, 120));
+    const select = document.getElementById("report");
+    if (select) select.value = String(i);
+    this.views = {};
+    fill(this.main, VIEWS.map(([name, title]) =>
+      el("section", { class: "view", id: `view-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true },
+        el("h2", {}, title))));
+    this.show(this.view);
+    document.documentElement.setAttribute("data-ready", "yes");
+  }
+
+  draw(name) {
+    if (!this.views[name]) {
+      const place = document.getElementById(`view-${name}`), make = VIEWS.find((view) => view[0] === name)[2];
+      this.views[name] = make(this, place) || {};
+    }
+  }
+
+  show(name) {
+    this.view = name;
+    for (const [other] of VIEWS) {
+      const tab = document.getElementById(`tab-${other}`);
+      tab.setAttribute("aria-selected", other === name ? "true" : "false");
+      tab.tabIndex = other === name ? 0 : -1;
+      document.getElementById(`view-${other}`).hidden = other !== name;
+    }
+    this.draw(name);
+  }
+
+  key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = VIEWS.findIndex(([name]) => name === this.view), next = VIEWS[(at + step + VIEWS.length) % VIEWS.length][0];
+    event.preventDefault();
+    this.show(next);
+    document.getElementById(`tab-${next}`).focus();
+  }
+
+  nextTheme() {
+    this.theme.setting = THEMES[(THEMES.indexOf(this.theme.setting) + 1) % THEMES.length];
+    if (this.theme.setting === "auto") document.documentElement.removeAttribute("data-theme");
+    else document.documentElement.setAttribute("data-theme", this.theme.setting);
+    fill(this.theme, `Theme: ${this.theme.setting}`);
+    this.redraw();
+  }
+
+  /* Colours changed: pictures are drawn again, swatches and strips are made again with their view. */
+  redraw() {
+    for (const name of Object.keys(this.views)) {
+      const view = this.views[name];
+      if (view.recolour) view.recolour();
+      else if (view.picture) view.picture.again();
+    }
+    const overview = document.getElementById("view-overview");
+    if (this.views.overview && overview) {
+      fill(overview, el("h2", {}, "Overview"));
+      drawOverview(this, overview);
+    }
+  }
+
+  /* On paper there are all views, light, and of long tables the first rows. */
+  print(on) {
+    document.documentElement.toggleAttribute("data-printing", on);
+    for (const [name] of VIEWS) {
+      document.getElementById(`view-${name}`).hidden = on ? false : name !== this.view;
+      if (on) this.draw(name);
+      const view = this.views[name];
+      if (view && view.picture) view.picture.now();
+      if (view && view.resize) view.resize();
+      if (view && view.grid) view.grid.print(on);
+    }
+  }
+}
+
+const page = new Page();
+page.start().catch((error) => {
+  document.documentElement.setAttribute("data-ready", "failed");
+  fill(document.getElementById("main"), el("p", { class: "warning", role: "alert" },
+    `This page could not be shown: ${error.message}. It needs a browser of 2023 or later.`));
+});

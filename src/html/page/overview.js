@@ -1,0 +1,106 @@
+/* overview.js - the first view: how much, whose, what leaks, and what to look at next. */
+
+function bar(parts, whole, label) {
+  const strip = el("div", { class: "strip", role: "img", "aria-label": label });
+  for (const part of parts) {
+    const piece = el("span", { title: `${part.name}: ${sizeText(part.value)}` });
+    piece.style.width = `${whole > 0 ? 100 * part.value / whole : 0}%`;
+    piece.style.background = part.colour;
+    strip.append(piece);
+  }
+  return strip;
+}
+
+function deviceCard(page, device) {
+  const report = page.report, total = asNumber(device.total_bytes);
+  const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
+  return el("section", { class: "card" },
+    el("h3", {}, `${deviceName(device)}  `, el("small", {}, clean(device.name))),
+    bar([{ name: "most that was live", value: asNumber(device.peak_live_bytes), colour: themeColour("live") }],
+      total, `at most ${sizeText(device.peak_live_bytes)} of ${sizeText(total)} were live`),
+    el("dl", {},
+      fact("most that was live", [bytes(device.peak_live_bytes, { "data-fact": "peak_live_bytes" }),
+        ` after ${timeText(device.peak_ns)}`, total ? `, ${shareText(asNumber(device.peak_live_bytes), total)} of the device` : ""]),
+      fact("live at the end", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", number(device.live_count || 0), " blocks"]),
+      fact("most that the pool reserved", bytes(device.peak_reserved_bytes, { "data-fact": "peak_reserved_bytes" })),
+      fact("allocated in total", [bytes(device.allocated_bytes || 0, { "data-fact": "allocated_bytes" }), " in ",
+        number(device.allocated_count || 0), " blocks"]),
+      !Number.isNaN(report.limit(device)) && fact("limit", bytes(report.limit(device))),
+      device.untracked_bytes !== undefined && fact("not seen by memshim", bytes(device.untracked_bytes))));
+}
+
+function ownersTable(page) {
+  const rows = page.report.list("owners");
+  if (!rows.length) return el("p", {}, "No memory was recorded.");
+  const whole = new Map();
+  const place = (row) => row.memory === "device" ? `${row.device_api || "cuda"} ${row.device}` : row.memory;
+  for (const row of rows) whole.set(place(row), (whole.get(place(row)) || 0) + asNumber(row.at_peak_bytes));
+  const shown = rows.slice(0, 30);
+  return [table("Whose it is", [["owner", ""], ["memory", ""], ["at the peak", "right"], ["share", "right"],
+    ["live at the end", "right"], ["allocated", "right"], ["sites", "right"]],
+  shown.map((row) => [[swatch(page, row.owner), short(row.owner, 60)], place(row), bytes(row.at_peak_bytes),
+    shareText(asNumber(row.at_peak_bytes), whole.get(place(row))), bytes(row.live_bytes), bytes(row.total_bytes),
+    number(row.sites)]), { id: "owners" }),
+  rows.length > shown.length && el("p", {}, `and ${rows.length - shown.length} more`)];
+}
+
+function swatch(page, owner) {
+  const piece = el("i", { class: "swatch", "aria-hidden": "true" });
+  piece.style.background = page.colours.of(owner, isDark());
+  return piece;
+}
+
+/* What to look at next, most pressing first: [text, view]. */
+function nextSteps(report) {
+  const steps = [], oom = report.list("oom"), leaked = report.leaked();
+  const worst = report.list("findings").filter((row) => row.severity !== "info");
+  if (oom.length)
+    steps.push([`Memory ran out ${oom.length === 1 ? "once" : `${oom.length} times`}: see when, and who held it then`, "time"]);
+  if (leaked > 0) steps.push([`${sizeText(leaked)} were never freed: see which call sites`, "findings"]);
+  if (worst.length) steps.push([`${worst.length} finding${worst.length === 1 ? "" : "s"} with advice`, "findings"]);
+  for (const device of report.list("devices")) {
+    const beyond = asNumber(device.peak_reserved_bytes) - asNumber(device.peak_live_bytes);
+    if (beyond > asNumber(device.peak_live_bytes) / 4 && beyond > 64 * 1024 ** 2)
+      steps.push([`The pool of ${deviceName(device)} had ${sizeText(beyond)} more than was ever live: see whose blocks strand it`, "segments"]);
+  }
+  if (report.sites.length) steps.push(["See whose stacks held the peak", "flame"]);
+  return steps;
+}
+
+function topSites(page) {
+  const report = page.report, peak = report.site("peak");
+  const top = sitesBy(report, peak).slice(0, 10).filter((row) => peak[row] > 0);
+  return table("Most at the peak, by call site", [["at the peak", "right"], ["owner", ""], ["memory", ""], ["where", "code"]],
+    top.map((row) => [bytes(exactAt(peak, row)), [swatch(page, report.text("site.owner", row)), short(report.text("site.owner", row), 40)],
+      report.text("site.place", row), short(report.siteLine(row), 200)]), { id: "top-sites" });
+}
+
+function drawOverview(page, place) {
+  const report = page.report, run = report.head.run || {};
+  const leaked = report.leaked(), findings = report.list("findings");
+  const view = { segments: "a framework's cache asked for these blocks, so call sites are those of its segments; memshim run --see-through has it ask for each tensor",
+    mixed: "a framework's cache asked for some of these blocks", unknown: "some allocators' functions have no names here" }[run.view];
+  put(place,
+    el("p", { class: "lead", id: "run-line" }, short((run.argv || []).map(String).join(" "), 200), " on ", short(run.host || "?", 60),
+      `, process ${run.pid}`, run.rank !== undefined ? `, rank ${run.rank}` : "", `, ended by ${short(run.end_reason || "?", 20)}`,
+      ` after ${timeText(asNumber(run.end_unix_ns) - asNumber(run.start_unix_ns))}`),
+    run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
+    view && el("p", { class: "warning" }, view),
+    page.index.length > 1 && processTable(page),
+    el("div", { class: "cards" }, report.list("devices").map((device) => deviceCard(page, device)),
+      el("section", { class: "card" }, el("h3", {}, "Leaks and findings"), el("dl", {},
+        el("dt", {}, "never freed"), el("dd", {}, bytes(leaked, { "data-fact": "leaked" })),
+        el("dt", {}, "findings"), el("dd", {}, number(findings.length, { "data-fact": "findings" })),
+        el("dt", {}, "out of memory"), el("dd", {}, number(report.list("oom").length, { "data-fact": "oom" })),
+        el("dt", {}, "call sites"), el("dd", {}, number(report.sites.length, { "data-fact": "sites" }))))),
+    el("h3", {}, "What to look at next"),
+    el("ul", { class: "next" }, nextSteps(report).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" })))),
+    ownersTable(page), topSites(page));
+}
+
+function processTable(page) {
+  return table("Processes", [["report", ""], ["rank", "right"], ["live at most on a device", "right"], ["reserved at most on a device", "right"], ["never freed", "right"]],
+    page.index.slice(0, 500).map((row, i) => [button(short(row.path, 80), () => page.open(i), { class: "link" }),
+      row.rank === undefined ? "" : String(row.rank), bytes(row.peak_live_bytes), bytes(row.peak_reserved_bytes), bytes(row.leaked_bytes)]),
+    { id: "processes" });
+}

@@ -1,0 +1,2 @@
+/* start.js - memshim's page. Plain functions in one script; what a report says is only ever shown as text. */
+"use strict";

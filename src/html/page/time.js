@@ -1,0 +1,216 @@
+/* time.js - memory over time, by device, with phases and out-of-memory; and who held it at a chosen moment. */
+
+const CHART_HEIGHT = 280, PHASE_ROWS = 8, PHASE_HEIGHT = 13;
+
+class Time {
+  constructor(page, place) {
+    this.page = page;
+    this.report = page.report;
+    this.line = this.report.timeline();
+    this.charts = [];
+    this.place = place;
+    if (!this.line.t.length || !this.line.devices.length) {
+      put(place, el("p", {}, "The report has no timeline: no device memory was recorded over time."));
+      return;
+    }
+    put(place, el("p", { class: "lead" }, "Drag to zoom, double-click to see all, click a moment to see who held the memory. ",
+      "With the keyboard: arrows move, Shift moves further, plus and minus zoom, Enter chooses."));
+    this.line.devices.forEach((series, i) => series.row >= 0 && this.chart(series, i));
+    this.detail = el("section", { class: "detail", "aria-live": "polite", id: "time-detail" }, "Choose a moment.");
+    put(place, this.detail, textTable("the timeline as a table", () => this.table()), this.ooms());
+  }
+
+  chart(series, i) {
+    const device = this.report.list("devices")[series.row], seconds = Array.from(this.line.t, (ns) => ns / 1e9);
+    /* The last bucket lasts as long as the others. */
+    const stretch = (column) => [...column, column[column.length - 1] || 0];
+    const data = [[...seconds, seconds[seconds.length - 1] + this.line.bucket / 1e9],
+      stretch(series.live), stretch(series.reserved), stretch(series.limbo)];
+    const holder = el("div", { class: "chart", tabindex: "0", role: "application", id: `chart-${i}`,
+      "aria-label": `memory of ${deviceName(device)} over time; arrows move, Enter chooses a moment` });
+    put(this.place, el("h3", {}, `${deviceName(device)}  ${clean(device.name)}`), holder);
+    const chart = { series, device, holder, data, at: 0, i };
+    this.charts.push(chart);
+    this.make(chart);
+    holder.addEventListener("keydown", (event) => this.key(chart, event));
+    new ResizeObserver(() => this.fit(chart)).observe(holder);
+  }
+
+  make(chart) {
+    const stepped = uPlot.paths.stepped({ align: 1 }), ink = themeColour("ink"), line = themeColour("line");
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui" };
+    const shown = (label, name, more) => ({ label, stroke: themeColour(name), width: 1.5, paths: stepped, points: { show: false },
+      value: (_, value) => (value === null ? "" : sizeText(value)), ...more });
+    if (chart.plot) chart.plot.destroy();
+    chart.plot = new uPlot({
+      width: Math.max(chart.holder.clientWidth, 300), height: CHART_HEIGHT,
+      scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
+      axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => timeText(tick * 1e9)) },
+        { ...axis, size: 80, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => sizeText(tick)) }],
+      series: [{ label: "after", value: (_, value) => (value === null ? "" : timeText(value * 1e9)) },
+        shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("limbo", "limbo")],
+      cursor: { drag: { x: true, y: false }, points: { size: 6 } },
+      legend: { live: true },
+      hooks: { draw: [(plot) => this.marks(chart, plot)], drawClear: [(plot) => this.bands(chart, plot)] },
+    }, chart.data, chart.holder);
+    chart.plot.over.addEventListener("click", () => {
+      if (chart.plot.cursor.idx !== null && chart.plot.cursor.idx !== undefined) this.choose(chart, chart.plot.cursor.idx);
+    });
+  }
+
+  fit(chart) {
+    const width = chart.holder.clientWidth;
+    if (width > 0 && width !== chart.plot.width) chart.plot.setSize({ width, height: CHART_HEIGHT });
+  }
+
+  resize() {
+    this.charts.forEach((chart) => this.fit(chart));
+  }
+
+  recolour() {
+    this.charts.forEach((chart) => this.make(chart));
+  }
+
+  phases() {
+    return this.report.list("phases").filter((row) => asNumber(row.last_ns) > asNumber(row.first_ns)).slice(0, PHASE_ROWS);
+  }
+
+  /* Phases: a band each, from the first beginning to the last event, behind the lines. */
+  bands(chart, plot) {
+    const context = plot.ctx, ratio = window.devicePixelRatio || 1, { left, top, width, height } = plot.bbox;
+    context.save();
+    context.beginPath();
+    context.rect(left, top, width, height);
+    context.clip();
+    context.font = `${10 * ratio}px system-ui`;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    this.phases().forEach((phase, i) => {
+      const from = plot.valToPos(asNumber(phase.first_ns) / 1e9, "x", true), to = plot.valToPos(asNumber(phase.last_ns) / 1e9, "x", true);
+      const hue = OWNER_HUES[(i + 3) % OWNER_HUES.length], y = top + i * PHASE_HEIGHT * ratio;
+      context.fillStyle = `hsl(${hue} 60% 50% / 0.06)`;
+      context.fillRect(from, top, to - from, height);
+      context.fillStyle = `hsl(${hue} 60% 50% / 0.35)`;
+      context.fillRect(from, y, Math.max(to - from, ratio), (PHASE_HEIGHT - 2) * ratio);
+      context.fillStyle = themeColour("ink");
+      const name = short(String(phase.name), 40);
+      context.fillText(phase.count > 1 ? `${name} (${phase.count})` : name, Math.max(from, left) + 3 * ratio, y + (PHASE_HEIGHT - 2) / 2 * ratio);
+    });
+    context.restore();
+  }
+
+  /* Out of memory, the peak, the limit and the chosen moment, in front of them. */
+  marks(chart, plot) {
+    const context = plot.ctx, ratio = window.devicePixelRatio || 1, { left, top, width, height } = plot.bbox;
+    const upright = (ns, colour, dash, text) => {
+      const x = plot.valToPos(ns / 1e9, "x", true);
+      context.strokeStyle = context.fillStyle = colour;
+      context.setLineDash(dash);
+      context.beginPath();
+      context.moveTo(x, top);
+      context.lineTo(x, top + height);
+      context.stroke();
+      if (text) context.fillText(text, x + 3 * ratio, top + height - 8 * ratio);
+    };
+    context.save();
+    context.beginPath();
+    context.rect(left, top, width, height);
+    context.clip();
+    context.lineWidth = ratio;
+    context.font = `${10 * ratio}px system-ui`;
+    context.textAlign = "left";
+    upright(asNumber(chart.device.peak_ns), themeColour("live"), [2 * ratio, 3 * ratio], "peak");
+    for (const oom of this.report.list("oom"))
+      if (this.report.deviceOf(oom) === chart.series.row) upright(asNumber(oom.t_ns), themeColour("limit"), [], "out of memory");
+    if (chart.chosen !== undefined) upright(this.line.t[chart.chosen], themeColour("ink"), [], "");
+    const limit = this.report.limit(chart.device);
+    if (limit > 0) {
+      const y = plot.valToPos(limit, "y", true);
+      context.strokeStyle = context.fillStyle = themeColour("limit");
+      context.setLineDash([6 * ratio, 4 * ratio]);
+      context.beginPath();
+      context.moveTo(left, y);
+      context.lineTo(left + width, y);
+      context.stroke();
+      context.fillText("limit", left + width - 30 * ratio, y - 6 * ratio);
+    }
+    context.restore();
+  }
+
+  key(chart, event) {
+    const plot = chart.plot, last = this.line.t.length - 1, step = event.shiftKey ? Math.max(1, Math.round(last / 20)) : 1;
+    const to = { ArrowLeft: chart.at - step, ArrowRight: chart.at + step, Home: 0, End: last }[event.key];
+    if (to !== undefined) {
+      chart.at = Math.min(Math.max(to, 0), last);
+      plot.setCursor({ left: plot.valToPos(chart.data[0][chart.at], "x"), top: CHART_HEIGHT / 2 });
+    } else if (event.key === "Enter" || event.key === " ") this.choose(chart, chart.at);
+    else if (event.key === "+" || event.key === "=") this.zoom(chart, 0.5);
+    else if (event.key === "-") this.zoom(chart, 2);
+    else if (event.key === "Escape") this.range(chart, chart.data[0][0], chart.data[0][last + 1]);
+    else return;
+    event.preventDefault();
+  }
+
+  zoom(chart, by) {
+    const { min, max } = chart.plot.scales.x, middle = chart.data[0][chart.at], half = (max - min) * by / 2;
+    const whole = chart.data[0];
+    this.range(chart, Math.max(middle - half, whole[0]), Math.min(middle + half, whole[whole.length - 1]));
+  }
+
+  range(chart, min, max) {
+    if (max > min) chart.plot.setScale("x", { min, max });
+  }
+
+  choose(chart, at) {
+    at = Math.min(at, this.line.t.length - 1);
+    chart.at = chart.chosen = at;
+    chart.plot.redraw(false);
+    const from = this.line.t[at], until = from + this.line.bucket, last = at === this.line.t.length - 1;
+    const held = heldAt(this.report, chart.series.row, from, until, chart.series.live[at], last);
+    fill(this.detail, ...this.held(chart, at, held));
+  }
+
+  held(chart, at, held) {
+    const report = this.report, from = this.line.t[at];
+    const told = {
+      peak: "The device's peak lies here: what each call site held then is known exactly.",
+      end: "The end of the record: what each call site holds is known exactly.",
+      "": "Of this moment the report knows for certain the blocks that were live to the end; what has been freed since is named below by who can have held it.",
+    }[held.exact];
+    const rows = (list) => list.slice(0, 25).map(({ site, bytes: value }) => [bytes(value),
+      [swatch(this.page, report.text("site.owner", site)), short(report.text("site.owner", site), 40)], short(report.siteLine(site), 200)]);
+    const columns = [["bytes", "right"], ["owner", ""], ["where", "code"]];
+    return [el("h3", {}, `${deviceName(chart.device)} after ${timeText(from)}`),
+      el("p", {}, "allocated ", bytes(chart.series.live[at], { id: "held-live" }), ", reserved ", bytes(chart.series.reserved[at]), ", limbo ",
+        bytes(chart.series.limbo[at]), `, at most, in these ${timeText(this.line.bucket)}`),
+      el("p", {}, told),
+      table("Held it", columns, rows(held.rows), { id: "held" }),
+      held.rows.length > 25 && el("p", {}, `and ${held.rows.length - 25} more call sites`),
+      !held.exact && held.rest > 0 && el("p", {}, "Freed since: ", bytes(held.rest, { id: "held-rest" }), "."),
+      !held.exact && held.rest > 0 && table("Can have held some of that (at most so much each)", columns, rows(held.maybe), { id: "held-maybe" })];
+  }
+
+  table() {
+    const step = Math.max(1, Math.ceil(this.line.t.length / 64)), rows = [];
+    this.line.devices.filter((series) => series.row >= 0).forEach((series) => {
+      for (let i = 0; i < this.line.t.length; i += step) {
+        let most = i;
+        for (let k = i; k < Math.min(i + step, this.line.t.length); k++) if (series.live[k] > series.live[most]) most = k;
+        rows.push([deviceName(this.report.list("devices")[series.row]), timeText(this.line.t[most]), bytes(series.live[most]),
+          bytes(series.reserved[most]), bytes(series.limbo[most])]);
+      }
+    });
+    return table("The most of each stretch", [["device", ""], ["after", "right"], ["allocated", "right"], ["reserved", "right"], ["limbo", "right"]], rows);
+  }
+
+  ooms() {
+    const report = this.report, rows = report.list("oom");
+    return rows.length > 0 && [el("h3", {}, "Out of memory"), rows.map((oom) => el("section", { class: "finding error-severity" },
+      el("p", {}, el("b", {}, short(oom.api, 80)), " asked for ", bytes(oom.requested), ` after ${timeText(oom.t_ns)}`,
+        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; live ", bytes(oom.live), ", reserved ", bytes(oom.reserved),
+        ", largest free piece ", bytes(oom.largest_free)),
+      table("Held most then", [["bytes", "right"], ["where", "code"]], (oom.top_sites || []).map((top) =>
+        [bytes(top.bytes), report.rows.has(top.site) ? short(report.siteLine(report.rows.get(top.site)), 200) : `site ${top.site}`])),
+      oom.stack_text && lines(oom.stack_text)))];
+  }
+}

@@ -1,0 +1,162 @@
+/* rows_sites.c - sites, the tree of their stacks, its frames, and leaks, as columns.
+ *
+ * Floor 4. */
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "html/rows.h"
+#include "html/stack_tree.h"
+
+/* A column of texts, worked out for each site. */
+typedef uint32_t (*number_func_t)(struct ms_strings *strings, const struct ms_model *model,
+                                  const struct ms_model_site *site);
+
+static uint32_t device_of(struct ms_strings *strings, const struct ms_model *model,
+                          const struct ms_model_site *site)
+{
+    (void)strings;
+    (void)model;
+    return site->device == SIZE_MAX ? MS_HTML_NONE : (uint32_t)site->device;
+}
+
+static uint32_t place_of(struct ms_strings *strings, const struct ms_model *model,
+                         const struct ms_model_site *site)
+{
+    (void)model;
+    return ms_strings_number(strings, site->place);
+}
+
+static uint32_t kind_of(struct ms_strings *strings, const struct ms_model *model,
+                        const struct ms_model_site *site)
+{
+    (void)model;
+    return ms_strings_number(strings, ms_report_text(site->json, "kind"));
+}
+
+static uint32_t api_of(struct ms_strings *strings, const struct ms_model *model,
+                       const struct ms_model_site *site)
+{
+    (void)model;
+    return ms_strings_number(strings, site->api);
+}
+
+static uint32_t owner_of(struct ms_strings *strings, const struct ms_model *model,
+                         const struct ms_model_site *site)
+{
+    const char *owner = ms_report_text(site->json, "owner");
+
+    (void)model;
+    return ms_strings_number(strings, *owner ? owner : "unknown");
+}
+
+static uint32_t line_of(struct ms_strings *strings, const struct ms_model *model,
+                        const struct ms_model_site *site)
+{
+    return ms_strings_own_line(strings, model->report, ms_report_int(site->json, "stack"));
+}
+
+static const struct {
+    const char *name;
+    number_func_t number;
+} NUMBERS[] = {{"site.device", device_of}, {"site.place", place_of}, {"site.kind", kind_of},
+               {"site.api", api_of},       {"site.owner", owner_of}, {"site.line", line_of}};
+
+static const char *const KEYS[] = {"id",       "live_count",      "max_bytes",       "freed_count",
+                                   "first_ns", "lifetime_ns_sum", "requested_bytes", "last_ns"};
+
+static int put_numbers(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
+{
+    uint32_t *numbers = calloc(model->site_count + 1, sizeof(*numbers));
+
+    if (!numbers)
+        return -1;
+    for (size_t k = 0; k < MS_ARRAY_LEN(NUMBERS); k++) {
+        for (size_t i = 0; i < model->site_count; i++)
+            numbers[i] = NUMBERS[k].number(strings, model, &model->sites[i]);
+        ms_columns_put(columns, NUMBERS[k].name, numbers, sizeof(*numbers), model->site_count);
+    }
+    free(numbers);
+    return 0;
+}
+
+static int put_values(struct ms_columns *columns, const struct ms_model *model)
+{
+    int64_t *numbers = calloc(model->site_count + 1, sizeof(*numbers));
+    char name[64];
+
+    if (!numbers)
+        return -1;
+    for (size_t k = 0; k < MS_VALUES + MS_ARRAY_LEN(KEYS); k++) {
+        for (size_t i = 0; i < model->site_count; i++)
+            numbers[i] = k < MS_VALUES ? model->sites[i].values[k]
+                                       : ms_report_int(model->sites[i].json, KEYS[k - MS_VALUES]);
+        snprintf(name, sizeof(name), "site.%s", k < MS_VALUES ? ms_value_names[k].name : KEYS[k - MS_VALUES]);
+        ms_columns_put(columns, name, numbers, sizeof(*numbers), model->site_count);
+    }
+    free(numbers);
+    return 0;
+}
+
+static int put_tree(struct ms_columns *columns, const struct ms_model *model)
+{
+    struct ms_stack_tree tree;
+
+    if (ms_stack_tree_open(&tree, model) < 0)
+        return -1;
+    ms_columns_put(columns, "node.parent", tree.parent, sizeof(*tree.parent), tree.count);
+    ms_columns_put(columns, "node.frame", tree.frame, sizeof(*tree.frame), tree.count);
+    ms_columns_put(columns, "site.node", tree.leaf, sizeof(*tree.leaf), model->site_count);
+    ms_stack_tree_close(&tree);
+    return 0;
+}
+
+static int put_frames(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
+{
+    size_t count = model->frame_count;
+    uint32_t *numbers = calloc(3 * count + 1, sizeof(*numbers));
+
+    if (!numbers)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct ms_model_frame *frame = &model->frames[i];
+
+        numbers[i] = ms_strings_number(strings, frame->name);
+        numbers[count + i] = ms_strings_number(strings, frame->file);
+        numbers[2 * count + i] = frame->line < UINT32_MAX ? (uint32_t)frame->line : 0;
+    }
+    ms_columns_put(columns, "frame.name", numbers, sizeof(*numbers), count);
+    ms_columns_put(columns, "frame.file", numbers + count, sizeof(*numbers), count);
+    ms_columns_put(columns, "frame.line", numbers + 2 * count, sizeof(*numbers), count);
+    free(numbers);
+    return 0;
+}
+
+static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)
+{
+    static const char *const keys[] = {"site", "bytes", "count", "first_ns", "last_ns"};
+    json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
+    uint32_t *classes = calloc(json_array_size(leaks) + 1, sizeof(*classes));
+    char name[64];
+    size_t i;
+
+    if (!classes)
+        return -1;
+    json_array_foreach (leaks, i, leak)
+        classes[i] = ms_strings_number(strings, ms_report_text(leak, "class"));
+    ms_columns_put(columns, "leak.class", classes, sizeof(*classes), i);
+    free(classes);
+    for (i = 0; i < MS_ARRAY_LEN(keys); i++) {
+        snprintf(name, sizeof(name), "leak.%s", keys[i]);
+        if (ms_html_key(columns, name, leaks, keys[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int ms_html_sites(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
+{
+    if (put_numbers(columns, strings, model) < 0 || put_values(columns, model) < 0 ||
+        put_tree(columns, model) < 0 || put_frames(columns, strings, model) < 0)
+        return -1;
+    return put_leaks(columns, strings, model->report);
+}
