@@ -5,7 +5,7 @@ ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats 
 	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats tests/cli/displace.bats tests/cli/see_through.bats tests/cli/view.bats tests/cli/fold.bats tests/cli/owners.bats tests/cli/peak.bats tests/cli/findings.bats
 ms_cli_tests += tests/cli/pictures.bats
 ms_cli_tests += tests/cli/html.bats
-EXTRA_DIST += tests/html/reports.py tests/html/page_format.py
+EXTRA_DIST += tests/html/reports.py tests/html/page_format.py tests/html/browser.py
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.

@@ -1,0 +1,316 @@
+"""The page of `memshim html` in a real Chromium, headless, with no network: every view, search, click, keyboard, theme and print;
+no console message; and the figures that are read back out of the running page against those of the report.
+
+Usage: browser.py MEMSHIM DIRECTORY [SCREENSHOTS]      run by scripts/browser; prints TAP
+"""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import reports  # noqa: E402  pylint: disable=wrong-import-position
+
+VIEWS = ["overview", "time", "flame", "segments", "sites", "phases", "findings", "about"]
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "data", "train.json")
+
+
+def start():
+    """A browser that resolves no name."""
+    options = Options()
+    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000", "--hide-scrollbars", "--force-device-scale-factor=1",
+                   "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--no-first-run"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0})
+    return driver
+
+
+class Tried:
+    """A page in a browser."""
+
+    def __init__(self, driver, page):
+        self.driver = driver
+        driver.get("file://" + page)
+        deadline = time.monotonic() + 120
+        while self.run("return document.documentElement.getAttribute('data-ready')") is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        ready = self.run("return document.documentElement.getAttribute('data-ready')")
+        assert ready == "yes", (ready, driver.get_log("browser"))
+
+    def run(self, script, *arguments):
+        """What a script returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def show(self, view):
+        """The view is shown and drawn."""
+        self.driver.find_element(By.ID, f"tab-{view}").click()
+        self.frames()
+        assert self.run("return document.getElementById(arguments[0]).hidden", f"view-{view}") is False
+
+    def frames(self):
+        """Two frames later."""
+        self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def value(self, selector):
+        """The exact figure behind a short one."""
+        return int(self.run("return document.querySelector(arguments[0]).getAttribute('data-value')", selector).split(".")[0])
+
+    def text(self, selector):
+        """The text of an element."""
+        return self.run("return document.querySelector(arguments[0]).textContent", selector)
+
+    def colours(self, view):
+        """How many colours the view's picture has: a blank one has one."""
+        return self.run("""const canvas = document.querySelector('#view-' + arguments[0] + ' canvas');
+            const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, found = new Set();
+            for (let i = 0; i < data.length; i += 4 * 7) found.add(data[i] << 24 | data[i + 1] << 16 | data[i + 2] << 8 | data[i + 3]);
+            return found.size""", view)
+
+    def keys(self, selector, *keys):
+        """Keys, with the element focused."""
+        self.driver.execute_script("document.querySelector(arguments[0]).focus()", selector)
+        for key in keys:
+            ActionChains(self.driver).send_keys(key).perform()
+        self.frames()
+
+    def quiet(self):
+        """No console message since the last time."""
+        messages = [row for row in self.driver.get_log("browser") if "willReadFrequently" not in row["message"]]  # our own reading back
+        assert not messages, messages
+
+    def shot(self, directory, name):
+        """A picture of what is shown."""
+        if directory:
+            self.driver.save_screenshot(os.path.join(directory, f"{name}.png"))
+
+
+def every_view(page, report, shots):
+    """Drawn, and not blank."""
+    for view in VIEWS:
+        page.show(view)
+        assert len(page.text(f"#view-{view}")) > 40, view
+        page.shot(shots, view)
+    for view in ("time", "flame", "segments"):
+        page.show(view)
+        assert page.colours(view) > 3, view
+    del report
+
+
+def figures(page, report, _shots):
+    """What the running page shows is what the report says."""
+    device, sites = report["devices"][0], report["sites"]
+    page.show("overview")
+    for key in ("peak_live_bytes", "live_bytes", "peak_reserved_bytes", "allocated_bytes"):
+        assert page.value(f"[data-fact={key}]") == device.get(key, 0), key
+    leaked = sum(leak["bytes"] for leak in report["leaks"] if leak["class"] not in ("suppressed", "cache"))
+    assert page.value("[data-fact=leaked]") == leaked
+    for key, name in (("peak", "at_peak_bytes"), ("live", "live_bytes"), ("total", "total_bytes"), ("count", "total_count"), ("rounding", "rounding_bytes"),
+                      ("max_bytes", "max_bytes"), ("freed_count", "freed_count"), ("requested_bytes", "requested_bytes")):
+        shown = page.run("return Array.from(page.report.site(arguments[0]), (_, i) => String(exactAt(page.report.site(arguments[0]), i)))", key)
+        assert shown == [str(site.get(name, 0)) for site in sites], key
+    page.show("flame")
+    for key, name in (("peak", "at_peak_bytes"), ("live", "live_bytes"), ("total", "total_bytes"), ("count", "total_count")):
+        for way in ("out", "in"):
+            Select(page.driver.find_element(By.ID, "flame-value")).select_by_value(key)
+            Select(page.driver.find_element(By.ID, "flame-way")).select_by_value(way)
+            assert page.value("#flame-says") == sum(site[name] for site in sites), (key, way)
+    Select(page.driver.find_element(By.ID, "flame-value")).select_by_value("peak")
+    Select(page.driver.find_element(By.ID, "flame-way")).select_by_value("out")
+    page.show("segments")
+    pool = [segment for segment in report["segments"] if segment["tier"] != "followed"]
+    assert page.value("#segment-whole") == sum(segment["bytes"] for segment in pool or report["segments"])
+    blocks = [block for segment in pool for block in segment["blocks"]]
+    if pool:
+        assert page.value("[data-use=live]") == sum(block["requested"] for block in blocks if block["state"] == "live")
+    series = report["timeline"]["devices"][0]["live"]
+    assert page.run("return Array.from(page.report.timeline().devices[0].live)") == series
+
+
+def search(page, report, _shots):
+    """In the flame graph and the list of sites: what is found weighs what the report says."""
+    page.show("flame")
+    box = page.driver.find_element(By.ID, "flame-search")
+    wanted = page.run("return page.report.siteLine(sitesBy(page.report, page.report.site('peak'))[0])").split("(")[0]
+    box.send_keys(wanted)
+    page.frames()
+    found = page.value("#flame-matched")
+    page.show("sites")
+    page.driver.find_element(By.ID, "sites-filter").send_keys(wanted)
+    page.frames()
+    assert 0 < found == page.value("#sites-count .figure"), (found, page.text("#sites-count"))
+    assert 0 < page.run("return page.views.sites.grid.rows.length") <= len(report["sites"])
+    page.driver.find_element(By.ID, "sites-filter").clear()
+    box = page.driver.find_element(By.ID, "sites-filter")
+    box.send_keys("no such thing anywhere")
+    assert page.run("return page.views.sites.grid.rows.length") == 0
+    page.run("document.getElementById('sites-filter').value = ''; page.views.sites.choose()")
+    page.run("page.views.flame.search.value = ''; page.views.flame.look('')")
+
+
+def clicks(page, report, shots):
+    """A frame zooms, a moment tells who held it, a site has its stack, a heading sorts."""
+    page.show("flame")
+    canvas = page.driver.find_element(By.CSS_SELECTOR, "#view-flame canvas")
+    x = -canvas.size["width"] // 2 + 30
+    ActionChains(page.driver).move_to_element_with_offset(canvas, x, -canvas.size["height"] // 2 + 18 * 3 + 9).click().perform()
+    page.frames()
+    zoom, weight = page.run("return [page.views.flame.zoom, page.views.flame.weight[page.views.flame.zoom]]")
+    assert zoom > 0 and page.value("#flame-says") == weight
+    page.shot(shots, "flame-zoomed")
+    page.driver.find_element(By.ID, "flame-out").click()
+    page.show("time")
+    over = page.driver.find_element(By.CSS_SELECTOR, "#chart-0 .u-over")
+    ActionChains(page.driver).move_to_element_with_offset(over, -over.size["width"] // 6, 0).click().perform()
+    page.frames()
+    assert page.run("return document.querySelectorAll('#time-detail table').length") > 0, page.text("#time-detail")
+    page.run("page.views.time.choose(page.views.time.charts[0], arguments[0])", max(range(len(report["timeline"]["t"])), key=lambda i: report["timeline"]["devices"][0]["live"][i]))
+    assert "exactly" in page.text("#time-detail")
+    held = page.run("return heldAt(page.report, 0, Number(page.report.list('devices')[0].peak_ns), Number(page.report.list('devices')[0].peak_ns) + 1, 0, false).rows.map((row) => row.bytes)")
+    assert sum(held) == report["devices"][0]["peak_live_bytes"]
+    page.shot(shots, "time-held")
+    page.show("sites")
+    page.driver.find_element(By.CSS_SELECTOR, "#sites-grid .inner .row").click()
+    assert page.run("return document.querySelectorAll('#sites-detail ol li').length") > 1
+    for heading in page.driver.find_elements(By.CSS_SELECTOR, "#sites-grid .head button"):
+        if heading.text == "Total":
+            heading.click()
+    first = page.run("return String(exactAt(page.report.site('total'), page.views.sites.grid.rows[0]))")
+    assert first == str(max(site["total_bytes"] for site in report["sites"]))
+    page.show("segments")
+    canvas = page.driver.find_element(By.CSS_SELECTOR, "#view-segments canvas")
+    ActionChains(page.driver).move_to_element_with_offset(canvas, 3, 0).click().perform()
+    assert "segment 0x" in page.text("#segment-detail")
+
+
+def keyboard(page, _report, _shots):
+    """Without a mouse."""
+    page.show("overview")
+    page.keys("#tab-overview", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert page.run("return page.view") == "flame"
+    page.keys("#view-flame canvas", Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+    assert page.run("return page.views.flame.zoom") > 0
+    page.keys("#view-flame canvas", Keys.ESCAPE, Keys.ESCAPE, Keys.ESCAPE)
+    assert page.run("return page.views.flame.zoom") == 0
+    page.show("time")
+    page.keys("#chart-0", Keys.HOME, Keys.ARROW_RIGHT, Keys.ENTER)
+    assert page.run("return page.views.time.charts[0].chosen") == 1
+    page.keys("#chart-0", "+")
+    narrow = page.run("const s = page.views.time.charts[0].plot.scales.x; return s.max - s.min")
+    page.keys("#chart-0", Keys.ESCAPE)
+    assert narrow < page.run("const s = page.views.time.charts[0].plot.scales.x; return s.max - s.min")
+    page.show("sites")
+    page.keys("#sites-grid", Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.PAGE_DOWN, Keys.HOME)
+    assert page.run("return page.views.sites.grid.at") == 0
+    page.show("segments")
+    page.keys("#view-segments canvas", Keys.ARROW_RIGHT, "+", "+", Keys.ARROW_DOWN, Keys.ENTER)
+    assert page.run("return page.views.segments.lines") == 120 and "segment 0x" in page.text("#segment-detail")
+
+
+def theme(page, _report, shots):
+    """Light and dark are told apart, on canvases too."""
+    page.show("flame")
+    seen = set()
+    for setting in ("light", "dark"):
+        page.driver.find_element(By.ID, "theme").click()
+        page.frames()
+        assert page.run("return document.documentElement.getAttribute('data-theme')") == setting
+        seen.add(page.run("const c = document.querySelector('#view-flame canvas'); return getComputedStyle(document.body).backgroundColor + c.getContext('2d').getImageData(200, 5, 1, 1).data.join()"))
+    assert len(seen) == 2, seen
+    page.shot(shots, "flame-dark")
+    page.show("overview")
+    page.shot(shots, "overview-dark")
+    page.driver.find_element(By.ID, "theme").click()
+
+
+def printed(page, _report, _shots):
+    """All views are on paper."""
+    pdf = base64.b64decode(page.driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 5, pdf.count(b"/Type /Page")
+    page.frames()
+    assert page.run("return [...document.querySelectorAll('.view')].filter((view) => !view.hidden).length") == 1
+
+
+def readable(page, _report, _shots):
+    """Roles, names, and a table behind each picture."""
+    for view in ("time", "flame", "segments"):
+        page.show(view)
+        page.run("document.querySelector('#view-' + arguments[0] + ' details.behind').open = true", view)
+        time.sleep(0.1)
+        assert page.run("return document.querySelectorAll('#view-' + arguments[0] + ' details.behind tbody tr').length", view) > 2, view
+    unnamed = page.run("return [...document.querySelectorAll('canvas[tabindex],input,select,[role=grid],[role=application]')].filter((e) => !e.getAttribute('aria-label') && !e.closest('label')).length")
+    assert unnamed == 0, unnamed
+    assert page.run("return document.querySelectorAll('[role=tab][aria-selected=true]').length") == 1
+
+
+def harmless(page, _report, _shots):
+    """What the names hold has made no element, run no script, and named no address."""
+    for view in VIEWS:
+        page.show(view)
+    page.run("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.frames()
+    assert page.run("return window.hacked") is None
+    assert page.run("return document.querySelectorAll('img,b[onclick],iframe,object,embed,script').length") == 1
+    texts = page.run("return [...document.querySelectorAll('*')].flatMap((e) => [...e.attributes].map((a) => a.name)).filter((n) => n.startsWith('on') || n === 'src')")
+    assert texts == [], texts
+    assert "</script>" in page.run("return document.body.textContent")
+    page.show("sites")
+    page.run("page.views.sites.grid.choose(0)")
+    assert not page.run("return /[\\u0000-\\u0008\\u202a-\\u202e]/.test(document.getElementById('main').textContent)")
+
+
+def made(memshim, directory, name, report):
+    """A page of a report."""
+    source, page = os.path.join(directory, f"{name}.json"), os.path.join(directory, f"{name}.html")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(json.dumps(report, ensure_ascii=False))
+    subprocess.run([memshim, "html", "-f", source, "-o", page], check=True)
+    return page
+
+
+def main():
+    """See above."""
+    memshim, directory = sys.argv[1], os.path.abspath(sys.argv[2])
+    shots = sys.argv[3] if len(sys.argv) > 3 else None
+    with open(DATA, encoding="utf-8") as file:
+        base = json.load(file)
+    usual = reports.large(base, 2000, 256, 200, 8)
+    nasty = reports.hostile(base)
+    checks = [("usual", usual, shots, [every_view, figures, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
+              ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]])]
+    driver, number, failed = start(), 0, 0
+    try:
+        for name, report, pictures, todo in checks:
+            page = Tried(driver, made(memshim, directory, name, report))
+            for check in todo:
+                number += 1
+                label = f"{name}: {(check.__doc__ or 'every view').splitlines()[0]}"
+                try:
+                    check(page, report, pictures)
+                    page.quiet()
+                    print(f"ok {number} - {label}", flush=True)
+                except Exception as error:  # pylint: disable=broad-except
+                    failed += 1
+                    print(f"not ok {number} - {label}\n# line {traceback.extract_tb(error.__traceback__)[1].lineno}, {type(error).__name__}: {str(error)[:2000]}", flush=True)
+        print(f"1..{number}")
+    finally:
+        driver.quit()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
