@@ -5,17 +5,32 @@
 
 #include <stdlib.h>
 
-int ms_html_key(struct ms_columns *columns, const char *name, const json_t *rows, const char *key)
+static int64_t number_of(const json_t *value)
 {
-    size_t count = json_array_size(rows), i;
-    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
-    json_t *row;
+    if (json_is_string(value))
+        return (int64_t)strtoull(json_string_value(value), NULL, 16);
+    return value ? json_integer_value(value) : -1;
+}
+
+int ms_html_keys(struct ms_columns *columns, struct ms_strings *strings, json_t *const *rows, size_t count,
+                 const struct ms_html_key *keys, size_t key_count)
+{
+    int64_t *numbers = calloc(count * key_count + 1, sizeof(*numbers));
+    uint32_t *texts = (uint32_t *)numbers;
 
     if (!numbers)
         return -1;
-    json_array_foreach (rows, i, row)
-        numbers[i] = ms_report_int(row, key);
-    ms_columns_put(columns, name, numbers, sizeof(*numbers), count);
+    /* A column of texts has room for numbers, and takes the first half of it. */
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < key_count; k++) {
+            if (keys[k].is_text)
+                texts[2 * k * count + i] = ms_strings_number(strings, ms_report_text(rows[i], keys[k].key));
+            else
+                numbers[k * count + i] = number_of(json_object_get(rows[i], keys[k].key));
+        }
+    }
+    for (size_t k = 0; k < key_count; k++)
+        ms_columns_put(columns, keys[k].name, numbers + k * count, keys[k].is_text ? 4 : 8, count);
     free(numbers);
     return 0;
 }

@@ -5,6 +5,8 @@
 #ifndef MS_HTML_ROWS_H
 #define MS_HTML_ROWS_H
 
+#include <stdbool.h>
+
 #include "export/model.h"
 #include "html/columns.h"
 #include "html/strings.h"
@@ -17,8 +19,16 @@ int ms_html_sites(struct ms_columns *columns, struct ms_strings *strings, const 
 int ms_html_time(struct ms_columns *columns, json_t *head, const struct ms_report *report);
 int ms_html_segments(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report);
 
-/** A column that is a key of each row of an array. */
-int ms_html_key(struct ms_columns *columns, const char *name, const json_t *rows, const char *key);
+/** A key of rows that becomes a column: text by its number, else an integer, hexadecimal in a string. */
+struct ms_html_key {
+    const char *name; /* of the column */
+    const char *key;
+    bool is_text;
+};
+
+/** All these keys of all rows, each row looked at once: there may be 400,000. 0, or -1 without memory. */
+int ms_html_keys(struct ms_columns *columns, struct ms_strings *strings, json_t *const *rows, size_t count,
+                 const struct ms_html_key *keys, size_t key_count);
 
 #define MS_HTML_NONE UINT32_MAX /* no device */
 

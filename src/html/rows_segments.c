@@ -6,39 +6,17 @@
 #include "base/compiler.h"
 #include "html/rows.h"
 
-/* A text of each row, by number. */
-static int put_text(struct ms_columns *columns, struct ms_strings *strings, const char *name,
-                    json_t *const *rows, size_t count, const char *key)
-{
-    uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
-
-    if (!numbers)
-        return -1;
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = ms_strings_number(strings, ms_report_text(rows[i], key));
-    ms_columns_put(columns, name, numbers, sizeof(*numbers), count);
-    free(numbers);
-    return 0;
-}
-
-static int put_number(struct ms_columns *columns, const char *name, json_t *const *rows, size_t count,
-                      const char *key)
-{
-    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
-
-    if (!numbers)
-        return -1;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_object_get(rows[i], key);
-
-        numbers[i] = json_is_string(value) ? (int64_t)strtoull(json_string_value(value), NULL, 16)
-                     : value               ? json_integer_value(value)
-                                           : -1;
-    }
-    ms_columns_put(columns, name, numbers, sizeof(*numbers), count);
-    free(numbers);
-    return 0;
-}
+static const struct ms_html_key SEGMENT_KEYS[] = {
+    {"segment.tier", "tier", true},    {"segment.backing", "backing", true},
+    {"segment.space", "space", true},  {"segment.address", "address", false},
+    {"segment.bytes", "bytes", false}, {"segment.blocks_left_out", "blocks_left_out", false},
+};
+static const struct ms_html_key BLOCK_KEYS[] = {
+    {"block.state", "state", true},          {"block.api", "api", true},
+    {"block.offset", "offset", false},       {"block.bytes", "bytes", false},
+    {"block.requested", "requested", false}, {"block.site", "site", false},
+    {"block.born_ns", "born_ns", false},
+};
 
 struct all {
     json_t **segments, **blocks;
@@ -83,32 +61,13 @@ static int open_all(struct all *all, const struct ms_report *report)
 
 static int put_all(struct ms_columns *columns, struct ms_strings *strings, const struct all *all)
 {
-    static const char *const texts[] = {"tier", "backing", "space"};
-    static const char *const numbers[] = {"address", "bytes", "blocks_left_out"};
-    static const char *const block_texts[] = {"state", "api"};
-    static const char *const block_numbers[] = {"offset", "bytes", "requested", "site", "born_ns"};
-    char name[64];
-    int status = 0;
-
     ms_columns_put(columns, "segment.device", all->device, sizeof(*all->device), all->count);
     ms_columns_put(columns, "segment.first", all->first, sizeof(*all->first), all->count + 1);
-    for (size_t i = 0; i < MS_ARRAY_LEN(texts); i++) {
-        snprintf(name, sizeof(name), "segment.%s", texts[i]);
-        status |= put_text(columns, strings, name, all->segments, all->count, texts[i]);
-    }
-    for (size_t i = 0; i < MS_ARRAY_LEN(numbers); i++) {
-        snprintf(name, sizeof(name), "segment.%s", numbers[i]);
-        status |= put_number(columns, name, all->segments, all->count, numbers[i]);
-    }
-    for (size_t i = 0; i < MS_ARRAY_LEN(block_texts); i++) {
-        snprintf(name, sizeof(name), "block.%s", block_texts[i]);
-        status |= put_text(columns, strings, name, all->blocks, all->block_count, block_texts[i]);
-    }
-    for (size_t i = 0; i < MS_ARRAY_LEN(block_numbers); i++) {
-        snprintf(name, sizeof(name), "block.%s", block_numbers[i]);
-        status |= put_number(columns, name, all->blocks, all->block_count, block_numbers[i]);
-    }
-    return status;
+    if (ms_html_keys(columns, strings, all->segments, all->count, SEGMENT_KEYS, MS_ARRAY_LEN(SEGMENT_KEYS)) <
+        0)
+        return -1;
+    return ms_html_keys(columns, strings, all->blocks, all->block_count, BLOCK_KEYS,
+                        MS_ARRAY_LEN(BLOCK_KEYS));
 }
 
 int ms_html_segments(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)

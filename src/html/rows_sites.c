@@ -64,34 +64,38 @@ static const struct {
 static const char *const KEYS[] = {"id",       "live_count",      "max_bytes",       "freed_count",
                                    "first_ns", "lifetime_ns_sum", "requested_bytes", "last_ns"};
 
+/* Each site is looked at once, not once for each column: its row of the report is in the cache then. */
 static int put_numbers(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
 {
-    uint32_t *numbers = calloc(model->site_count + 1, sizeof(*numbers));
+    size_t count = model->site_count;
+    uint32_t *numbers = calloc(MS_ARRAY_LEN(NUMBERS) * count + 1, sizeof(*numbers));
 
     if (!numbers)
         return -1;
-    for (size_t k = 0; k < MS_ARRAY_LEN(NUMBERS); k++) {
-        for (size_t i = 0; i < model->site_count; i++)
-            numbers[i] = NUMBERS[k].number(strings, model, &model->sites[i]);
-        ms_columns_put(columns, NUMBERS[k].name, numbers, sizeof(*numbers), model->site_count);
-    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < MS_ARRAY_LEN(NUMBERS); k++)
+            numbers[k * count + i] = NUMBERS[k].number(strings, model, &model->sites[i]);
+    for (size_t k = 0; k < MS_ARRAY_LEN(NUMBERS); k++)
+        ms_columns_put(columns, NUMBERS[k].name, numbers + k * count, sizeof(*numbers), count);
     free(numbers);
     return 0;
 }
 
 static int put_values(struct ms_columns *columns, const struct ms_model *model)
 {
-    int64_t *numbers = calloc(model->site_count + 1, sizeof(*numbers));
+    size_t count = model->site_count, keys = MS_VALUES + MS_ARRAY_LEN(KEYS);
+    int64_t *numbers = calloc(keys * count + 1, sizeof(*numbers));
     char name[64];
 
     if (!numbers)
         return -1;
-    for (size_t k = 0; k < MS_VALUES + MS_ARRAY_LEN(KEYS); k++) {
-        for (size_t i = 0; i < model->site_count; i++)
-            numbers[i] = k < MS_VALUES ? model->sites[i].values[k]
-                                       : ms_report_int(model->sites[i].json, KEYS[k - MS_VALUES]);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < keys; k++)
+            numbers[k * count + i] = k < MS_VALUES ? model->sites[i].values[k]
+                                                   : ms_report_int(model->sites[i].json, KEYS[k - MS_VALUES]);
+    for (size_t k = 0; k < keys; k++) {
         snprintf(name, sizeof(name), "site.%s", k < MS_VALUES ? ms_value_names[k].name : KEYS[k - MS_VALUES]);
-        ms_columns_put(columns, name, numbers, sizeof(*numbers), model->site_count);
+        ms_columns_put(columns, name, numbers + k * count, sizeof(*numbers), count);
     }
     free(numbers);
     return 0;
@@ -133,24 +137,22 @@ static int put_frames(struct ms_columns *columns, struct ms_strings *strings, co
 
 static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)
 {
-    static const char *const keys[] = {"site", "bytes", "count", "first_ns", "last_ns"};
+    static const struct ms_html_key keys[] = {
+        {"leak.class", "class", true},        {"leak.site", "site", false},
+        {"leak.bytes", "bytes", false},       {"leak.count", "count", false},
+        {"leak.first_ns", "first_ns", false}, {"leak.last_ns", "last_ns", false}};
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
-    uint32_t *classes = calloc(json_array_size(leaks) + 1, sizeof(*classes));
-    char name[64];
+    json_t **rows = calloc(json_array_size(leaks) + 1, sizeof(*rows));
     size_t i;
+    int status;
 
-    if (!classes)
+    if (!rows)
         return -1;
     json_array_foreach (leaks, i, leak)
-        classes[i] = ms_strings_number(strings, ms_report_text(leak, "class"));
-    ms_columns_put(columns, "leak.class", classes, sizeof(*classes), i);
-    free(classes);
-    for (i = 0; i < MS_ARRAY_LEN(keys); i++) {
-        snprintf(name, sizeof(name), "leak.%s", keys[i]);
-        if (ms_html_key(columns, name, leaks, keys[i]) < 0)
-            return -1;
-    }
-    return 0;
+        rows[i] = leak;
+    status = ms_html_keys(columns, strings, rows, json_array_size(leaks), keys, MS_ARRAY_LEN(keys));
+    free(rows);
+    return status;
 }
 
 int ms_html_sites(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)

@@ -1,7 +1,7 @@
 """The page of `memshim html` in a real Chromium, headless, with no network: every view, search, click, keyboard, theme and print;
 no console message; and the figures that are read back out of the running page against those of the report.
 
-Usage: browser.py MEMSHIM DIRECTORY [SCREENSHOTS]      run by scripts/browser; prints TAP
+Usage: browser.py BUILD DIRECTORY [SCREENSHOTS]      run by scripts/browser; prints TAP
 """
 
 import base64
@@ -273,24 +273,39 @@ def harmless(page, _report, _shots):
     assert not page.run("return /[\\u0000-\\u0008\\u202a-\\u202e]/.test(document.getElementById('main').textContent)")
 
 
+def trained(build, directory):
+    """The report of a real program on the simulated GPU."""
+    path = os.path.join(directory, "training.json")
+    subprocess.run([os.path.join(build, "memshim"), "run", "-q", "-f", "--sim", "-o", path, "--", os.path.join(build, "tests/programs/training"), "400"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.path.join(build, "memshim"), "symbolize", "-f", path], check=True)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    # Where it was built is nobody's business in a picture.
+    source = next(frame["file"] for frame in json.loads(text)["frames"] if frame.get("file", "").endswith("tests/programs/training.c"))
+    return json.loads(text.replace(source[:-len("tests/programs/training.c")], "").replace(build + "/", ""))
+
+
 def made(memshim, directory, name, report):
     """A page of a report."""
     source, page = os.path.join(directory, f"{name}.json"), os.path.join(directory, f"{name}.html")
     with open(source, "w", encoding="utf-8") as file:
         file.write(json.dumps(report, ensure_ascii=False))
-    subprocess.run([memshim, "html", "-f", source, "-o", page], check=True)
+    # By its name alone: the page shows what it was called.
+    subprocess.run([memshim, "html", "-f", f"{name}.json", "-o", page], check=True, cwd=directory)
     return page
 
 
 def main():
     """See above."""
-    memshim, directory = sys.argv[1], os.path.abspath(sys.argv[2])
+    build, directory = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    memshim = os.path.join(build, "memshim")
     shots = sys.argv[3] if len(sys.argv) > 3 else None
     with open(DATA, encoding="utf-8") as file:
         base = json.load(file)
     usual = reports.large(base, 2000, 256, 200, 8)
     nasty = reports.hostile(base)
-    checks = [("usual", usual, shots, [every_view, figures, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
+    checks = [("training", trained(build, directory), shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
               ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]])]
     driver, number, failed = start(), 0, 0
     try:

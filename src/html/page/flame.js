@@ -40,7 +40,7 @@ class Flame {
 
   prepare() {
     const values = this.report.site(this.value.key);
-    this.tree = this.inverted ? invertedTree(this.report, values) : recordedTree(this.report);
+    this.tree = this.inverted ? innerTree(this.report, values) : outerTree(this.report);
     const weighed = weigh(this.tree, values, this.report.column("site.owner"));
     this.weight = weighed.weight;
     this.owner = weighed.owner;
@@ -112,9 +112,15 @@ class Flame {
     return node === 0 ? "all" : clean(this.report.text("frame.name", this.tree.frame[node]));
   }
 
+  /* A node stands for all lines of its function. */
+  text(node) {
+    const frame = this.tree.frame[node], file = this.report.text("frame.file", frame);
+    return this.report.text("frame.name", frame) + (file ? ` in ${file}` : "");
+  }
+
   say() {
     const weight = this.weight[this.at];
-    const what = this.at === 0 ? "all" : short(this.report.frameText(this.tree.frame[this.at]), 300);
+    const what = this.at === 0 ? "all" : short(this.text(this.at), 300);
     const owner = this.owner[this.at] >= 0 ? `, ${short(this.report.strings[this.owner[this.at]], 40)}` : "";
     fill(this.says, `${what}: ${valueText(weight, this.value.unit)}, ${shareText(weight, this.whole)}${owner}`);
     this.says.setAttribute("data-value", String(weight));
@@ -145,7 +151,7 @@ class Flame {
     for (let i = 0; i < this.rects.length; i += 4) {
       const node = this.rects[i], y = this.rects[i + 1] * FRAME_HEIGHT, x = this.rects[i + 2], wide = this.rects[i + 3];
       const found = this.found && node > 0 && this.found[this.tree.frame[node]];
-      const key = this.colour === "owner" ? this.owner[node] : node;
+      const key = this.colour === "owner" && node ? this.owner[node] : -3 - node;
       if (!fills.has(key)) fills.set(key, this.fillOf(node, dark));
       context.globalAlpha = this.found && !found ? 0.35 : 1;
       context.fillStyle = found ? mark : fills.get(key);
@@ -186,6 +192,6 @@ class Flame {
     rows.sort((a, b) => this.weight[b[0]] - this.weight[a[0]] || a[1] - b[1]);
     return table(`${this.value.title}: the heaviest frames of what is shown`, [["weight", "right"], ["share", "right"], ["depth", "right"], ["frame", "code"]],
       rows.slice(0, 100).map(([node, depth]) => [this.value.unit === "bytes" ? bytes(this.weight[node]) : number(this.weight[node]),
-        shareText(this.weight[node], this.whole), String(depth), node ? short(this.report.frameText(this.tree.frame[node]), 200) : "all"]));
+        shareText(this.weight[node], this.whole), String(depth), node ? short(this.text(node), 200) : "all"]));
   }
 }

@@ -53,6 +53,7 @@ class Page {
       el("section", { class: "view", id: `view-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true },
         el("h2", {}, title))));
     this.show(this.view);
+    this.readyAfter = performance.now();
     document.documentElement.setAttribute("data-ready", "yes");
   }
 

@@ -15,7 +15,7 @@ class Sites {
     const text = (title, key, width) => ({ title, width, by: (row) => report.text(key, row), cell: (row) => short(report.text(key, row), 80) });
     this.grid = new Grid("call sites", [
       figure(SITE_COLUMNS[0]),
-      { title: "Where", kind: "code", width: "minmax(16rem, 3fr)", by: (row) => report.siteLine(row), cell: (row) => short(report.siteLine(row), 160) },
+      { title: "Where", kind: "code", width: "minmax(28rem, 3fr)", by: (row) => report.siteLine(row), cell: (row) => short(report.siteLine(row), 160) },
       ...SITE_COLUMNS.slice(1).map(figure), text("Owner", "site.owner", "7rem"), text("Memory", "site.place", "4.5rem"), text("Call", "site.api", "9rem"),
     ], (row) => this.open(row), { id: "sites-grid" });
     this.filter = el("input", { type: "search", id: "sites-filter", placeholder: "function, file, owner or call",

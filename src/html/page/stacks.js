@@ -2,43 +2,65 @@
 
 const MIXED = -2, NOBODY = -1;
 
-/* The tree as it was recorded, the outermost frame at the root. leaf[site] is the site's node. */
-function recordedTree(report) {
-  return { parent: report.column("node.parent"), frame: report.column("node.frame"), leaf: report.column("site.node") };
+/* For each frame the first one of the same function in the same file: calls from several lines are one frame
+ * of a flame graph. */
+function sameFrames(report) {
+  const name = report.column("frame.name"), file = report.column("frame.file"), first = new Map();
+  return Uint32Array.from(name, (_, frame) => {
+    const key = name[frame] * 4294967296 + file[frame];
+    if (!first.has(key)) first.set(key, frame);
+    return first.get(key);
+  });
 }
 
-/* By name: equal names of different frames are one, as in any other flame graph. */
-function frameNames(report) {
-  return report.column("frame.name");
+/* A tree that grows by the child of a node with a frame; a parent precedes its children. */
+class Grown {
+  constructor(most) {
+    let mask = 1023;
+    while (mask < 2 * most) mask = 2 * mask + 1;
+    this.mask = mask;
+    this.slots = new Uint32Array(mask + 1);
+    this.up = new Uint32Array(most + 1);
+    this.of = new Uint32Array(most + 1);
+    this.count = 1;
+  }
+
+  child(parent, frame) {
+    let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame + 1, 0x85ebca6b)) >>> 0;
+    at = (at ^ at >>> 15) & this.mask;
+    while (this.slots[at] && (this.up[this.slots[at]] !== parent || this.of[this.slots[at]] !== frame)) at = (at + 1) & this.mask;
+    if (!this.slots[at]) {
+      this.slots[at] = this.count;
+      this.up[this.count] = parent;
+      this.of[this.count++] = frame;
+    }
+    return this.slots[at];
+  }
+
+  tree(leaf) {
+    return { parent: this.up.subarray(0, this.count), frame: this.of.subarray(0, this.count), leaf };
+  }
 }
 
-/* The same stacks from the innermost frame on; weights then lie at the end of the turned stack. */
-function invertedTree(report, values) {
-  const parent = report.column("node.parent"), frame = report.column("node.frame");
+/* The tree of the stacks, the outermost frame at the root; leaf[site] is the site's node. */
+function outerTree(report) {
+  const parent = report.column("node.parent"), frame = report.column("node.frame"), same = sameFrames(report);
+  const grown = new Grown(parent.length), now = new Uint32Array(parent.length);
+  for (let node = 1; node < parent.length; node++) now[node] = grown.child(now[parent[node]], same[frame[node]]);
+  return grown.tree(Uint32Array.from(report.column("site.node"), (node) => now[node]));
+}
+
+/* The same stacks from the innermost frame on, of sites that weigh something. */
+function innerTree(report, values) {
+  const parent = report.column("node.parent"), frame = report.column("node.frame"), same = sameFrames(report);
   const leaf = report.column("site.node"), turned = new Uint32Array(leaf.length);
-  let steps = 1, mask = 1023;
+  let steps = 1;
   for (let site = 0; site < leaf.length; site++)
     for (let node = values[site] > 0 ? leaf[site] : 0; node > 0; node = parent[node]) steps++;
-  while (mask < 2 * steps) mask = 2 * mask + 1;
-  const slots = new Uint32Array(mask + 1), up = new Uint32Array(steps + 1), of = new Uint32Array(steps + 1);
-  let count = 1;
-  for (let site = 0; site < leaf.length; site++) {
-    if (!(values[site] > 0)) continue;
-    let here = 0;
-    for (let node = leaf[site]; node > 0; node = parent[node]) {
-      let at = (Math.imul(here, 0x9e3779b1) ^ Math.imul(frame[node] + 1, 0x85ebca6b)) >>> 0;
-      at = (at ^ at >>> 15) & mask;
-      while (slots[at] && (up[slots[at]] !== here || of[slots[at]] !== frame[node])) at = (at + 1) & mask;
-      if (!slots[at]) {
-        slots[at] = count;
-        up[count] = here;
-        of[count++] = frame[node];
-      }
-      here = slots[at];
-    }
-    turned[site] = here;
-  }
-  return { parent: up.subarray(0, count), frame: of.subarray(0, count), leaf: turned };
+  const grown = new Grown(steps);
+  for (let site = 0; site < leaf.length; site++)
+    for (let node = values[site] > 0 ? leaf[site] : 0; node > 0; node = parent[node]) turned[site] = grown.child(turned[site], same[frame[node]]);
+  return grown.tree(turned);
 }
 
 /* What each node weighs with all below it, and the owner of all of that, if there is one. */

@@ -110,7 +110,9 @@ class Time {
       context.moveTo(x, top);
       context.lineTo(x, top + height);
       context.stroke();
-      if (text) context.fillText(text, x + 3 * ratio, top + height - 8 * ratio);
+      if (!text) return;
+      const wide = context.measureText(text).width + 3 * ratio, right = x + wide < left + width;
+      context.fillText(text, right ? x + 3 * ratio : x - wide, top + height - 8 * ratio);
     };
     context.save();
     context.beginPath();
