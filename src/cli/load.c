@@ -49,8 +49,8 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
         ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
     ms_cli_note_astray(path, report_p, &result.astray);
     ms_report_tell(report_p);
-    ms_suppress_apply(report_p);
-    ms_findings_tell(report_p); /* once more: what is suppressed is none */
+    if (ms_suppress_apply(report_p))
+        ms_findings_tell(report_p); /* once more: what is suppressed is none */
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
                     "symbolize says which",

@@ -261,50 +261,125 @@ static json_int_t *others_at_peak(const struct ms_report *report)
     return bytes;
 }
 
-/* What of that was allocated by sites that had begun before `late` did; the one that holds most. */
-static json_int_t before(const struct ms_report *report, const json_t *late, size_t device,
-                         const json_t **most_p)
+/* A site that holds memory at the peak and is no library's; with those before it on the same device, what
+ * they hold together and the one that holds most. */
+struct beginning {
+    size_t device, row;
+    json_int_t first_ns, sum;
+    const json_t *site, *most;
+};
+
+struct beginnings {
+    size_t count;
+    struct beginning list[];
+};
+
+static int compare_beginnings(const void *a, const void *b)
 {
-    json_int_t sum = 0;
-    json_t *site;
-    size_t i;
+    const struct beginning *x = a, *y = b;
 
-    *most_p = NULL;
-    json_array_foreach (report->sites, i, site) {
-        json_int_t bytes = ms_report_int(site, "at_peak_bytes");
-
-        if (bytes <= 0 || !ms_report_is_device_memory(site) ||
-            ms_owners_is_library(ms_report_text(site, "owner")) ||
-            ms_report_int(site, "first_ns") >= ms_report_int(late, "first_ns") ||
-            ms_report_device_of(report, site) != device)
-            continue;
-        sum = ms_report_sum(sum, bytes);
-        if (!*most_p || bytes > ms_report_int(*most_p, "at_peak_bytes"))
-            *most_p = site;
-    }
-    return sum;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->first_ns != y->first_ns)
+        return x->first_ns < y->first_ns ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void look_at_library(struct ms_finder *finder, const json_t *site, const json_int_t *others)
+/* Of sites that hold the same the first in the report is the one that holds most. */
+static const json_t *larger(const json_t *most, size_t *row_p, const struct beginning *next)
+{
+    json_int_t bytes = ms_report_int(next->site, "at_peak_bytes"),
+               held = ms_report_int(most, "at_peak_bytes");
+
+    if (most && (held > bytes || (held == bytes && *row_p < next->row)))
+        return most;
+    *row_p = next->row;
+    return next->site;
+}
+
+static void add_up(struct beginnings *all)
+{
+    const json_t *most = NULL;
+    json_int_t sum = 0;
+    size_t row = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        struct beginning *one = &all->list[i];
+
+        if (i && one->device != one[-1].device) {
+            most = NULL;
+            sum = 0;
+        }
+        sum = ms_report_sum(sum, ms_report_int(one->site, "at_peak_bytes"));
+        most = larger(most, &row, one);
+        one->sum = sum;
+        one->most = most;
+    }
+}
+
+/* By device and then in the order in which they began; to be freed. */
+static struct beginnings *begin_others(const struct ms_report *report)
+{
+    size_t count = json_array_size(report->sites), i;
+    struct beginnings *all = malloc(sizeof(*all) + count * sizeof(struct beginning));
+    json_t *site;
+
+    if (!all)
+        return NULL;
+    all->count = 0;
+    json_array_foreach (report->sites, i, site) {
+        size_t device = ms_report_int(site, "at_peak_bytes") > 0 && ms_report_is_device_memory(site) &&
+                                !ms_owners_is_library(ms_report_text(site, "owner"))
+                            ? ms_report_device_of(report, site)
+                            : SIZE_MAX;
+
+        if (device != SIZE_MAX)
+            all->list[all->count++] =
+                (struct beginning){device, i, ms_report_int(site, "first_ns"), 0, site, NULL};
+    }
+    if (all->count)
+        qsort(all->list, all->count, sizeof(struct beginning), compare_beginnings);
+    add_up(all);
+    return all;
+}
+
+/* The last on a device that had begun before `late` did; NULL if there is none. */
+static const struct beginning *last_before(const struct beginnings *all, const json_t *late, size_t device)
+{
+    struct beginning wanted = {.device = device, .first_ns = ms_report_int(late, "first_ns")};
+    size_t low = 0, high = all->count;
+
+    while (low < high) { /* the first that had not begun; row 0 of the wanted is before all of its time */
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_beginnings(&all->list[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && all->list[low - 1].device == device ? &all->list[low - 1] : NULL;
+}
+
+static void look_at_library(struct ms_finder *finder, const json_t *site, const json_int_t *others,
+                            const struct beginnings *beginnings)
 {
     const char *owner = ms_report_text(site, "owner");
     json_int_t bytes = ms_report_int(site, "at_peak_bytes");
     size_t device = ms_report_device_of(finder->report, site);
-    const json_t *most;
-    json_int_t sum;
+    const struct beginning *last;
     char *line;
 
     if (bytes < LATE_LEAST || !ms_owners_is_library(owner) || !ms_report_is_device_memory(site) ||
         device == SIZE_MAX || others[device] / LATE_TIMES < bytes)
         return;
-    sum = before(finder->report, site, device, &most);
-    if (!most || sum < others[device] / LATE_BEFORE * (LATE_BEFORE - 1))
+    last = last_before(beginnings, site, device);
+    if (!last || last->sum < others[device] / LATE_BEFORE * (LATE_BEFORE - 1))
         return;
-    line = ms_finding_line(finder->report, most, "the program");
+    line = ms_finding_line(finder->report, last->most, "the program");
     if (line)
         ms_finding_add(finder, "late_library_memory", bytes, site,
                        ms_finding_text("%.40s took %s for itself when %s were live already", owner,
-                                       ms_text_size(bytes).text, ms_text_size(sum).text),
+                                       ms_text_size(bytes).text, ms_text_size(last->sum).text),
                        ms_finding_text("call %.40s once before %s fills the device", owner, line));
     free(line);
 }
@@ -315,6 +390,7 @@ enum { LIBRARY_SITES_MAX = 256 };
 void ms_findings_look(struct ms_finder *finder)
 {
     json_int_t *others = others_at_peak(finder->report);
+    struct beginnings *beginnings = begin_others(finder->report);
     json_t *names = vendors(finder->report);
     size_t i, looked = 0;
     json_t *site;
@@ -324,9 +400,11 @@ void ms_findings_look(struct ms_finder *finder)
     ms_findings_look_at_contexts(finder);
     json_array_foreach (finder->report->sites, i, site) {
         look_at_temporary(finder, site, names);
-        if (others && ms_owners_is_library(ms_report_text(site, "owner")) && looked++ < LIBRARY_SITES_MAX)
-            look_at_library(finder, site, others);
+        if (others && beginnings && ms_owners_is_library(ms_report_text(site, "owner")) &&
+            looked++ < LIBRARY_SITES_MAX)
+            look_at_library(finder, site, others, beginnings);
     }
     free(others);
+    free(beginnings);
     json_decref(names);
 }
