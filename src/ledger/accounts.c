@@ -402,10 +402,10 @@ static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_slot *slot
 }
 
 static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_slot *slot, enum ms_space space, uint64_t key,
-                                        bool served)
+                                        bool served, uint64_t context)
 {
     return ms_slot_is_live(slot) && slot->key == key && ms_slot_space(slot) == space &&
-           !(slot->tags & MS_SLOT_SERVED) == !served;
+           !(slot->tags & MS_SLOT_SERVED) == !served && (!context || slot->context == context);
 }
 
 /* The trace and some callers want it as it was. */
@@ -472,17 +472,18 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slo
 
 /* Under the lock of the lane, which may be let go on the way. */
 static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
-                                  enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
-                                  uint64_t now_ns, struct ms_block *block_p)
+                                  enum ms_space space, uint64_t key, bool served, uint64_t context,
+                                  enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
      * yet. */
-    bool found = is_wanted(slot, space, key, served) && (lane->is_alone || lane_of_slot(slot) == lane);
+    bool found =
+        is_wanted(slot, space, key, served, context) && (lane->is_alone || lane_of_slot(slot) == lane);
     if (found && MS_UNLIKELY(now_ns >= lane->until_ns) && !lane->is_alone) {
         ms_lane_unlock(lane);
         ms_lanes_begin_stretch(ms_lane_account(lane), now_ns);
         ms_lane_lock(lane);
-        found = is_wanted(slot, space, key, served) && lane_of_slot(slot) == lane;
+        found = is_wanted(slot, space, key, served, context) && lane_of_slot(slot) == lane;
     } else if (found && MS_UNLIKELY(now_ns >= lane->until_ns)) {
         ms_lane_make_room(lane, 0, now_ns);
     }
@@ -500,7 +501,8 @@ static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot
 }
 
 static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_t key, bool served,
-                                   enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+                                   uint64_t context, enum ms_block_end end, uint64_t now_ns,
+                                   struct ms_block *block_p)
 {
     struct ms_slot *slot = ms_slot_at(ticket - 1);
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
@@ -512,15 +514,15 @@ static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_
         lane = lane_of_slot(slot);
         ms_lane_lock(lane);
     }
-    bool found = remove_from(lane, ticket, slot, space, key, served, end, now_ns, block_p);
+    bool found = remove_from(lane, ticket, slot, space, key, served, context, end, now_ns, block_p);
     ms_lane_unlock(lane);
     return found;
 }
 
-bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
-                       uint64_t now_ns, struct ms_block *block_p)
+bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, uint64_t context,
+                       enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    return remove_block(ticket, space, key, served, end, now_ns, block_p);
+    return remove_block(ticket, space, key, served, context, end, now_ns, block_p);
 }
 
 /* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
@@ -536,7 +538,8 @@ bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
     if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
     expect_site(ms_slot_at(ticket - 1));
-    bool found = remove_block(ticket, MS_SPACE_ADDRESS, key, true, MS_BLOCK_FREED, ms_ledger_now(), block_p);
+    bool found =
+        remove_block(ticket, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
     ms_trace_look();
     ms_blocks_look_if_late(found);
     return found;
@@ -548,7 +551,7 @@ bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key
     if (MS_UNLIKELY(!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || now_ns >= lane->until_ns))
         return false;
     struct ms_slot *slot = ms_slot_at(ticket - 1);
-    if (MS_UNLIKELY(!is_wanted(slot, MS_SPACE_ADDRESS, key, true) ||
+    if (MS_UNLIKELY(!is_wanted(slot, MS_SPACE_ADDRESS, key, true, 0) ||
                     !(lane->is_alone || lane_of_slot(slot) == lane)))
         return false;
     count_out(lane, ticket, slot, MS_BLOCK_FREED, now_ns);

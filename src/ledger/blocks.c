@@ -113,7 +113,7 @@ static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end
     uint32_t ticket = shard->index[place].slot;
     const struct ms_slot *slot = ms_slot_at(ticket - 1);
     remove_place(shard, place);
-    ms_account_remove(ticket, ms_slot_space(slot), slot->key, false, end, now_ns, block_p);
+    ms_account_remove(ticket, ms_slot_space(slot), slot->key, false, 0, end, now_ns, block_p);
 }
 
 /* The place of a block that comes, in an index with room for it. False without memory. */
@@ -237,7 +237,7 @@ static MS_UNSYNCHRONIZED bool end_with_context(uint32_t ticket, uint64_t context
     uint64_t key = slot->key, h = hash(space, key);
     struct shard *shard = shard_of(h);
     if (slot->tags & MS_SLOT_SERVED)
-        return ms_account_remove(ticket, space, key, true, MS_BLOCK_DIED, now_ns, block_p);
+        return ms_account_remove(ticket, space, key, true, context, MS_BLOCK_DIED, now_ns, block_p);
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
     bool dies = shard->index && shard->index[place].slot == ticket && dies_with(slot, context);

@@ -159,10 +159,10 @@ uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns);
 /** The opposite of a removal, after a refused free: as if it had never been begun. */
 uint32_t ms_account_restore(const struct ms_block *block);
 /** The block of the slot - 1 went, at `now_ns`: its slot says so, and its end is counted. False, and nothing
- * is done, if it is not a live block of `space` and `key`, which must be `served` or not. Under its shard, if
- * it has an entry there. `block_p` may be NULL. */
-bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool served, enum ms_block_end end,
-                       uint64_t now_ns, struct ms_block *block_p);
+ * is done, if it is not a live block of `space`, `key` and `context` (0: of any), which must be `served` or
+ * not. Under its shard, if it has an entry there. `block_p` may be NULL. */
+bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool served, uint64_t context,
+                       enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p);
 /** Amounts of one kind over all devices; only for kinds that are not device memory. */
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
 /** Fills at most MS_OOM_TOP_SITES sites that hold most on the device, largest first; returns how many. */

@@ -10,6 +10,7 @@ SCHEDULES = (
      "    if (shard->index && shard->index[place].slot) {\n        end_block",
      "    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n    ms_lock(&shard->lock);\n"
      "    if (shard->index && shard->index[place].slot) {\n        end_block", "one-shard"),
+    ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
     ("file-opened-twice", "src/ledger/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
      "file-opens"),
     ("ring-number-unlocked", EVENTS, "    ms_lock(&list_lock);\n    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);",

@@ -237,6 +237,20 @@ static void start_dying(void)
     engine_task(unserve, (void *)0);
 }
 
+/* What was to die with its context is freed, and a block of another context's has its row in the record. */
+static void use_again(void *arg)
+{
+    (void)arg;
+    book_give(2);
+    book_take(8, 0, true);
+}
+
+static void start_used_again(void)
+{
+    engine_task(kill_context, (void *)1);
+    engine_task(use_again, NULL);
+}
+
 /* One of three forks, wherever the others are; its child records what it did, and has nothing of theirs. */
 static void fork_and_record(void *arg)
 {
@@ -501,6 +515,8 @@ const struct program ledger_programs[] = {
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
      RIGHT},
     {"refused", "frees are refused while others free", prepare_some, start_refused, check, RIGHT},
+    {"row-again", "a context dies while its block is freed and another's has its row", prepare_some,
+     start_used_again, check, RIGHT},
     {"context-dies", "a context dies while its blocks are freed and others made", prepare_some, start_dying,
      check, RIGHT},
     {"forked-ledger", "one forks while two others record", prepare, start_forking, check, RIGHT},
