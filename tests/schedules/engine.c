@@ -337,9 +337,9 @@ static int choose(bool asks)
     int ready[TASKS], next;
     unsigned count = find_ready(ready), to_come = engine->schedule.plan_count - engine->planned;
     if (!count) {
-        bool touched_shared;
+        struct step_end end;
         if (order_is_on && engine->running)
-            order_end_step(engine->current, &touched_shared);
+            order_end_step(engine->current, &end);
         for (int i = 0; i < engine->count; i++) {
             if (!engine->tasks[i].ended)
                 engine_fail("nobody can go on");

@@ -3,15 +3,21 @@
  * A preemption takes the turn from a task that could go on. Where the task that runs waits or ends, each of
  * the others is tried, which costs nothing. A schedule is run as far as its choices are given, and then
  * without a preemption to its end; each place behind the last choice, and each task that could have gone on
- * there, is a schedule to be made. Two things are left out:
+ * there, is a schedule to be made. Four things are left out:
  *
  * - What was seen: if the steps so far differ from others' by steps that commute alone (order.h), and the
  *   same task goes on with no fewer preemptions left than now, all that follows has been looked at, or will
  *   be. (Happens-before caching: Musuvathi and Qadeer, "Partial-order reduction for context-bounded state
  *   exploration", 2007.)
- * - A preemption before a step that touches nothing which another task touches: one behind it does the same,
- *   and costs no more. What tasks share is learned on the way; when it was more than thought, all begins
- * anew.
+ * - A preemption that comes too early: if no step of others' depends on the step that it keeps from being
+ *   made, until that is made after all, then it could have come behind that step, and the schedule has no
+ *   more of them for it. So the step is asleep (Godefroid's sleep sets) until another's step depends on it,
+ *   and who is asleep is not given the turn. What was seen with somebody asleep was seen only as far as that.
+ * - A preemption before a step that touches nothing which another task touches, for the same reason. What
+ *   tasks share is learned on the way, with fewer preemptions first; when it was more than thought, all
+ * begins anew.
+ * - A preemption within a spin, from its fifth round on: how often a task has looked before it got the turn
+ *   again only says how often it will look until it gives up.
  *
  * Time stands while anybody can go on. */
 #include <stdlib.h>
@@ -21,33 +27,35 @@
 #include "order.h"
 #include "real.h"
 
-enum { NODES = 1 << 16, ITEMS = 1 << 26, SEEN = 1 << 26, ENDS = 1 << 18, LEVELS = 8, NONE = -1 };
+enum { NODES = 1 << 16, ITEMS = 1 << 26, SEEN = 1 << 28, ENDS = 1 << 18, LEVELS = 8, NONE = -1 };
 
 /* A place at which somebody else could have been chosen. */
 struct node {
     uint64_t name;
-    struct choice choice; /* of the run; `to` is who went on */
-    uint8_t ready;        /* a bit for each task */
-    bool stays, shared;   /* who ran could go on; and what it did then, others see */
+    struct choice choice;  /* of the run; `to` is who went on */
+    uint8_t ready, asleep; /* a bit for each task */
+    bool stays, shared;    /* who ran could go on; and what it did then, others see */
+    bool spins;            /* who ran is in the middle of a spin */
+    uint32_t footprint;    /* of the step behind it */
 };
 
 /* A schedule to be made: that of `before`, and one more choice. */
 struct item {
     int32_t before, next;
-    uint64_t key;
+    uint32_t sleeps; /* of a preemption: the footprint of the step that it keeps from being made; else 0 */
     struct choice choice;
     uint8_t used;
 };
 
-/* By what has happened and who goes on: preemptions made, and one. */
+/* By what has happened and who goes on, of which this is a part: preemptions made, and one; who is asleep. */
 struct seen {
-    uint64_t key;
-    uint8_t used;
+    uint64_t key : 52, used : 4, asleep : 8;
 };
 
 struct table {
     struct node nodes[NODES];
     struct item items[ITEMS];
+    uint32_t sleeps[CHOICES]; /* of the plan's choices */
     struct seen seen[SEEN], ends[ENDS];
 };
 
@@ -55,6 +63,9 @@ static struct search {
     struct every *every;
     uint32_t node_count, item_count;
     unsigned first, used; /* nodes before are the plan's; preemptions made */
+    unsigned planned, preemptions;
+    const struct choice *plan;
+    bool is_others; /* the last node of what was cut */
     int32_t waiting[LEVELS];
     struct table *table;
     uint64_t seen_count;
@@ -63,12 +74,12 @@ static struct search {
 
 static struct seen *find_seen(struct seen *table, size_t count, uint64_t key)
 {
-    key += !key;
-    for (size_t i = key >> 7;; i++) {
+    uint64_t part = (key >> 12) + !(key >> 12);
+    for (size_t i = key;; i++) {
         struct seen *seen = &table[i & (count - 1)];
         if (!seen->key)
-            seen->key = key;
-        if (seen->key == key)
+            seen->key = part;
+        if (seen->key == part)
             return seen;
     }
 }
@@ -76,68 +87,104 @@ static struct seen *find_seen(struct seen *table, size_t count, uint64_t key)
 static uint64_t key_of(uint64_t name, unsigned to)
 {
     uint64_t key = (name ^ (to + 1)) * 0x9e3779b97f4a7c15u;
-    return key ^ key >> 31;
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    return key ^ key >> 32;
 }
 
 /* Whether all that follows has been looked at; from now on it has. */
-static bool was_seen(uint64_t key, unsigned used)
+static bool was_seen(uint64_t key, unsigned used, unsigned asleep)
 {
     struct seen *seen = find_seen(search->table->seen, SEEN, key);
-    if (seen->used && seen->used <= used + 1)
+    bool covers = seen->used && seen->used <= used + 1 && !(seen->asleep & ~asleep);
+    if (covers)
         return true;
     search->is_full |= !seen->used && ++search->seen_count > SEEN / 2;
-    seen->used = (uint8_t)(used + 1);
+    seen->used = (used + 1) & 15;
+    seen->asleep = asleep & 255;
     return false;
+}
+
+/* The choice is the plan's next: what it keeps from being made is asleep. */
+static void note_planned(const struct choice *choice)
+{
+    struct search *s = search;
+    const struct choice *next = &s->plan[s->planned];
+    if (next->step != choice->step || next->from != choice->from || next->to != choice->to)
+        return;
+    if (s->table->sleeps[s->planned])
+        order_sleep(choice->from, s->table->sleeps[s->planned]);
+    s->planned++;
 }
 
 /* The engine's: somebody is chosen. Whether the schedule is to end here. */
 static bool visit(const struct choice *choice, unsigned ready, bool stays, bool is_planned)
 {
     struct search *s = search;
-    bool shared = true;
-    uint64_t name = choice->from == TASKS ? 1 : order_end_step(choice->from, &shared);
-    if (s->node_count)
-        s->table->nodes[s->node_count - 1].shared = shared;
+    struct step_end end = {.name = 1, .touched_shared = true};
+    if (choice->from != TASKS)
+        order_end_step(choice->from, &end);
+    if (s->node_count) {
+        s->table->nodes[s->node_count - 1].shared = end.touched_shared;
+        s->table->nodes[s->node_count - 1].footprint = end.footprint;
+    }
     if (s->node_count == NODES)
         abort();
-    s->table->nodes[s->node_count++] = (struct node){
-        .name = name, .choice = *choice, .ready = (uint8_t)ready, .stays = stays, .shared = true};
+    s->table->nodes[s->node_count++] = (struct node){.name = end.name,
+                                                     .choice = *choice,
+                                                     .ready = (uint8_t)ready,
+                                                     .asleep = (uint8_t)order_asleep(),
+                                                     .stays = stays,
+                                                     .shared = true,
+                                                     .spins = end.spins && stays,
+                                                     .footprint = ORDER_ANY};
     if (is_planned) {
+        note_planned(choice);
         s->first = s->node_count;
         return false;
     }
-    return s->every->reduces && shared && was_seen(key_of(name, choice->to), s->used);
+    if (!s->every->reduces || (end.spins && stays))
+        return false;
+    if (order_asleep() >> choice->to & 1)
+        return true;
+    s->is_others = end.touched_shared && was_seen(key_of(end.name, choice->to), s->used, order_asleep());
+    return s->is_others;
 }
 
-static void push(int32_t before, uint64_t key, struct choice choice, unsigned used)
+static void push(int32_t before, uint32_t sleeps, struct choice choice, unsigned used)
 {
     struct search *s = search;
     s->is_full |= s->item_count == ITEMS - 1;
     if (s->is_full)
         return;
-    s->table->items[s->item_count] = (struct item){before, s->waiting[used], key, choice, (uint8_t)used};
+    s->table->items[s->item_count] = (struct item){before, s->waiting[used], sleeps, choice, (uint8_t)used};
     s->waiting[used] = (int32_t)s->item_count++;
 }
 
-/* What else could have been done, behind the last choice. A cut schedule's last node is others'. */
-static void push_others(int32_t item, bool is_cut)
+/* Who else could have gone on at a place. */
+static void push_others_of(const struct node *node, int32_t item)
 {
     struct search *s = search;
-    uint32_t count = s->node_count - is_cut;
-    for (uint32_t i = s->first; i < count; i++) {
-        const struct node *node = &s->table->nodes[i];
-        unsigned used = s->used + node->stays;
-        if (used > s->every->preemptions || (s->every->reduces && node->stays && !node->shared))
+    bool reduces = s->every->reduces, sleeps = reduces && node->stays;
+    unsigned used = s->used + node->stays, asleep = reduces ? node->asleep : 0;
+    if (used > s->preemptions || (sleeps && (!node->shared || node->spins)))
+        return;
+    for (unsigned to = 0; to < TASKS; to++) {
+        struct choice choice = {node->choice.step, node->choice.from, (uint8_t)to};
+        if (!(node->ready >> to & 1) || to == node->choice.to || asleep >> to & 1)
             continue;
-        for (unsigned to = 0; to < TASKS; to++) {
-            uint64_t key = key_of(node->name, to);
-            if (!(node->ready >> to & 1) || to == node->choice.to)
-                continue;
-            struct choice choice = {node->choice.step, node->choice.from, (uint8_t)to};
-            if (!s->every->reduces || !was_seen(key, used))
-                push(item, key, choice, used);
-        }
+        if (!reduces ||
+            !was_seen(key_of(node->name, to), used, asleep | (sleeps ? 1u << node->choice.from : 0)))
+            push(item, sleeps ? node->footprint : 0, choice, used);
     }
+}
+
+/* What else could have been done, behind the last choice. A cut schedule's last node may be others'. */
+static void push_others(int32_t item)
+{
+    struct search *s = search;
+    uint32_t count = s->node_count - s->is_others;
+    for (uint32_t i = s->first; i < count; i++)
+        push_others_of(&s->table->nodes[i], item);
 }
 
 static unsigned plan_of(int32_t item, struct choice *plan)
@@ -147,8 +194,10 @@ static unsigned plan_of(int32_t item, struct choice *plan)
         count++;
     if (count > CHOICES)
         abort();
-    for (int32_t i = item, at = (int32_t)count; i != NONE; i = search->table->items[i].before)
+    for (int32_t i = item, at = (int32_t)count; i != NONE; i = search->table->items[i].before) {
         plan[--at] = search->table->items[i].choice;
+        search->table->sleeps[at] = search->table->items[i].sleeps;
+    }
     return count;
 }
 
@@ -170,7 +219,9 @@ static bool run_item(int32_t item, struct choice *plan, unsigned *plan_count_p)
     struct search *s = search;
     struct every *every = s->every;
     *plan_count_p = plan_of(item, plan);
-    s->node_count = s->first = 0;
+    s->node_count = s->first = s->planned = 0;
+    s->plan = plan;
+    s->is_others = false;
     s->used = item == NONE ? 0 : s->table->items[item].used;
     struct schedule schedule = {
         .rule = RULE_PLAN, .plan = plan, .plan_count = *plan_count_p, .ordered = true, .visit = visit};
@@ -180,7 +231,7 @@ static bool run_item(int32_t item, struct choice *plan, unsigned *plan_count_p)
     every->cut += every->outcome->cut;
     if (every->wants_ends && !every->outcome->cut)
         note_end();
-    push_others(item, every->outcome->cut);
+    push_others(item);
     return false;
 }
 
@@ -192,7 +243,7 @@ static bool search_all(struct choice *plan, unsigned *plan_count_p)
     for (unsigned level = 0; level < LEVELS; level++)
         s->waiting[level] = NONE;
     s->every->found = run_item(NONE, plan, plan_count_p);
-    for (unsigned level = 0; level <= s->every->preemptions; level++) {
+    for (unsigned level = 0; level <= s->preemptions; level++) {
         while (s->waiting[level] != NONE && !s->every->found) {
             int32_t item = s->waiting[level];
             if (s->every->schedules >= s->every->most || s->is_full)
@@ -212,7 +263,8 @@ void every_prepare(void)
 void every_schedule(struct every *every, struct choice *plan, unsigned *plan_count_p)
 {
     search->every = every;
-    do {
+    search->preemptions = 0;
+    for (;;) {
         search->table = real_map(NULL, sizeof *search->table);
         search->is_full = false;
         search->seen_count = 0;
@@ -220,5 +272,9 @@ void every_schedule(struct every *every, struct choice *plan, unsigned *plan_cou
         order_learned();
         every->all = search_all(plan, plan_count_p);
         real_unmap(search->table, sizeof *search->table);
-    } while (every->all && order_learned());
+        if (!every->all)
+            return;
+        if (!order_learned() && search->preemptions++ == every->preemptions)
+            return;
+    }
 }

@@ -5,8 +5,10 @@
 #include "order.h"
 #include "real.h"
 
-/* PLACES: what the longest programs touch, several times. TOUCHED: words of one step. */
-enum { PLACES = 1 << 18, TOUCHED = 1 << 16, WORD = 8, LOOKS = 256 };
+/* PLACES: what the longest programs touch, several times. TOUCHED: words of one step. SPINS: looks at one or
+ * two places by turns, after which it is a spin. */
+enum { PLACES = 1 << 18, TOUCHED = 1 << 16, WORD = 8, LOOKS = 256, SPINS = 8 };
+enum { FOOTPRINTS = 1 << 20, FOOTPRINT_PLACES = 1 << 24 };
 #define FIRST 0x2545f4914f6cdd1du
 #define WORLD ((uintptr_t)WORD) /* no memory lies there */
 
@@ -16,8 +18,21 @@ struct place {
     uint32_t step; /* the one that has it in its list */
     uint8_t tasks; /* a bit for each that ever touched it */
     bool is_written, is_shared;
-    bool writes; /* in that step */
+    bool writes;                   /* in that step */
+    uint8_t asleep, asleep_writes; /* a bit for each task whose next step touches it, or writes */
     uint64_t write, reads;
+};
+
+/* Of it the places are listed, as a number and whether it writes. */
+struct footprint {
+    uint64_t hash;
+    uint32_t first, count;
+};
+
+/* What a task did in its latest steps, one after the other: 0 if it wrote. */
+struct looks {
+    uint64_t latest[2];
+    uint32_t same;
 };
 
 static struct order {
@@ -25,6 +40,13 @@ static struct order {
     bool learned, depends_on_all;
     bool overflowed; /* a step touched more than is kept: whatever is touched counts as shared */
     uint64_t name, task_steps[TASKS];
+    unsigned asleep;
+    uint32_t sleeps[TASKS]; /* with which footprint */
+    int latest;             /* who made the latest step */
+    struct looks looks[TASKS];
+    uint32_t footprint_count, footprint_places;
+    struct footprint footprints[FOOTPRINTS];
+    uint32_t listed[FOOTPRINT_PLACES];
     struct place *touched[TOUCHED];
     struct place places[PLACES];
 } * order;
@@ -34,6 +56,17 @@ bool order_is_on;
 void order_prepare(void)
 {
     order = real_map(NULL, sizeof *order);
+}
+
+static void wake(int task)
+{
+    const struct footprint *footprint = &order->footprints[order->sleeps[task]];
+    uint8_t others = (uint8_t) ~(1u << task);
+    for (uint32_t i = footprint->first; i < footprint->first + footprint->count; i++) {
+        order->places[order->listed[i] / 2].asleep &= others;
+        order->places[order->listed[i] / 2].asleep_writes &= others;
+    }
+    order->asleep &= others;
 }
 
 void order_begin(bool on)
@@ -46,6 +79,10 @@ void order_begin(bool on)
     order->count = 0;
     order->name = 0;
     order->depends_on_all = false;
+    while (order->asleep)
+        wake(__builtin_ctz(order->asleep));
+    order->latest = -1;
+    memset(order->looks, 0, sizeof order->looks);
     memset(order->task_steps, 0, sizeof order->task_steps);
 }
 
@@ -140,7 +177,84 @@ static uint64_t name_of_step(int task)
     return hash;
 }
 
-uint64_t order_end_step(int task, bool *touched_shared_p)
+/* The number of what the step has touched that others touch too. Those that differ in nothing share one. */
+static uint32_t footprint_of_step(void)
+{
+    uint64_t hash = FIRST;
+    uint32_t first = order->footprint_places;
+    if (order->depends_on_all || order->overflowed || order->count > FOOTPRINT_PLACES - first)
+        return ORDER_ANY;
+    for (uint32_t i = 0; i < order->count; i++) {
+        const struct place *place = order->touched[i];
+        if (!place->is_shared)
+            continue;
+        order->listed[order->footprint_places++] = (uint32_t)(place - order->places) * 2 + place->writes;
+        hash += mix(place->at, place->writes);
+    }
+    for (size_t i = hash >> 20;; i++) {
+        struct footprint *footprint = &order->footprints[i & (FOOTPRINTS - 1)];
+        uint32_t number = (uint32_t)(footprint - order->footprints);
+        if (number <= ORDER_ANY || (footprint->hash && footprint->hash != hash))
+            continue;
+        if (footprint->hash || order->footprint_count == FOOTPRINTS / 2) {
+            order->footprint_places = first;
+            return footprint->hash ? number : ORDER_ANY;
+        }
+        order->footprint_count++;
+        *footprint = (struct footprint){hash, first, order->footprint_places - first};
+        return number;
+    }
+}
+
+void order_sleep(int task, uint32_t footprint)
+{
+    const struct footprint *f = &order->footprints[footprint];
+    order->sleeps[task] = footprint;
+    order->asleep |= 1u << task;
+    for (uint32_t i = f->first; i < f->first + f->count; i++) {
+        struct place *place = &order->places[order->listed[i] / 2];
+        place->asleep |= (uint8_t)(1u << task);
+        place->asleep_writes |= (uint8_t)((order->listed[i] & 1) << task);
+    }
+}
+
+unsigned order_asleep(void)
+{
+    return order->asleep;
+}
+
+/* Whoever is asleep and depends on this step. */
+static void wake_others(int task)
+{
+    unsigned woken = order->depends_on_all ? ~0u : 0;
+    for (uint32_t i = 0; i < order->count; i++) {
+        const struct place *place = order->touched[i];
+        woken |= place->writes ? place->asleep : place->asleep_writes;
+    }
+    for (unsigned i = 0; i < TASKS; i++)
+        woken |= (unsigned)(order->sleeps[i] == ORDER_ANY) << i;
+    for (woken &= order->asleep & ~(1u << task); woken; woken &= woken - 1)
+        wake(__builtin_ctz(woken));
+}
+
+/* Whether the task has only looked at the same for a while, and nobody else has made a step. */
+static bool note_look(int task)
+{
+    struct looks *looks = &order->looks[task];
+    uint64_t look = FIRST;
+    for (uint32_t i = 0; i < order->count; i++)
+        look = order->touched[i]->writes ? 0 : look ? look + mix(0, order->touched[i]->at) : 0;
+    if (order->latest != task || order->depends_on_all || !look || look != looks->latest[1])
+        looks->same = 0;
+    else
+        looks->same++;
+    looks->latest[1] = order->latest == task ? looks->latest[0] : 0;
+    looks->latest[0] = look;
+    order->latest = task;
+    return looks->same > SPINS;
+}
+
+void order_end_step(int task, struct step_end *end_p)
 {
     bool shared = order->depends_on_all || order->overflowed;
     for (uint32_t i = 0; i < order->count; i++)
@@ -154,12 +268,12 @@ uint64_t order_end_step(int task, bool *touched_shared_p)
         else
             place->reads += hash;
     }
+    order->name += hash; /* steps that commute come in any order */
+    *end_p = (struct step_end){order->name, shared, note_look(task), footprint_of_step()};
+    wake_others(task);
     order->step++;
     order->count = 0;
     order->depends_on_all = false;
-    order->name += hash; /* steps that commute come in any order */
-    *touched_shared_p = shared;
-    return order->name;
 }
 
 bool order_learned(void)

@@ -3,7 +3,8 @@
  *
  * Two steps depend on each other if both touch a word of memory and one writes, or if both ask the world
  * (time, memory, files, the vendor). Two beginnings of schedules with the same steps, in which steps that
- * depend on each other come in the same order, have the same name and lead to the same state. Used by
+ * depend on each other come in the same order, have the same name and lead to the same state. A footprint is
+ * a number for the places that a step touches and others touch too, and which of them it writes. Used by
  * atomics.c, accesses.c, engine.c, world.c and every.c alone; allocates once. */
 #ifndef MS_TESTS_SCHEDULES_ORDER_H
 #define MS_TESTS_SCHEDULES_ORDER_H
@@ -34,8 +35,20 @@ static inline void order_world(void)
 }
 /** ... or ends other tasks, which depends on all steps before. */
 void order_all(void);
-/** The step is over: the name of all that has happened, and whether it touched what others touch too. */
-uint64_t order_end_step(int task, bool *touched_shared_p);
+/** A step that is over: the name of all that has happened, whether it touched what others touch too, and
+ * which places those are. */
+struct step_end {
+    uint64_t name;
+    bool touched_shared;
+    bool spins;         /* it looks again and again at the same, which is as it was */
+    uint32_t footprint; /* never 0 */
+};
+enum { ORDER_ANY = 1 }; /* the footprint of what depends on all steps */
+void order_end_step(int task, struct step_end *end_p);
+/** The next step of this task, with that footprint, is asleep until a step of another's depends on it. */
+void order_sleep(int task, uint32_t footprint);
+/** Whose next steps are, a bit each. */
+unsigned order_asleep(void);
 /** Whether places were found, since this was asked, to be touched by several tasks: names have changed. */
 bool order_learned(void);
 
