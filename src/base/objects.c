@@ -420,4 +420,5 @@ void ms_objects_reset(void)
     atomic_store_explicit(&ms_objects_counts.subs_seen, 0, memory_order_relaxed);
     ms_objects_changed();
     ms_lock_reset(&merge_lock);
+    ms_lock_reset(&loader_lock); /* in a child of a raw clone nobody else has */
 }
