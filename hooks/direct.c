@@ -48,72 +48,16 @@ static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_bloc
     return ms_pool_hit(context, bytes, given);
 }
 
-/* Nothing is out of the ordinary, the thread's cancellation is deferred, and it has something at hand. */
-static MS_INLINE bool may_hit(const struct ms_thread *me)
-{
-    return MS_LIKELY(me->pass.heap != NULL) && !ms_unusual(MS_UNUSUAL_ANY) && ms_cancel_is_deferred();
-}
-
-/* Between the two a signal handler's calls go to the vendor. */
-static MS_INLINE void enter_hit(struct ms_thread *me)
-{
-    me->depth = 1;
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-static MS_INLINE void leave_hit(struct ms_thread *me)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    me->depth = 0;
-}
-
-/* The driver may leave something in errno; what else is done here does not. */
-static MS_INLINE uint64_t context_now(const struct ms_thread *me, const struct ms_gpu *gpu)
-{
-    int saved_errno = *me->errno_place;
-    uint64_t context = ms_gpu_context_now(gpu);
-
-    *me->errno_place = saved_errno;
-    return context;
-}
-
-/* Out of what the thread has at hand: 0, and nothing has happened, for all else. `context_p` is the context
- * that is current, if the driver was asked. */
-static MS_INLINE uint64_t hit_alloc(struct ms_thread *me, unsigned row, const void *frame, const void *caller,
-                                    uint64_t bytes, uint64_t *context_p)
-{
-    uint64_t context, address = 0;
-
-    if (MS_UNLIKELY(!may_hit(me) || !ms_ipc_is_looked_for()))
-        return 0;
-    enter_hit(me);
-    context = *context_p = context_now(me, ms_direct_mine[MS_DIRECTLY].gpu);
-    if (MS_LIKELY(context))
-        address = ms_hit_alloc(me, context, bytes, ms_stack_capture(frame, caller), (uint16_t)row);
-    leave_hit(me);
-    return address;
-}
-
-static MS_INLINE bool hit_free(struct ms_thread *me, uint64_t address)
-{
-    bool served;
-
-    if (MS_UNLIKELY(!may_hit(me)))
-        return false;
-    enter_hit(me);
-    served = ms_hit_free(me, address);
-    leave_hit(me);
-    return served;
-}
-
 /* `context`: 0 if the driver was not asked yet. */
-static MS_NOINLINE bool alloc_somehow(unsigned row, const void *frame, const void *caller, uint64_t *out,
-                                      uint64_t bytes, uint64_t context)
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
+                     uint64_t context)
 {
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
     bool served;
 
+    if (!ms_direct_is_ordinary())
+        return false;
     enter(&section, NULL);
     if (!context)
         context = ms_gpu_context_now(ms_direct_mine[MS_DIRECTLY].gpu);
@@ -124,8 +68,9 @@ static MS_NOINLINE bool alloc_somehow(unsigned row, const void *frame, const voi
                                                          given.device, (uint16_t)row));
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
-        if (!ms_thread.pass.heap) {
+        if (!ms_thread.pass.heap && ms_cancel_place()) {
             ms_thread.errno_place = &errno;
+            ms_thread.cancel_place = ms_cancel_place();
             ms_hit_learn(&ms_thread);
         }
     }
@@ -133,27 +78,15 @@ static MS_NOINLINE bool alloc_somehow(unsigned row, const void *frame, const voi
     return served;
 }
 
-bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
-{
-    uint64_t address, context = 0;
-
-    if (!out || !bytes || !ms_direct_is_ordinary())
-        return false;
-    address = hit_alloc(&ms_thread, row, frame, caller, bytes, &context);
-    if (MS_UNLIKELY(!address))
-        return alloc_somehow(row, frame, caller, out, bytes, context);
-    ms_ledger_call_answered((uint16_t)row, bytes);
-    *out = address;
-    return true;
-}
-
-static MS_NOINLINE bool free_somehow(unsigned row, uint64_t address)
+bool ms_direct_free(unsigned row, uint64_t address)
 {
     struct ms_section section;
     struct ms_pool_block block MS_CACHELINE;
     struct ms_pool_wait wait;
     bool served, waits = false;
 
+    if (!address || !ms_direct_is_ordinary())
+        return false;
     enter(&section, NULL);
     ms_ledger_expect(ms_pool_free_expect(address, &block));
     served = ms_pool_free_hit(address, &block);
@@ -166,14 +99,4 @@ static MS_NOINLINE bool free_somehow(unsigned row, uint64_t address)
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
     return served;
-}
-
-bool ms_direct_free(unsigned row, uint64_t address)
-{
-    if (!address || !ms_direct_is_ordinary())
-        return false;
-    if (MS_UNLIKELY(!hit_free(&ms_thread, address)))
-        return free_somehow(row, address);
-    ms_ledger_call_answered((uint16_t)row, 0);
-    return true;
 }

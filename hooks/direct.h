@@ -9,9 +9,15 @@
 
 #include <stdatomic.h>
 
+#include "base/cancel.h"
 #include "base/objects.h"
+#include "base/unusual.h"
+#include "gpu/gpu.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
+#include "hooks/ipc.h"
+#include "hooks/resolve.h"
+#include "pool/hit.h"
 
 /** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be
  * asked itself. It holds until something is loaded or unloaded. */
@@ -27,7 +33,9 @@ extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
 extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
-bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
+/** `context` is the one that is current; 0: the driver was not asked yet. */
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
+                     uint64_t context);
 bool ms_direct_free(unsigned row, uint64_t address);
 /** The same in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
@@ -45,9 +53,69 @@ static inline bool ms_direct_knows(enum ms_directly which, const struct ms_targe
 }
 
 /* Nothing of memshim's is going on in this thread, and the record is this process's. */
-static inline bool ms_direct_may(void)
+static MS_INLINE bool ms_direct_may(const struct ms_thread *me)
 {
-    return MS_LIKELY(ms_thread.depth == 0 && !ms_thread.outermost) && ms_init_owner();
+    return MS_LIKELY(me->depth == 0 && !me->outermost) && ms_init_owner();
+}
+
+/* Nothing is out of the ordinary, the thread's cancellation is deferred, and it has something at hand. */
+static MS_INLINE bool ms_direct_may_hit(const struct ms_thread *me)
+{
+    return MS_LIKELY(me->pass.heap != NULL) && !ms_unusual(MS_UNUSUAL_ANY) &&
+           MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
+}
+
+/* Between the two a signal handler's calls go to the vendor. */
+static MS_INLINE void ms_direct_enter_hit(struct ms_thread *me)
+{
+    me->depth = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static MS_INLINE void ms_direct_leave_hit(struct ms_thread *me)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    me->depth = 0;
+}
+
+/* The driver may leave something in errno; what else is done here does not. */
+static MS_INLINE uint64_t ms_direct_context(const struct ms_thread *me, const struct ms_gpu *gpu)
+{
+    int saved_errno = *me->errno_place;
+    uint64_t context = ms_gpu_context_now(gpu);
+
+    *me->errno_place = saved_errno;
+    return context;
+}
+
+/* Out of what the thread has at hand: 0, and nothing has happened, for all else. `context_p` is the context
+ * that is current, if the driver was asked. */
+static MS_INLINE uint64_t ms_direct_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, unsigned row,
+                                              const void *frame, const void *caller, uint64_t bytes,
+                                              uint64_t *context_p)
+{
+    uint64_t address = 0;
+
+    if (MS_UNLIKELY(!ms_direct_may_hit(me) || !ms_ipc_is_looked_for()))
+        return 0;
+    ms_direct_enter_hit(me);
+    *context_p = ms_direct_context(me, gpu);
+    if (MS_LIKELY(*context_p))
+        address = ms_hit_alloc(me, *context_p, bytes, ms_stack_capture(frame, caller), (uint16_t)row);
+    ms_direct_leave_hit(me);
+    return address;
+}
+
+static MS_INLINE bool ms_direct_hit_free(struct ms_thread *me, uint64_t address)
+{
+    bool served;
+
+    if (MS_UNLIKELY(!ms_direct_may_hit(me)))
+        return false;
+    ms_direct_enter_hit(me);
+    served = ms_hit_free(me, address);
+    ms_direct_leave_hit(me);
+    return served;
 }
 
 /** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values,
@@ -55,28 +123,44 @@ static inline bool ms_direct_may(void)
 static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
                                           const void *caller, const struct ms_args *args, int *status_p)
 {
-    uint64_t *out = (uint64_t *)(uintptr_t)args->out;
+    uint64_t *out = (uint64_t *)(uintptr_t)args->out, address, context = 0;
+    struct ms_thread *me = &ms_thread;
 
+    MS_KEEP(me);
     *status_p = 0;
     if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu ||
-        !ms_direct_may())
+        !ms_direct_may(me) || (args->direct == MS_DIRECTLY && (!out || !args->bytes)))
         return false;
-    return args->direct == MS_DIRECTLY ? ms_direct_alloc(row, frame, caller, out, args->bytes)
-                                       : ms_direct_alloc_async(row, args->direct, frame, caller, out,
-                                                               args->bytes, args->key, args->stream);
+    if (args->direct != MS_DIRECTLY)
+        return ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key,
+                                     args->stream);
+    address =
+        ms_direct_hit_alloc(me, ms_direct_mine[args->direct].gpu, row, frame, caller, args->bytes, &context);
+    if (MS_UNLIKELY(!address))
+        return ms_direct_alloc(row, frame, caller, out, args->bytes, context);
+    ms_ledger_call_answered((uint16_t)row, args->bytes);
+    *out = address;
+    return true;
 }
 
 static MS_INLINE bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
                                     const void *caller, const struct ms_args *args, int *status_p)
 {
+    struct ms_thread *me = &ms_thread;
+
     (void)target, (void)frame, (void)caller;
+    MS_KEEP(me);
     *status_p = 0;
     if (!args->direct ||
         atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 ||
-        !ms_direct_may())
+        !ms_direct_may(me))
         return false;
-    return args->direct == MS_DIRECTLY ? ms_direct_free(row, args->key)
-                                       : ms_direct_free_async(row, args->key, args->stream);
+    if (args->direct != MS_DIRECTLY)
+        return ms_direct_free_async(row, args->key, args->stream);
+    if (MS_UNLIKELY(!args->key || !ms_direct_hit_free(me, args->key)))
+        return ms_direct_free(row, args->key);
+    ms_ledger_call_answered((uint16_t)row, 0);
+    return true;
 }
 
 #endif

@@ -37,6 +37,14 @@ static inline bool ms_cancel_is_deferred(void)
     return MS_LIKELY(bits && !(*(const volatile unsigned char *)place & bits));
 }
 
+/** Where the calling thread's type is; NULL if that is not known. */
+static inline const volatile unsigned char *ms_cancel_place(void)
+{
+    uintptr_t place = (uintptr_t)&ms_thread + (uintptr_t)ms_cancel_distance;
+    return atomic_load_explicit(&ms_cancel_bits, memory_order_acquire) ? (const volatile unsigned char *)place
+                                                                       : NULL;
+}
+
 /** Returns what ms_cancel_release() is to be given. Nests. */
 static inline int ms_cancel_hold(void)
 {

@@ -17,10 +17,12 @@
 
 enum { SLOTS_AT_ONCE = 16 };
 
-/* What the pool serves has bytes. */
+/* What the pool serves has bytes, and less than the last class begins with. */
 static MS_INLINE unsigned size_class(uint64_t bytes, bool served)
 {
-    unsigned size = served || bytes ? 64 - (unsigned)__builtin_clzll(bytes | served) : 0;
+    if (served)
+        return 64 - (unsigned)__builtin_clzll(bytes | 1);
+    unsigned size = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
     return size < MS_SIZE_CLASSES ? size : MS_SIZE_CLASSES - 1;
 }
 
@@ -64,10 +66,12 @@ static void lower_host(unsigned kind, uint64_t bytes)
  * holds may change: a process may be killed after any of these stores. */
 static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
 {
-    site->at_peak_bytes = ms_site_at_peak(lane->peaks, site);
-    atomic_signal_fence(memory_order_seq_cst);
-    site->peak_seen = lane->peaks;
-    atomic_signal_fence(memory_order_seq_cst);
+    if (MS_UNLIKELY(site->peak_seen != lane->peaks)) {
+        site->at_peak_bytes = site->live_bytes;
+        atomic_signal_fence(memory_order_seq_cst);
+        site->peak_seen = lane->peaks;
+        atomic_signal_fence(memory_order_seq_cst);
+    }
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
@@ -76,7 +80,7 @@ static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site
 struct arrival {
     struct ms_block block;
     uint64_t now_ns;
-    bool served, again;
+    bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
 };
 
 static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site,
@@ -102,7 +106,7 @@ static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *sit
     site->total_bytes += bytes;
     site->total_count++;
     site->last_ns = arrival->now_ns;
-    if (MS_UNLIKELY(ms_stack_sampling()) && site->stack)
+    if (MS_UNLIKELY(arrival->sampled) && site->stack)
         ms_estimate_add(&site->estimate, bytes);
 }
 
@@ -165,10 +169,10 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
 }
 
 /* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, const struct arrival *arrival)
+static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, int8_t device,
+                                const struct arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    int8_t device = (unsigned)block->device < MS_DEVICES_MAX ? (int8_t)block->device : MS_DEVICE_NONE;
     ms_slot_set(slot, MS_SLOT_CHANGING);
     atomic_thread_fence(memory_order_release);
     slot->key = block->key;
@@ -203,7 +207,7 @@ static MS_INLINE void trace_copy(uint32_t slot, const struct arrival *arrival)
 static MS_INLINE void count_in(struct ms_lane *lane, struct ms_slot *slot, uint32_t number,
                                struct ms_site *site, const struct arrival *arrival)
 {
-    fill_slot(slot, number, arrival);
+    fill_slot(slot, number, lane->device, arrival);
     if (MS_LIKELY(site))
         raise_site(lane, site, arrival);
     raise_account(lane->row, arrival);
@@ -333,13 +337,13 @@ static MS_INLINE uint32_t arrive_new(const struct arrival *arrival)
 
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 {
-    const struct arrival arrival = {*block, now_ns, false, false};
+    const struct arrival arrival = {*block, now_ns, false, false, ms_stack_sampling()};
     return arrive_new(&arrival);
 }
 
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
-    const struct arrival arrival = {*block, ms_ledger_now(), true, false};
+    const struct arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
     uint32_t ticket = arrive_new(&arrival);
     ms_trace_look();
     return ticket;
@@ -359,7 +363,8 @@ uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t contex
                                               .space = MS_SPACE_ADDRESS,
                                               .kind = MS_KIND_DEVICE},
                                     .now_ns = ms_ledger_now(),
-                                    .served = true};
+                                    .served = true,
+                                    .sampled = ms_stack_sampling()};
     uint32_t ticket = arrive_new(&arrival);
     ms_trace_look();
     return ticket;
@@ -380,19 +385,22 @@ uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t
                                               .kind = MS_KIND_DEVICE},
                                     .now_ns = now_ns,
                                     .served = true};
-    uint32_t number = ms_lane_find_site(lane, stack, api, MS_KIND_DEVICE), ticket = lane->free_list;
-    if (MS_UNLIKELY(number == UINT32_MAX || !ticket || !has_room(lane, &arrival)))
+    uint64_t site_key = ms_site_key(stack, api, MS_KIND_DEVICE);
+    uint32_t ticket = lane->free_list;
+    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival) ||
+                    ((lane->latest_key != site_key || !lane->latest_row) &&
+                     ms_lane_look_for_site(lane, site_key) == UINT32_MAX)))
         return 0;
     struct ms_slot *slot = ms_slot_at(ticket - 1);
     lane->free_list = slot->next;
     lane->is_active = true;
-    count_in(lane, slot, number, &MS_ROWS(SITES, struct ms_site)[number], &arrival);
+    count_in(lane, slot, lane->latest_site - 1, lane->latest_row, &arrival);
     return ticket;
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
 {
-    const struct arrival arrival = {*block, ms_ledger_now(), block->is_served, true};
+    const struct arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};
     return arrive(lane_of(block->site, block->device), &arrival);
 }
 

@@ -182,12 +182,6 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     return found;
 }
 
-void ms_ledger_expect(uint32_t ticket)
-{
-    if (ticket)
-        __builtin_prefetch(ms_slot_at(ticket - 1), 1);
-}
-
 void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
 {
     tell = tell_func;

@@ -89,12 +89,12 @@ static void count_shared(struct ms_counts *row, bool succeeded, bool served, uin
 
 static inline void count_own(struct ms_counts *row, bool succeeded, bool served, uint64_t bytes)
 {
-    ms_counts_add(&row->calls, 1);
-    ms_counts_add(&row->served, served);
+    ms_count(&row->calls, 1);
+    ms_count(&row->served, served);
     if (MS_LIKELY(succeeded))
-        ms_counts_add(&row->bytes, bytes);
+        ms_count(&row->bytes, bytes);
     else
-        ms_counts_add(&row->failures, 1);
+        ms_count(&row->failures, 1);
 }
 
 static MS_NOINLINE void count_slowly(uint16_t api, bool succeeded, bool served, uint64_t bytes)

@@ -31,7 +31,8 @@ struct MS_CACHELINE ms_lane {
     uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
     uint32_t site_count;
     uint32_t latest_site; /* + 1: what was looked for last, as a program asks for the same again and again, */
-    uint64_t latest_key;  /* ... by ms_site_key */
+    uint64_t latest_key;  /* ... by ms_site_key, */
+    struct ms_site *latest_row; /* ... and its row */
 };
 
 extern MS_HIDDEN struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];

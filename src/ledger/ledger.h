@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/count.h"
 #include "base/devices.h"
 #include "base/store.h"
 #include "base/unusual.h"
@@ -124,7 +125,7 @@ enum ms_misfree_rule { MS_MISFREE_NONE, MS_MISFREE_DOUBLE, MS_MISFREE_INTERIOR }
 struct ms_misfree {
     enum ms_misfree_rule rule;
     enum ms_space space;
-    uint64_t given; /* what the program gave: the key, or a handle that the caller puts there */
+    uint64_t given;        /* what the program gave: the key, or a handle that the caller puts there */
     uint64_t begin, bytes; /* the block */
     uint32_t site;
     int16_t device;
@@ -147,7 +148,11 @@ uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t contex
                                int device, uint16_t api);
 /** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number
  * will do. */
-void ms_ledger_expect(uint32_t ticket);
+static inline void ms_ledger_expect(uint32_t ticket)
+{
+    if (MS_LIKELY(ticket))
+        __builtin_prefetch(MS_ROWS(BLOCKS, char) + (uint64_t)(ticket - 1) * MS_TABLE_BLOCKS_ROW_BYTES, 1);
+}
 /** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may
  * have died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be
  * NULL. */
@@ -181,11 +186,6 @@ struct ms_counts {
 /** This thread's rows, of all functions that were registered; NULL until its first call, and where it shares
  * others. */
 extern MS_TLS struct ms_counts *ms_counts_own;
-static inline void ms_counts_add(_Atomic uint64_t *count, uint64_t by)
-{
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + by,
-                          memory_order_relaxed);
-}
 /** The same of a call of a registered function that succeeded, and was served. */
 static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
 {
@@ -194,10 +194,10 @@ static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
         ms_ledger_call(api, true, true, bytes);
         return;
     }
-    ms_counts_add(&rows[api].calls, 1);
-    ms_counts_add(&rows[api].served, 1);
+    ms_count(&rows[api].calls, 1);
+    ms_count(&rows[api].served, 1);
     if (bytes)
-        ms_counts_add(&rows[api].bytes, bytes);
+        ms_count(&rows[api].bytes, bytes);
 }
 /** There was no memory: remembered for oom[]. */
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,

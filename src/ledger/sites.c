@@ -63,6 +63,7 @@ MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key)
             continue;
         lane->latest_key = key;
         lane->latest_site = number;
+        lane->latest_row = ms_site_row(number - 1);
         return number - 1;
     }
     return UINT32_MAX;

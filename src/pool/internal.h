@@ -14,6 +14,7 @@
 
 #include "base/bias.h"
 #include "base/compiler.h"
+#include "base/count.h"
 #include "base/lock.h"
 #include "pool/budget.h"
 #include "pool/clock/captures.h"
@@ -587,13 +588,6 @@ static inline void ms_run_make_block(struct ms_run *run)
 static inline uint64_t ms_slot_address(const struct ms_slot *slot)
 {
     return ms_run_address(slot->run) + slot->index * slot->run->slot_bytes;
-}
-
-/** A counter that only the holder of its lock writes, and anybody reads. */
-static inline void ms_count(_Atomic uint64_t *counter, uint64_t change)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + change,
-                          memory_order_relaxed);
 }
 
 #endif

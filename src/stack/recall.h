@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/objects.h"
+#include "stack/memory.h"
 #include "stack/stack.h"
 
 enum { MS_RECALL_MAX = 64 };
@@ -51,5 +53,46 @@ struct ms_recalling {
     bool is_whole;
     struct ms_recall_step steps[MS_RECALL_MAX];
 };
+
+/** The frames outside frame `from` are what they were: each word that led from one to the next says the same.
+ * Else *changed_p is the frame that leads elsewhere. */
+static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, unsigned from,
+                                             unsigned *changed_p)
+{
+#pragma GCC unroll 4
+    for (unsigned i = from; i > 0; i--) {
+        if (*(const uintptr_t *)(recall->top - recall->pcs_at[i]) != recall->pcs[i - 1] ||
+            (recall->fps_at[i] &&
+             *(const uintptr_t *)(recall->top - recall->fps_at[i]) != recall->fps[i - 1])) {
+            *changed_p = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+/** The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`,
+ * which is a hook's own, is read before the registers are known to be those of a frame that was remembered on
+ * this thread's stack. Returns how many frames the stack has, or 0. */
+static inline MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame,
+                                               uintptr_t caller, unsigned max)
+{
+#ifdef __x86_64__
+    const uintptr_t *words = frame;
+    unsigned last = recall->count - 1u, changed;
+    if (!recall->count || recall->pcs[last] != caller || words[1] != caller ||
+        recall->fps[last] != words[0] || recall->top - recall->sps[last] != (uintptr_t)(words + 2) ||
+        recall->max != max)
+        return 0;
+    if (recall->is_whole ? last >= max : last + 1 != max)
+        return 0;
+    if (MS_UNLIKELY(ms_objects_stale()) || recall->generation != ms_objects_unloads())
+        return 0;
+    return ms_recall_leads_on(recall, last, &changed) ? last + 1 : 0;
+#else
+    (void)recall, (void)frame, (void)caller, (void)max;
+    return 0;
+#endif
+}
 
 #endif

@@ -29,10 +29,6 @@ unsigned ms_unwind_walk_extents(const void *frame, uintptr_t caller, uintptr_t *
 unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max,
                                   struct ms_recalling *recalling);
 
-/** How many frames the latest remembered stack has if this call comes from the very same: all registers at
- * the caller and all words that lead on from there are as they were. Else 0. Touches nothing but that. */
-unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller, unsigned max);
-
 /** A walk in progress: the words of the stack that can be read at once, [lo, lo + span]. */
 struct ms_reach {
     uintptr_t lo, span; /* span 0: none */

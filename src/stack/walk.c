@@ -171,28 +171,54 @@ static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void 
     return id;
 }
 
-static ms_stack_id capture_native(enum ms_walk walk, const void *frame, const void *caller, unsigned depth)
+/* A signal may come anywhere; what it captures is walked in full. */
+static MS_NOINLINE ms_stack_id capture_anew(enum ms_walk walk, const void *frame, const void *caller,
+                                            unsigned depth)
 {
-    unsigned same;
     ms_stack_id id;
-    /* A signal may come anywhere; what it captures is walked in full. */
-    if (MS_UNLIKELY(walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || recall.is_busy))
+    if (walk == MS_WALK_OFF)
+        return 0;
+    if (walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || recall.is_busy)
         return capture_by_walking(walk, frame, caller, depth, false);
     recall.is_busy = true;
     atomic_signal_fence(memory_order_seq_cst);
-    same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
-    id = MS_LIKELY(same) ? recall.ids[same - 1] : capture_by_walking(walk, frame, caller, depth, true);
+    id = capture_by_walking(walk, frame, caller, depth, true);
     atomic_signal_fence(memory_order_seq_cst);
     recall.is_busy = false;
     return id;
 }
 
-ms_stack_id ms_stack_capture(const void *frame, const void *caller)
+static MS_NOINLINE ms_stack_id with_python(ms_stack_id id, enum ms_walk walk, const void *frame,
+                                           const void *caller, unsigned depth)
+{
+    return id ? ms_merge_capture(id, &(struct ms_merge_call){walk, depth, frame, ms_strip((uintptr_t)caller)})
+              : 0;
+}
+
+/* The same stack as last time, or 0. */
+static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *caller, unsigned depth)
+{
+    unsigned same;
+    ms_stack_id id;
+    if (MS_UNLIKELY(recall.is_busy))
+        return 0;
+    recall.is_busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
+    id = MS_LIKELY(same) ? recall.ids[same - 1] : 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    recall.is_busy = false;
+    return id;
+}
+
+MS_RAW ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
     unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
-    ms_stack_id id = walk == MS_WALK_OFF ? 0 : capture_native(walk, frame, caller, depth);
-    if (MS_LIKELY(!atomic_load_explicit(&ms_python_is_here, memory_order_relaxed)) || !id)
-        return id;
-    return ms_merge_capture(id, &(struct ms_merge_call){walk, depth, frame, ms_strip((uintptr_t)caller)});
+    ms_stack_id id = MS_LIKELY(walk == MS_WALK_UNWIND) ? recall_whole(frame, caller, depth) : 0;
+    if (MS_UNLIKELY(!id))
+        id = capture_anew(walk, frame, caller, depth);
+    return MS_LIKELY(!atomic_load_explicit(&ms_python_is_here, memory_order_relaxed))
+               ? id
+               : with_python(id, walk, frame, caller, depth);
 }

@@ -136,21 +136,6 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
 
 /* --- what the latest walk saw (recall.h) --- */
 
-/* The frames outside frame `from` are what they were: each word that led from one to the next says the same.
- * Else *changed_p is the frame that leads elsewhere. */
-static inline MS_RAW bool leads_on(const struct ms_recall *recall, unsigned from, unsigned *changed_p)
-{
-    for (unsigned i = from; i > 0; i--) {
-        if (*(const uintptr_t *)(recall->top - recall->pcs_at[i]) != recall->pcs[i - 1] ||
-            (recall->fps_at[i] &&
-             *(const uintptr_t *)(recall->top - recall->fps_at[i]) != recall->fps[i - 1])) {
-            *changed_p = i;
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether the walk has come to a frame that is remembered with all outside it; `count` frames were taken,
  * this one included. */
 static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct walk *walk, unsigned count)
@@ -169,7 +154,7 @@ static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct w
     unsigned all = count - 1 + left;
     if (recall->is_whole ? all > recalling->max : all != recalling->max)
         return false;
-    if (!leads_on(recall, left - 1, &changed)) {
+    if (!ms_recall_leads_on(recall, left - 1, &changed)) {
         recalling->left = changed; /* frames inside that one lead elsewhere too */
         return false;
     }
@@ -361,30 +346,6 @@ static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct 
         is_own && recall->top == end && recall->generation == recalling->generation && recall->max == max
             ? recall->count
             : 0;
-}
-
-/* The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`,
- * which is a hook's own, is read before the registers are known to be those of a frame that was remembered on
- * this thread's stack. */
-MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller,
-                                 unsigned max)
-{
-#ifdef __x86_64__
-    const uintptr_t *words = frame;
-    unsigned last = recall->count - 1u, changed;
-    if (!recall->count || recall->pcs[last] != caller || words[1] != caller ||
-        recall->fps[last] != words[0] || recall->top - recall->sps[last] != (uintptr_t)(words + 2) ||
-        recall->max != max)
-        return 0;
-    if (recall->is_whole ? last >= max : last + 1 != max)
-        return 0;
-    if (MS_UNLIKELY(ms_objects_stale()) || recall->generation != ms_objects_unloads())
-        return 0;
-    return leads_on(recall, last, &changed) ? last + 1 : 0;
-#else
-    (void)recall, (void)frame, (void)caller, (void)max;
-    return 0;
-#endif
 }
 
 MS_NOINLINE MS_RAW unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames,

@@ -36,7 +36,7 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", ACCOUNTS, "    fill_slot(slot, number, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, arrival);\n",
+    ("live-first", ACCOUNTS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
      "served-across"),
     ("live-before-site", ACCOUNTS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
      "    ms_slot_set(slot, MS_SLOT_LIVE);\n",
