@@ -18,7 +18,7 @@ struct ms_thread {
     int recording;            /* a driver hook is open: what the driver calls in turn is its own business */
     unsigned tid;             /* 0 until asked for: gettid is a system call */
     struct ms_call *outermost;
-    /* where this thread's errno lies, and the type of its cancellation (cancel.h); NULL before it had a hit */
+    /* where this thread's errno lies, and the type of its cancellation (cancel.h): once it had a hit */
     int *errno_place;
     const volatile unsigned char *cancel_place;
     struct ms_pass pass;
