@@ -262,11 +262,8 @@ void ms_pool_figures(int device, struct ms_pool_figures *figures_p)
 uint64_t ms_pool_reclaimable(int device)
 {
     uint64_t bytes = 0;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         if (ms_fence_pending(heap) && ms_fence_close(heap))
             ms_fence_poll(heap);
         ms_lease_flush(heap);

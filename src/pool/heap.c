@@ -212,13 +212,15 @@ static void clear(struct ms_heap *heap)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
 }
 
-struct ms_heap *ms_heap_visit(uint32_t index, int device)
+struct ms_heap *ms_heap_visit(uint32_t *next_p, int device)
 {
-    struct ms_heap *heap = atomic_load_explicit(&ms_heaps[index], memory_order_acquire);
-    atomic_fetch_add(&heap->visitors, 1);
-    if (atomic_load(&heap->state) == MS_HEAP_SERVING && heap->device == device)
-        return heap;
-    ms_heap_leave(heap);
+    while (*next_p < atomic_load_explicit(&ms_heap_count, memory_order_acquire)) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[(*next_p)++], memory_order_acquire);
+        atomic_fetch_add(&heap->visitors, 1);
+        if (atomic_load(&heap->state) == MS_HEAP_SERVING && heap->device == device)
+            return heap;
+        ms_heap_leave(heap);
+    }
     return NULL;
 }
 

@@ -301,9 +301,9 @@ struct ms_heap *ms_heap_known(uint64_t context);
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
 /** A heap that is a flow's, for ever; NULL if there are too many. */
 struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms_flow *flow);
-/** The heap at `index` of the table, if it serves on `device`, and then until ms_heap_leave its context is
- * not ended. */
-struct ms_heap *ms_heap_visit(uint32_t index, int device);
+/** The next of the table's that serves on `device`, from `*next_p` on, which begins with 0; until
+ * ms_heap_leave its context is not ended. NULL: there are no more. */
+struct ms_heap *ms_heap_visit(uint32_t *next_p, int device);
 void ms_heap_leave(struct ms_heap *heap);
 /** Every lock of the heap but its fence's, so that nothing moves in it; nothing to do for who has stopped the
  * pool. */

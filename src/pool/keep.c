@@ -306,11 +306,8 @@ static void gather(struct ms_heap *heap)
 uint64_t ms_pool_trim_short(int device)
 {
     uint64_t given = 0;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         ms_keep_forget_captured(heap);
         gather(heap);
         given += ms_keep_give_back(heap, UINT64_MAX, false);
@@ -323,11 +320,8 @@ uint64_t ms_pool_trim_short(int device)
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
 {
     uint64_t given = 0;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         gather(heap);
         uint64_t live = ms_keep_live_bytes(heap);
         ms_lock(&heap->lock);

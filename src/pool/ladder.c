@@ -166,11 +166,8 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
 static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = 0;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count && given < bytes; i++) {
-        struct ms_heap *other = ms_heap_visit(i, heap->device);
-        if (!other)
-            continue;
+    struct ms_heap *other;
+    for (uint32_t i = 0; given < bytes && (other = ms_heap_visit(&i, heap->device)) != NULL;) {
         if (other != heap) {
             fence(other);
             ms_lease_flush(other);

@@ -47,12 +47,9 @@ static uint64_t allowance(int device)
     struct ms_pool_figures buffers = {0};
     ms_foreign_add_figures(device, &buffers);
     uint64_t live = buffers.parts.requested + buffers.parts.rounding, keep = 0;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_heap *heap;
     struct ms_mempool *pool;
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         live += ms_keep_live_bytes(heap);
         keep = ms_policy->keep_is_set ? heap->keep_bytes : 0;
         ms_heap_leave(heap);
@@ -98,13 +95,10 @@ static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
 static void rest_device(int device)
 {
     uint64_t may = allowance(device);
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_heap *heap;
     struct ms_mempool *pool;
     ms_returns_settle(device);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         may = less(may, rest_heap(heap, may));
         ms_heap_leave(heap);
     }

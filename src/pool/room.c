@@ -12,12 +12,9 @@
 
 bool ms_room_may_come(int device)
 {
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_heap *heap;
     bool may = ms_returns_pending(device) > 0;
-    for (uint32_t i = 0; i < count && !may; i++) {
-        struct ms_heap *heap = ms_heap_visit(i, device);
-        if (!heap)
-            continue;
+    for (uint32_t i = 0; !may && (heap = ms_heap_visit(&i, device)) != NULL;) {
         may = ms_fence_pending(heap) || ms_keep_waits(heap);
         ms_heap_leave(heap);
     }
