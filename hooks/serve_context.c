@@ -88,7 +88,7 @@ static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
     /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free
      * has to wait. */
     if (state == MS_SERVED_YES && !gpu->ctx_record_event)
-        ms_pool_stream_born(atomic_load(&c->handle), PER_THREAD_STREAM, false);
+        ms_pool_unreachable(atomic_load(&c->handle));
     atomic_store(&c->state, state);
     return state == MS_SERVED_YES;
 }

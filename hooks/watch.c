@@ -105,10 +105,8 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         }
         if (class == MS_CLASS_CAPTURE && !args->out)
             ms_pool_capture_begins();
-        if (class == MS_CLASS_STREAM_END && watch->context) {
-            ms_pool_stream_ending(watch->context, args->stream);
-            ms_stream_ending(args->stream);
-        }
+        if (class == MS_CLASS_STREAM_END && watch->context)
+            watch->mark = ms_stream_ending(watch->context, args->stream);
         break;
     case MS_CLASS_STREAM_WAIT:
         ms_clock_ns(); /* which notices a rest, before the wait */
@@ -140,14 +138,13 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
 /* A capture that began, or one that is over. */
 static void capture_ended(struct ms_watch *watch, int status)
 {
-    bool gone = watch->class == MS_CLASS_STREAM_END && status == 0;
     bool open = is_open_now(watch, status);
 
     if (!watch->context)
         return;
     ms_pool_capture_leave(watch->context, watch->args->stream, open);
-    if (gone)
-        ms_pool_stream_dies(watch->context, watch->args->stream);
+    if (watch->mark && status != 0)
+        ms_stream_born(watch->gpu, watch->context, watch->args->stream);
     if (status == 0 && watch->class == MS_CLASS_CAPTURE && handle_out(watch->args))
         ms_graph_made(handle_out(watch->args), watch->context);
 }
@@ -187,10 +184,8 @@ static void note(struct ms_watch *watch, int status)
         capture_ended(watch, status);
         break;
     case MS_CLASS_STREAM_CREATE:
-        if (status == 0)
-            ms_stream_born();
-        if (status == 0 && watch->context)
-            ms_pool_stream_born(watch->context, handle_out(args), true);
+        if (status == 0 && watch->context && handle_out(args))
+            ms_stream_born(watch->gpu, watch->context, handle_out(args));
         break;
     case MS_CLASS_GRAPH:
         if (status == 0 && watch->context && handle_out(args))

@@ -93,8 +93,8 @@ static bool streams_idle(struct ms_heap *heap)
 {
     const struct ms_gpu *gpu = heap->gpu;
     bool idle = gpu->stream_query && gpu->stream_query(NULL) == CUDA_SUCCESS;
-    for (uint32_t i = 0; i < heap->fence.stream_count && idle; i++)
-        idle = gpu->stream_query((CUstream)heap->fence.streams[i]) == CUDA_SUCCESS;
+    for (const struct ms_stream *s = NULL; idle && (s = ms_stream_next_in(heap->context, s)) != NULL;)
+        idle = gpu->stream_query(ms_stream_handle(s)) == CUDA_SUCCESS;
     return idle;
 }
 
@@ -161,7 +161,6 @@ void ms_fence_forget(struct ms_heap *heap)
     ms_limbo_next_epoch(heap);
     ms_timeline_end(&fence->time, true);
     ms_limbo_begin(heap);
-    fence->stream_count = 0;
     memset(fence->own, 0, sizeof(fence->own));
     fence->orphaned = 0;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);

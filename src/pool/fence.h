@@ -24,8 +24,6 @@ enum ms_own_stream {
     MS_OWN_STREAMS
 };
 
-enum { MS_STREAMS = 256 };
-
 /** Epochs of a heap are the points of its context: `time.now` tags frees, what is up to `time.reached` may be
  * used again. */
 struct ms_fence {
@@ -35,8 +33,6 @@ struct ms_fence {
     struct ms_timeline time;
     uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
     CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
-    uint64_t streams[MS_STREAMS];
-    uint32_t stream_count;
     _Atomic int graphs;           /* of the context, that may know addresses */
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
 };
@@ -72,6 +68,8 @@ int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto);
 /** fence_streams.c: whether there can be no event over the context; events in all streams instead. */
 bool ms_fence_by_streams(const struct ms_heap *heap);
 int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto);
+/** A stream of the context is about to end. */
+void ms_fence_stream_ends(uint64_t context, CUstream stream);
 /** Fence's lock held, the context current: NULL if the driver makes none. */
 CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which);
 

@@ -14,6 +14,8 @@
 
 enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_BATCH_ITEMS = 60 };
 
+#define MS_STREAM_OURS UINT64_MAX /* the identity of a stream that memshim made */
+
 struct ms_flow;
 struct ms_batch;
 
@@ -31,7 +33,7 @@ enum ms_flow_count {
 
 struct ms_stream {
     _Atomic uint64_t handle; /* 0: it has ended */
-    _Atomic uint64_t id;
+    _Atomic uint64_t id;     /* 0: the driver has not been asked yet, nor for the device */
     int device;
     uint32_t thread; /* of a thread's own stream */
     struct ms_timeline time;
@@ -40,9 +42,9 @@ struct ms_stream {
     struct ms_stream *next_waiting;                   /* of those for which something waits */
     uint64_t returning;                               /* bytes on their way to the device, see returns.c */
     int returns_to;                                   /* ... that they are of */
-    bool ours;                                        /* memshim made it */
     struct ms_stream *next_returning;
-    struct ms_stream *_Atomic next;                   /* in its bucket */
+    struct ms_stream *_Atomic next; /* in its bucket */
+    struct ms_stream *next_of_all;
 };
 
 struct ms_mempool {
@@ -114,8 +116,18 @@ bool ms_stream_reachable(const struct ms_stream *stream);
 bool ms_stream_mark(struct ms_stream *stream);
 /** Lock held. A record for a stream that only the driver knows; NULL without memory. */
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context);
-/** Lock held. The record of a stream that memshim made for itself; NULL without memory. */
+/** Lock held. The record of a stream that memshim made for itself, for which no fence waits; NULL without
+ * memory. */
 struct ms_stream *ms_stream_ours(const struct ms_gpu *gpu, uint64_t context, int device, CUstream handle);
+static inline bool ms_stream_is_ours(const struct ms_stream *stream)
+{
+    return atomic_load_explicit(&stream->id, memory_order_relaxed) == MS_STREAM_OURS;
+}
+/** Of the context, those for which its fences wait, one after another (the first: NULL): all but the default
+ * ones and ours. Lock of the context's fence held, under which streams begin and end. */
+const struct ms_stream *ms_stream_next_in(uint64_t context, const struct ms_stream *after);
+/** How many there ever were. */
+extern _Atomic uint32_t ms_stream_count;
 /** Lock held. Nothing of some kind waits for it any more. */
 void ms_stream_left(struct ms_stream *stream);
 /** How the driver is told which stream. */
@@ -204,7 +216,6 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t 
 /** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow.
  * Without the lock. */
 struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);
-void ms_wait_reset(void);
 
 /* flow_move.c */
 /** What is vacant in a flow, and will do for the request, is the other's from now on: false if there is

@@ -30,18 +30,6 @@ struct ms_waits {
     struct piece pieces[PIECES];
 };
 
-static _Atomic uint32_t streams;
-
-void ms_stream_born(void)
-{
-    atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed);
-}
-
-void ms_wait_reset(void)
-{
-    atomic_store_explicit(&streams, 0, memory_order_relaxed);
-}
-
 /* --- pieces: lock held --------------------------------------------------------------------------------- */
 
 static void put_piece(struct ms_waits *waits, uint64_t begin, uint64_t end, uint64_t point, bool exact)
@@ -118,7 +106,7 @@ void ms_wait_weigh(struct ms_flow *flow)
 {
     struct ms_mempool *pool = flow->pool;
     if (atomic_load_explicit(&pool->marked, memory_order_relaxed) ||
-        atomic_load_explicit(&streams, memory_order_relaxed) < 2 || !is_short(pool, flow->heap))
+        atomic_load_explicit(&ms_stream_count, memory_order_relaxed) < 2 || !is_short(pool, flow->heap))
         return;
     ms_lock(&ms_streams_lock);
     atomic_store_explicit(&pool->marked, true, memory_order_relaxed);

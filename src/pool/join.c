@@ -5,7 +5,7 @@
  * the host waits for nothing. */
 #include "config.h"
 
-#include "pool/internal.h"
+#include "pool/flow.h"
 
 #define LEGACY_STREAM     1u
 #define PER_THREAD_STREAM 2u
@@ -50,6 +50,8 @@ static int wait_in(const struct ms_gpu *gpu, uint64_t context, CUevent event)
     ms_lock(&heap->fence.lock);
     CUstream ours = ms_fence_own_stream(heap, MS_OWN_JOINS);
     ms_unlock(&heap->fence.lock);
+    if (ours)
+        ms_stream_born(gpu, context, (uintptr_t)ours); /* what waits for the context waits for it, too */
     ms_pool_joined(context);
     status = ours ? (int)gpu->stream_wait_event(ours, event, 0) : CUDA_ERROR_OUT_OF_MEMORY;
     gpu->ctx_pop(&before);

@@ -227,11 +227,9 @@ void ms_pool_graph_alive(uint64_t context, int count);
 /** ... and so many died with their context, behind ms_stream_context_died. */
 void ms_pool_graphs_lost(int count);
 
-/** The streams that can have work, for fences where there is none over a context. `ending` comes before the
- * vendor hears of the end, between ms_pool_capture_enter and _leave; `dies` after its success. */
-void ms_pool_stream_born(uint64_t context, uint64_t stream, bool reachable);
-void ms_pool_stream_ending(uint64_t context, uint64_t stream);
-void ms_pool_stream_dies(uint64_t context, uint64_t stream);
+/** Streams of the context can have work and take no event of ours: where there is no fence over it, none
+ * closes. */
+void ms_pool_unreachable(uint64_t context);
 
 /** A context on `device` was given access to the memory of `context`, or gave it up. */
 void ms_pool_peer(uint64_t context, int device, bool allowed);

@@ -88,7 +88,7 @@ static bool any_of_ours(int device)
     bool any = false;
     ms_lock(&ms_streams_lock);
     for (const struct ms_stream *stream = first; stream && !any; stream = stream->next_returning)
-        any = stream->ours && stream->returns_to == device;
+        any = ms_stream_is_ours(stream) && stream->returns_to == device;
     ms_unlock(&ms_streams_lock);
     return any;
 }

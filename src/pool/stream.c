@@ -1,8 +1,9 @@
 /* stream.c - which stream is which, and what becomes of one that ends.
  *
- * A record for each stream that was met, in buckets by handle, or by identity for a thread's own stream. The
- * way of a hit is the thread's latest stream, told by handle, context and the number of streams that have
- * ended so far. A record whose stream has ended serves the next one in its bucket. */
+ * A record for each stream that was seen made or was met, in buckets by handle, or by identity for a thread's
+ * own stream. The way of a hit is the thread's latest stream, told by handle, context and the number of
+ * streams that have ended so far. A record whose stream has ended serves the next one in its bucket. Streams
+ * begin and end under the lock of their context's fence too, which goes through them (ms_stream_next_in). */
 #include "config.h"
 
 #include <string.h>
@@ -16,7 +17,10 @@ enum { BUCKETS = 512, RECORDS = 16 };
 
 struct ms_lock ms_streams_lock = MS_LOCK_INIT(MS_RANK_POOL_STREAMS);
 
+_Atomic uint32_t ms_stream_count;
+
 static struct ms_stream *_Atomic buckets[BUCKETS];
+static struct ms_stream *_Atomic all; /* records, somebody's or not; none ever leaves */
 static struct ms_stream *spare;
 static uint32_t spare_count;
 static bool any_threads;       /* a thread's own stream was met */
@@ -94,6 +98,20 @@ static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle
     return stream;
 }
 
+static struct ms_stream *first_of_all(void)
+{
+    return atomic_load_explicit(&all, memory_order_acquire);
+}
+
+const struct ms_stream *ms_stream_next_in(uint64_t context, const struct ms_stream *after)
+{
+    const struct ms_stream *stream = after ? after->next_of_all : first_of_all();
+    while (stream && (atomic_load_explicit(&stream->handle, memory_order_acquire) <= MS_STREAM_PER_THREAD ||
+                      ms_stream_context(stream) != context || ms_stream_is_ours(stream)))
+        stream = stream->next_of_all;
+    return stream;
+}
+
 /* Its points are still to be reached. */
 static bool is_waited_for(const struct ms_stream *stream)
 {
@@ -114,6 +132,8 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
     if (!spare_count)
         return NULL;
     stream = &spare[--spare_count];
+    stream->next_of_all = first_of_all();
+    atomic_store_explicit(&all, stream, memory_order_release);
     atomic_store_explicit(&stream->next, atomic_load_explicit(bucket, memory_order_relaxed),
                           memory_order_relaxed);
     atomic_store_explicit(bucket, stream, memory_order_release);
@@ -167,13 +187,10 @@ static void end(struct ms_stream *stream)
 /* Lock held. A thread's stream ends with it, and nobody says so. */
 static void end_lost_threads(void)
 {
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
-        for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
-            if (atomic_load_explicit(&stream->handle, memory_order_relaxed) == MS_STREAM_PER_THREAD &&
-                ms_thread_is_gone(stream->thread))
-                end(stream);
-        }
+    for (struct ms_stream *stream = first_of_all(); stream; stream = stream->next_of_all) {
+        if (atomic_load_explicit(&stream->handle, memory_order_relaxed) == MS_STREAM_PER_THREAD &&
+            ms_thread_is_gone(stream->thread))
+            end(stream);
     }
 }
 
@@ -195,7 +212,6 @@ static struct ms_stream *begin(struct ms_stream *_Atomic *bucket, const struct m
     atomic_store_explicit(&stream->id, id, memory_order_relaxed);
     stream->device = device;
     stream->thread = ms_thread_id();
-    stream->ours = false;
     ms_timeline_begin(&stream->time, gpu, context, MS_MARKS_OF_STREAM);
     atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
     atomic_store_explicit(&stream->handle, handle, memory_order_release);
@@ -207,9 +223,36 @@ struct ms_stream *ms_stream_ours(const struct ms_gpu *gpu, uint64_t context, int
     uint64_t named = (uintptr_t)handle;
     struct ms_stream *_Atomic *bucket = bucket_of(named, context, 0);
     struct ms_stream *stream = find(bucket, named, context, 0);
-    if (!stream && (stream = begin(bucket, gpu, context, device, named, 0)) != NULL)
-        stream->ours = true;
+    return stream ? stream : begin(bucket, gpu, context, device, named, MS_STREAM_OURS);
+}
+
+/* No lock held. The record of a stream of which that is known. */
+static struct ms_stream *enter(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t handle,
+                               uint64_t id)
+{
+    struct ms_stream *_Atomic *bucket = bucket_of(handle, context, id);
+    ms_pool_capture_enter(context);
+    struct ms_stream *stream = find(bucket, handle, context, id);
+    if (!stream && handle == MS_STREAM_PER_THREAD) {
+        any_threads = true;
+        end_lost_threads();
+    }
+    if (!stream) {
+        atomic_fetch_add_explicit(&ms_stream_count, 1, memory_order_relaxed);
+        stream = begin(bucket, gpu, context, device, handle, id);
+    } else if (!atomic_load_explicit(&stream->id, memory_order_relaxed)) {
+        stream->device = device;
+        atomic_store_explicit(&stream->id, id, memory_order_release);
+    }
+    if (!stream || ms_stream_context(stream) != context)
+        ms_pool_unreachable(context);
+    ms_pool_capture_leave(context, handle, ms_capture_is_open(handle, context));
     return stream;
+}
+
+void ms_stream_born(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
+{
+    enter(gpu, context, MS_GPU_NO_DEVICE, handle, 0);
 }
 
 static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
@@ -221,19 +264,7 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
     int device = device_of(gpu, its);
     if (device < 0 || device >= MS_DEVICES_MAX)
         return NULL;
-    struct ms_stream *_Atomic *bucket = bucket_of(handle, its, id);
-    ms_lock(&ms_streams_lock);
-    struct ms_stream *stream = find(bucket, handle, its, id);
-    if (!stream && handle <= MS_STREAM_PER_THREAD)
-        ms_stream_born();
-    if (!stream && handle == MS_STREAM_PER_THREAD) {
-        any_threads = true;
-        end_lost_threads();
-    }
-    if (!stream)
-        stream = begin(bucket, gpu, its, device, handle, id);
-    ms_unlock(&ms_streams_lock);
-    return stream;
+    return enter(gpu, its, device, handle, id);
 }
 
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
@@ -251,7 +282,7 @@ static struct ms_stream *look_up(const struct ms_gpu *gpu, uint64_t context, uin
     struct ms_stream *stream = NULL;
     if (handle != MS_STREAM_PER_THREAD)
         stream = find(bucket_of(handle, context, 0), handle, context, 0);
-    if (!stream)
+    if (!stream || !atomic_load_explicit(&stream->id, memory_order_acquire))
         stream = meet(gpu, context, handle);
     *last = (struct latest){handle, context, now, stream};
     return stream;
@@ -271,12 +302,18 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
     return look_up(gpu, context, handle, last);
 }
 
-void ms_stream_ending(uint64_t handle)
+bool ms_stream_ending(uint64_t context, uint64_t handle)
 {
     struct ms_stream *stream =
         handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
-    if (stream)
-        end(stream);
+    if (!stream)
+        return false;
+    if (ms_stream_context(stream) == context)
+        ms_fence_stream_ends(context, ms_stream_handle(stream));
+    else
+        ms_pool_unreachable(ms_stream_context(stream));
+    end(stream);
+    return true;
 }
 
 static void die(struct ms_stream *stream)
@@ -292,14 +329,11 @@ void ms_stream_context_died(uint64_t context)
 {
     ms_lock(&ms_streams_lock);
     ms_captures_context_died(context);
-    for (uint32_t i = 0; context && i < BUCKETS; i++) {
-        struct ms_stream *stream = atomic_load_explicit(&buckets[i], memory_order_relaxed);
-        for (; stream; stream = atomic_load_explicit(&stream->next, memory_order_relaxed)) {
-            if (atomic_load_explicit(&stream->time.context, memory_order_relaxed) == context &&
-                (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->batches ||
-                 stream->returning))
-                die(stream);
-        }
+    for (struct ms_stream *stream = context ? first_of_all() : NULL; stream; stream = stream->next_of_all) {
+        if (ms_stream_context(stream) == context &&
+            (atomic_load_explicit(&stream->handle, memory_order_relaxed) || stream->batches ||
+             stream->returning))
+            die(stream);
     }
     ms_unlock(&ms_streams_lock);
 }
@@ -308,12 +342,13 @@ void ms_stream_reset(void)
 {
     ms_lock_reset(&ms_streams_lock);
     memset((void *)buckets, 0, sizeof(buckets));
+    atomic_store_explicit(&all, NULL, memory_order_relaxed);
+    atomic_store_explicit(&ms_stream_count, 0, memory_order_relaxed);
     spare = NULL;
     spare_count = 0;
     latest = own = (struct latest){0};
     ms_captures_reset();
     ms_cross_reset();
     ms_returns_reset();
-    ms_wait_reset();
     ms_flow_figures_reset();
 }

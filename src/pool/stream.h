@@ -42,11 +42,12 @@ void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream);
  * there; then the block stays as it is, for ever. */
 bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_block *block, uint64_t handle);
 
-/** The program made one. */
-void ms_stream_born(void);
-/** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is
- * done. */
-void ms_stream_ending(uint64_t handle);
+/** The program made one in this context. No lock held. */
+void ms_stream_born(const struct ms_gpu *gpu, uint64_t context, uint64_t handle);
+/** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is done;
+ * the fences of the context wait for that as well. False if it is not known; where the vendor refuses, a
+ * known one is born anew. */
+bool ms_stream_ending(uint64_t context, uint64_t handle);
 /** A context is gone, and with it its streams, whose work is over. */
 void ms_stream_context_died(uint64_t context);
 /** The program waited for a stream, an event or the context: what is idle goes back. */

@@ -4,7 +4,7 @@
 SIM_PATH=$here/later
 named='any("cuStreamBeginLaterCapture" in line and "an event in each stream" in line for line in r["diagnostics"])'
 
-plan 20
+plan 21
 for way in symbol default lookup next linked; do
     user=$here/later_user
     [ $way != linked ] || user=$here/later_linked
@@ -22,3 +22,4 @@ report "what was freed is not in limbo for ever" 'r["devices"][0]["reserved_part
 shimmed "$here/later_user" bulk count >"$TEST_TMP/shimmed" 2>&1
 try "looked up and not called, it changes nothing" grep -E '^after: [1-9][0-9]* over the context, 0 in streams' "$TEST_TMP/shimmed"
 report "... and is not spoken of" "not $named"
+try "no event is asked for in a stream that another thread ends" shimmed "$here/later_user" ends

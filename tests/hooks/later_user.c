@@ -2,10 +2,14 @@
  * later_user.c - captures that begin by a function which memshim has not heard of, while memory is freed.
  *
  * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked
- * (the program that is called later_linked), or bulk: looked up in each way, and not called. With `count`,
- * how many events there were, of which kind; without, it prints the same natively and under memshim.
+ * (the program that is called later_linked), bulk: looked up in each way, and not called, or ends: streams
+ * end while another thread frees. With `count`, how many events there were, of which kind; without, it prints
+ * the same natively and under memshim.
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +17,8 @@
 #include "tests/hooks/later.h"
 
 #define NAME "cuStreamBeginLaterCapture"
+
+enum { ENDS = 400000 };
 
 typedef CUresult (*begin_func_t)(CUstream, LATER_PARAMETERS);
 
@@ -25,7 +31,7 @@ static begin_func_t reach(const char *way)
     if (strcmp(way, "linked") == 0)
         return cuStreamBeginLaterCapture;
 #endif
-    if (strcmp(way, "symbol") == 0 || strcmp(way, "bulk") == 0)
+    if (strcmp(way, "symbol") == 0 || strcmp(way, "bulk") == 0 || strcmp(way, "ends") == 0)
         found = dlsym(driver, NAME);
     if (strcmp(way, "default") == 0 || strcmp(way, "bulk") == 0)
         found = dlsym(RTLD_DEFAULT, NAME);
@@ -72,6 +78,30 @@ static void capture(begin_func_t begin, CUstream stream, const char *which)
     printf("%s: ends %d\n", which, cuStreamEndCapture(stream, &graph));
 }
 
+static atomic_bool ended;
+
+static void *free_meanwhile(void *arg)
+{
+    while (!atomic_load(&ended))
+        free_much();
+    return arg;
+}
+
+/* The driver ends the process if it is asked for an event in a stream of the past. */
+static void end_streams(void)
+{
+    pthread_t thread;
+    CUstream stream;
+
+    pthread_create(&thread, NULL, free_meanwhile, NULL);
+    for (int i = 0; i < ENDS; i++) {
+        cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+        cuStreamDestroy_v2(stream);
+    }
+    atomic_store(&ended, true);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -97,6 +127,8 @@ int main(int argc, char **argv)
         capture(begin, blocking, "a blocking stream");
         cuStreamDestroy_v2(late);
     }
+    if (strcmp(way, "ends") == 0)
+        end_streams();
     free_much();
     if (counts)
         tell_counts("after");

@@ -130,10 +130,10 @@ EXTRA_tests_hooks_later_libcuda_so_1_DEPENDENCIES = $(srcdir)/tests/hooks/plain_
 tests_hooks_later_libcuda_so_1_CFLAGS = $(ms_module_cflags)
 tests_hooks_later_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libcuda.so.1
 tests_hooks_later_user_SOURCES = tests/hooks/later_user.c tests/hooks/later.h
-tests_hooks_later_user_LDADD = tests/hooks/later/libcuda.so.1 -ldl
+tests_hooks_later_user_LDADD = tests/hooks/later/libcuda.so.1 -ldl -lpthread
 tests_hooks_later_linked_SOURCES = tests/hooks/later_user.c tests/hooks/later.h
 tests_hooks_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
-tests_hooks_later_linked_LDADD = tests/hooks/later/libcuda.so.1 -ldl
+tests_hooks_later_linked_LDADD = tests/hooks/later/libcuda.so.1 -ldl -lpthread
 
 # Every class of allocation, with the vendor's headers and libraries where there are any.
 check_PROGRAMS += tests/hooks/every_class

@@ -3,6 +3,7 @@
 #ifndef MS_TESTS_POOL_ONE_CONTEXT_H
 #define MS_TESTS_POOL_ONE_CONTEXT_H
 
+#include "pool/stream.h"
 #include "tests/pool/calls.h"
 #include "tests/tap.h"
 
@@ -52,9 +53,8 @@ __attribute__((unused)) static void end_capture(void)
 __attribute__((unused)) static void end_stream(uint64_t stream)
 {
     ms_pool_capture_enter((uintptr_t)context);
-    ms_pool_stream_ending((uintptr_t)context, stream);
+    ms_stream_ending((uintptr_t)context, stream);
     ms_pool_capture_leave((uintptr_t)context, stream, false);
-    ms_pool_stream_dies((uintptr_t)context, stream);
 }
 
 static void sound(const char *when)

@@ -396,7 +396,7 @@ uint64_t model_stream(void)
         if (streams[i].live || streams[i].done < streams[i].issued)
             continue;
         streams[i] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
-        ms_stream_born();
+        ms_stream_born(&gpu, next_context, handle_of(i));
         return handle_of(i);
     }
     return 0;
@@ -405,7 +405,7 @@ uint64_t model_stream(void)
 void model_destroy_stream(uint64_t handle)
 {
     ms_pool_capture_enter(next_context);
-    ms_stream_ending(handle);
+    ms_stream_ending(next_context, handle);
     struct stream *s = find(handle);
     open_captures -= s->capturing;
     s->live = s->capturing = false;

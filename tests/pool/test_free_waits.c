@@ -96,8 +96,8 @@ static bool comes_back(uint64_t *block_p)
 static void test_unseen_captures(void)
 {
     fresh(GIB);
-    ms_pool_stream_born((uintptr_t)context, 0x1000, true);
-    ms_pool_stream_born((uintptr_t)context, 0x2000, true);
+    ms_stream_born(gpu, (uintptr_t)context, 0x1000);
+    ms_stream_born(gpu, (uintptr_t)context, 0x2000);
     uint64_t a = take(20 * MIB);
     ok(comes_back(&a), "an event over the context");
     uint64_t over = fake.calls[FAKE_CTX_RECORD];
@@ -122,8 +122,12 @@ static void test_unseen_captures(void)
     fake_finish(context);
     ok(comes_back(&a), "which is waited for");
     for (uint64_t i = 0; i < 300; i++)
-        ms_pool_stream_born((uintptr_t)context, 0x10000 + i * 16, true);
-    ok(!comes_back(&a), "with more streams than can be known nothing is used again");
+        ms_stream_born(gpu, (uintptr_t)context, 0x10000 + i * 16);
+    uint64_t marks = fake.calls[FAKE_RECORD];
+    ok(comes_back(&a), "however many streams there are, events in all of them say so");
+    is_u64(fake.calls[FAKE_RECORD] - marks, 301, "one in each, and in the default one");
+    ms_pool_unreachable((uintptr_t)context);
+    ok(!comes_back(&a), "where not every stream takes one, nothing is used again");
     wait_for_all();
     is_u64(figures().parts.limbo, 0, "until the program waits");
     is_u64(fake.calls[FAKE_CTX_RECORD], over, "there is no event over the context any more");

@@ -360,9 +360,9 @@ static void test_streams(void)
 {
     fresh(GIB);
     gpu = fake_start(GIB, false);
-    ms_pool_stream_born((uintptr_t)context, 0x1000, true);
+    ms_stream_born(gpu, (uintptr_t)context, 0x1000);
     uint64_t a = take(20 * MIB);
-    ms_pool_stream_born((uintptr_t)context, 0x2000, true);
+    ms_stream_born(gpu, (uintptr_t)context, 0x2000);
     give(a);
     is_u64(take(20 * MIB), a, "without an event over a context, events of all streams do");
     is_u64(fake.calls[FAKE_RECORD], 3, "one for each stream and the default one");
@@ -373,7 +373,7 @@ static void test_streams(void)
     ok(b != a, "pending work is respected");
     is_u64(fake.calls[FAKE_SYNC], 0, "without waiting");
     fake_finish(context);
-    ms_pool_stream_born((uintptr_t)context, 0x2, false);
+    ms_pool_unreachable((uintptr_t)context);
     give(b);
     is_u64(fake.calls[FAKE_SYNC], 1,
            "with a stream that takes no event of ours, a free waits as the driver's does");
