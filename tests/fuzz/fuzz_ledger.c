@@ -29,7 +29,7 @@
 enum { AREA_HEADER = MS_TABLE_COUNT, AREA_LISTS, AREA_END, AREAS, CHANGE_BYTES = 5 };
 
 const char fuzz_name[] = "ledger";
-static uint8_t real[1 << 20], changed[1 << 20];
+static uint8_t real[1 << 22], changed[1 << 22];
 static size_t real_bytes;
 
 /* The used rows of a table in the real ledger. */
@@ -139,6 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         if (!real_bytes)
             real_bytes = fuzz_seed(0, real, sizeof real);
+        if (real_bytes == sizeof real)
+            abort(); /* it may have been cut: more room is wanted */
         live = data[0] & 1;
         size = apply(data + 1, size - 1);
         fd = fuzz_file(changed, size);
