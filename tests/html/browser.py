@@ -43,8 +43,8 @@ def start():
 class Tried:
     """A page in a browser."""
 
-    def __init__(self, driver, page):
-        self.driver = driver
+    def __init__(self, driver, page, memshim=None):
+        self.driver, self.memshim, self.source = driver, memshim, page.replace(".html", ".json")
         driver.get("file://" + page)
         deadline = time.monotonic() + 120
         while self.run("return document.documentElement.getAttribute('data-ready')") is None and time.monotonic() < deadline:
@@ -139,6 +139,29 @@ def figures(page, report, _shots):
         assert page.value("[data-use=live]") == sum(block["requested"] for block in blocks if block["state"] == "live")
     series = report["timeline"]["devices"][0]["live"]
     assert page.run("return Array.from(page.report.timeline().devices[0].live)") == series
+
+
+def stranded(page, report, _shots):
+    """Whose blocks strand free memory is what memshim frag says."""
+    with open(page.source, encoding="utf-8") as file:
+        assert json.load(file)["sites"] == report["sites"]
+    told = json.loads(subprocess.run([page.memshim, "frag", "--json", "-n", "1000000", page.source], check=True, capture_output=True).stdout)["devices"][0]
+    page.show("segments")
+    holders = page.run("return holdersOf(page.report, 0, page.views.segments.uses)")
+    assert holders and holders == [{"site": row["site"], "stranded": row["stranded_bytes"], "live": row["live_bytes"], "segments": row["segments"]} for row in told["holders"]]
+
+
+def several(page, _report, _shots):
+    """Of several reports one is chosen, and the list has them all."""
+    page.show("overview")
+    assert page.run("return document.querySelectorAll('#processes tbody tr').length") == 2
+    first = page.value("[data-fact=peak_live_bytes]")
+    Select(page.driver.find_element(By.ID, "report")).select_by_value("1")
+    deadline = time.monotonic() + 60
+    while page.value("[data-fact=peak_live_bytes]") == first and time.monotonic() < deadline:
+        time.sleep(0.05)
+    listed = page.run("return [...document.querySelectorAll('#processes tbody tr')].map((row) => row.querySelector('.figure').getAttribute('data-value'))")
+    assert [first, page.value("[data-fact=peak_live_bytes]")] == [int(value) for value in listed]
 
 
 def search(page, report, _shots):
@@ -286,13 +309,14 @@ def trained(build, directory):
     return json.loads(text.replace(source[:-len("tests/programs/training.c")], "").replace(build + "/", ""))
 
 
-def made(memshim, directory, name, report):
-    """A page of a report."""
-    source, page = os.path.join(directory, f"{name}.json"), os.path.join(directory, f"{name}.html")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(json.dumps(report, ensure_ascii=False))
-    # By its name alone: the page shows what it was called.
-    subprocess.run([memshim, "html", "-f", f"{name}.json", "-o", page], check=True, cwd=directory)
+def made(memshim, directory, name, *several_reports):
+    """A page of these reports."""
+    names, page = [name, *(f"{name}-{i}" for i in range(1, len(several_reports)))], os.path.join(directory, f"{name}.html")
+    for each, report in zip(names, several_reports):
+        with open(os.path.join(directory, f"{each}.json"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(report, ensure_ascii=False))
+    # By their names alone: the page shows what they were called.
+    subprocess.run([memshim, "html", "-f", *(f"{each}.json" for each in names), "-o", page], check=True, cwd=directory)
     return page
 
 
@@ -305,12 +329,14 @@ def main():
         base = json.load(file)
     usual = reports.large(base, 2000, 256, 200, 8)
     nasty = reports.hostile(base)
-    checks = [("training", trained(build, directory), shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
-              ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]])]
+    training = trained(build, directory)
+    checks = [("training", training, shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
+              ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]]),
+              ("two", [training, usual], None, [several])]
     driver, number, failed = start(), 0, 0
     try:
         for name, report, pictures, todo in checks:
-            page = Tried(driver, made(memshim, directory, name, report))
+            page = Tried(driver, made(memshim, directory, name, *(report if isinstance(report, list) else [report])), memshim)
             for check in todo:
                 number += 1
                 label = f"{name}: {(check.__doc__ or 'every view').splitlines()[0]}"
