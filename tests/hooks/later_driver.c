@@ -23,13 +23,15 @@
 #undef cuCtxRecordEvent
 #pragma GCC diagnostic pop
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 enum { STREAMS = 16, EVENTS = 1024, LEGACY = 1 };
 
+/* Atomic, as the legacy stream's question goes through all of them while others are made. */
 struct stream {
-    bool alive, blocking, captures, destroyed;
+    atomic_bool alive, blocking, captures, destroyed;
 };
 struct event {
     bool alive, taken_in;
@@ -71,7 +73,7 @@ static bool destroy_captures(bool blocking_alone)
 
     for (int i = 0; i < STREAMS; i++) {
         if (streams[i].captures && (streams[i].blocking || !blocking_alone))
-            any = streams[i].destroyed = true;
+            streams[i].destroyed = any = true;
     }
     return any;
 }
@@ -81,7 +83,9 @@ CUresult cuStreamCreate(CUstream *handle, unsigned int flags)
     for (int i = 0; i < STREAMS; i++) {
         if (streams[i].alive)
             continue;
-        streams[i] = (struct stream){.alive = true, .blocking = !(flags & CU_STREAM_NON_BLOCKING)};
+        streams[i].captures = streams[i].destroyed = false;
+        streams[i].blocking = !(flags & CU_STREAM_NON_BLOCKING);
+        streams[i].alive = true;
         *handle = (CUstream)&streams[i];
         return CUDA_SUCCESS;
     }
