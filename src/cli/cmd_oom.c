@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/many.h"
+#include "cli/summary.h"
 #include "report/text.h"
 #include "report/view.h"
 
@@ -151,11 +152,7 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
     json_t *fits = ms_report_array(row, "would_fit"), *fit;
     size_t i;
 
-    fprintf(out, "after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
-    ms_text_put(out, ms_report_text(row, "api"));
-    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
-            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
-            ms_report_int(row, "device"));
+    ms_summary_print_refused(out, row);
     if (*phase) {
         fputs(", in phase ", out);
         ms_text_put(out, phase);

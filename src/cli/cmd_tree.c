@@ -68,8 +68,7 @@ static void sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct view *view = arg;
 
-    for (size_t i = 0; i < view->tree.node_count; i++)
-        figures[0] += view->tree.nodes[i].self != 0;
+    figures[0] = (json_int_t)ms_tree_stacks(&view->tree);
 }
 
 /* The node that comes after this one when a tree is told from top to bottom, or 0. `place`: the places among

@@ -27,5 +27,7 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
 
 /** summary_oom.c: the section on memory that could not be had; nothing where there was none. */
 void ms_summary_print_oom(FILE *out, const struct ms_report *report);
+/** When which call asked for how much of which device, in vain: a row of oom[], without the line's end. */
+void ms_summary_print_refused(FILE *out, const json_t *row);
 
 #endif

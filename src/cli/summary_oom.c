@@ -25,15 +25,21 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
     }
 }
 
-static void print_one(FILE *out, const struct ms_report *report, const json_t *row)
+void ms_summary_print_refused(FILE *out, const json_t *row)
 {
-    const char *cause = ms_report_text(row, "cause");
-
-    fprintf(out, "  after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
+    fprintf(out, "after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
     ms_text_put(out, ms_report_text(row, "api"));
     fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
             ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
             ms_report_int(row, "device"));
+}
+
+static void print_one(FILE *out, const struct ms_report *report, const json_t *row)
+{
+    const char *cause = ms_report_text(row, "cause");
+
+    fputs("  ", out);
+    ms_summary_print_refused(out, row);
     if (*cause) {
         fputs(" (", out);
         ms_text_put(out, cause);

@@ -203,3 +203,12 @@ int ms_tree_heaviest(const struct ms_tree *tree, size_t max, bool *shown)
     free(order);
     return 0;
 }
+
+size_t ms_tree_stacks(const struct ms_tree *tree)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        count += tree->nodes[i].self != 0;
+    return count;
+}

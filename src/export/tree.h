@@ -34,5 +34,7 @@ void ms_tree_close(struct ms_tree *tree);
 /** Marks the `max` heaviest nodes, in `shown`, which is as long as there are nodes: whoever is in it has its
  * parent there. Returns 0, or -1 without memory. */
 int ms_tree_heaviest(const struct ms_tree *tree, size_t max, bool *shown);
+/** How many stacks end somewhere in it: nodes with a weight of their own. */
+size_t ms_tree_stacks(const struct ms_tree *tree);
 
 #endif
