@@ -25,4 +25,22 @@ void calls_check(void);
 /** In a task: stops the pool, whose figures and pieces must say the same of that moment. */
 void calls_stop(void);
 
+/* A program in words: what is there before, and its tasks, "" for those that are not there. */
+#define CALLS_PROGRAM(name, capacity, vmm, before, first, second, third)                                     \
+    static void prepare_##name(void)                                                                         \
+    {                                                                                                        \
+        calls_prepare((uint64_t)(capacity) << 20, vmm, before);                                              \
+    }                                                                                                        \
+    static void start_##name(void)                                                                           \
+    {                                                                                                        \
+        const char *const tasks[] = {first, second, third};                                                  \
+        for (unsigned i = 0; i < CALLS_TASKS && *tasks[i]; i++)                                              \
+            calls_task(tasks[i]);                                                                            \
+    }
+
+#define CALLS_ROW(symbol, name, text)                                                                        \
+    {                                                                                                        \
+        name, text, prepare_##symbol, start_##symbol, calls_check, RIGHT                                     \
+    }
+
 #endif

@@ -27,7 +27,15 @@
 #include "order.h"
 #include "real.h"
 
-enum { NODES = 1 << 16, ITEMS = 1 << 26, SEEN = 1 << 28, ENDS = 1 << 18, LEVELS = 8, NONE = -1 };
+enum {
+    NODES = 1 << 16,
+    ITEMS = 1 << 26,
+    SEEN = 1 << 28,
+    SEEN_FIRST = 1 << 20,
+    ENDS = 1 << 18,
+    LEVELS = 8,
+    NONE = -1
+};
 
 /* A place at which somebody else could have been chosen. */
 struct node {
@@ -68,7 +76,7 @@ static struct search {
     bool is_others; /* the last node of what was cut */
     int32_t waiting[LEVELS];
     struct table *table;
-    uint64_t seen_count;
+    uint64_t seen_count, seen_most; /* of the table of what was seen, which grows from search to search */
     bool is_full;
 } * search;
 
@@ -94,11 +102,11 @@ static uint64_t key_of(uint64_t name, unsigned to)
 /* Whether all that follows has been looked at; from now on it has. */
 static bool was_seen(uint64_t key, unsigned used, unsigned asleep)
 {
-    struct seen *seen = find_seen(search->table->seen, SEEN, key);
+    struct seen *seen = find_seen(search->table->seen, search->seen_most, key);
     bool covers = seen->used && seen->used <= used + 1 && !(seen->asleep & ~asleep);
     if (covers)
         return true;
-    search->is_full |= !seen->used && ++search->seen_count > SEEN / 2;
+    search->is_full |= !seen->used && ++search->seen_count > search->seen_most / 2;
     seen->used = (used + 1) & 15;
     seen->asleep = asleep & 255;
     return false;
@@ -264,6 +272,7 @@ void every_schedule(struct every *every, struct choice *plan, unsigned *plan_cou
 {
     search->every = every;
     search->preemptions = 0;
+    search->seen_most = SEEN_FIRST;
     for (;;) {
         search->table = real_map(NULL, sizeof *search->table);
         search->is_full = false;
@@ -272,9 +281,11 @@ void every_schedule(struct every *every, struct choice *plan, unsigned *plan_cou
         order_learned();
         every->all = search_all(plan, plan_count_p);
         real_unmap(search->table, sizeof *search->table);
-        if (!every->all)
+        bool grows = search->is_full && !every->found && search->seen_most < SEEN;
+        search->seen_most *= grows ? 16 : 1;
+        if (!every->all && !grows)
             return;
-        if (!order_learned() && search->preemptions++ == every->preemptions)
+        if (!grows && !order_learned() && search->preemptions++ == every->preemptions)
             return;
     }
 }

@@ -19,7 +19,8 @@ PROGRAM, CRASH = "tests/schedules/schedules", "tests/schedules/crash"
 OTHERS = ("build", "build-ci", "autom4te.cache", ".git")  # what is at the top and no source
 SUBJECTS = ("src", "tests/schedules", "tests/pool")  # what the answers depend on
 MOST_SECONDS = 1800
-WAYS = ("random", "pct", "weak")
+WAYS = ("random", "pct", "weak", "every")
+EVERY_MORE, PREEMPTIONS = 10, "3"  # of `every`, which makes those with few preemptions first, and has no seeds
 NEVER = "—"
 PAGE_BEGIN, PAGE_END = "<!-- %s: made by scripts/schedules --mutants --write -->\n", "<!-- end of %s -->\n"
 
@@ -30,6 +31,8 @@ class Mutant:
         self.name, self.file, self.before, self.after, programs = entry[:5]
         self.programs, self.group = programs.split(), group
         self.ways = tuple(way for way in ways if way != "weak" or not set(self.programs) & set(reads_old))
+        if group == "weak":  # shows in no sequentially consistent memory
+            self.ways = tuple(way for way in self.ways if way != "every")
 
 
 def listed(top):
@@ -116,11 +119,14 @@ class Place:
     def look(self, program, way, options):
         """After how many schedules, or points, it is found; None if it is not."""
         words = [os.path.join(self.directory, CRASH if way == "crash" else PROGRAM), program, *([] if way == "crash" else [way])]
-        status, said = run(words, options.count, options.seed or 1)
+        count, seed = options.count, options.seed or 1
+        if way == "every":
+            count, seed = count * EVERY_MORE, PREEMPTIONS
+        status, said = run(words, count, seed)
         found = re.search(r"^found (?:after|at point|by seed) (\d+)", said, re.MULTILINE)
         if found:
             return found.group(1)
-        return None if status in (0, 1) else deadly(words, options)
+        return None if status in (0, 1) else deadly(words, count, seed)
 
     def put(self, mutant, text):
         before = mutant.before.encode()
@@ -138,9 +144,9 @@ def run(words, count, seed):
     return done.returncode, done.stdout
 
 
-def deadly(words, options):
+def deadly(words, high, seed):
     """The schedule in which the program itself dies, which what it had written then does not say."""
-    low, high, seed = 1, options.count, options.seed or 1
+    low = 1
     while low < high:
         middle = (low + high) // 2
         if run(words, middle, seed)[0] in (0, 1):
