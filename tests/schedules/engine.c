@@ -48,6 +48,7 @@ static struct engine {
     unsigned waiting;     /* tasks that wait, a bit each */
     bool settled;         /* by priorities: nothing has changed since the one that runs was chosen */
     uint64_t clock, random;
+    uint64_t waited; /* of the clock: since nobody could go on */
     uint64_t dice; /* random bits that are left, and one above them */
     uint64_t changes_at[8];
     unsigned planned; /* choices of the plan that were made */
@@ -68,6 +69,11 @@ uint64_t engine_clock(void)
 {
     order_world();
     return engine->clock += STEP_NS;
+}
+
+uint64_t engine_ticks(void)
+{
+    return order_is_on ? engine->waited : engine->clock;
 }
 
 /* splitmix64 */
@@ -97,10 +103,20 @@ static void bound_tls(void)
     engine->tls_bounds[count] = engine->tls_bounds[count + 1] = (uint16_t)parts;
 }
 
-/* What differs now, and never did before, is copied from now on. */
-static void learn_tls(void)
+/* Calls nobody: what that would leave behind on the stack would differ by what was learned before, and some
+ * run on stacks that are put back. */
+static inline bool differ(const char *one, const char *other, size_t bytes)
 {
-    const char *now = engine->tls.at, *first = freeze_first_tls();
+    size_t i = 0;
+    while (i < bytes && one[i] == other[i])
+        i++;
+    return i < bytes;
+}
+
+/* What differs in these variables, and never did before, is copied from now on. */
+static void learn_tls(const char *now)
+{
+    const char *first = freeze_first_tls();
     bool same = true;
     for (unsigned i = 1; tls_bound(i) < engine->tls.bytes; i += 2)
         same &= memcmp(now + tls_bound(i), first + tls_bound(i), tls_bound(i + 1) - tls_bound(i)) == 0;
@@ -108,7 +124,7 @@ static void learn_tls(void)
         return;
     for (size_t at = 0; at < engine->tls.bytes; at += TLS_PART) {
         size_t left = engine->tls.bytes - at, bytes = left < TLS_PART ? left : TLS_PART;
-        engine->tls_differs |= (uint64_t)(memcmp(now + at, first + at, bytes) != 0) << at / TLS_PART;
+        engine->tls_differs |= (uint64_t)differ(now + at, first + at, bytes) << at / TLS_PART;
     }
     bound_tls();
 }
@@ -125,7 +141,7 @@ static void swap(int next)
     struct task *old = engine->running, *new = next < 0 ? NULL : &engine->tasks[next];
     if (next == from)
         return;
-    learn_tls();
+    learn_tls(engine->tls.at);
     copy_tls(old ? old->tls : engine->home_tls, engine->tls.at);
     copy_tls(engine->tls.at, new ? new->tls : engine->home_tls);
     engine->current = next;
@@ -184,6 +200,7 @@ static unsigned find_ready(int *ready)
         }
         if (count || next == UINT64_MAX)
             return count;
+        engine->waited += next - engine->clock;
         engine->clock = next;
     }
 }
@@ -443,6 +460,14 @@ void engine_task(void (*function)(void *), void *argument)
     memcpy(task->tls, freeze_first_tls(), engine->tls.bytes);
 }
 
+void engine_new_thread(void (*function)(void *), void *argument)
+{
+    struct task *task = &engine->tasks[engine->count];
+    engine_task(function, argument);
+    learn_tls(freeze_new_tls());
+    memcpy(task->tls, freeze_new_tls(), engine->tls.bytes);
+}
+
 void engine_end_others(void)
 {
     for (int i = 0; i < engine->count; i++) {
@@ -504,6 +529,7 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->outcome = outcome_p;
     engine->random = schedule->seed * 0x2545f4914f6cdd1du + 1;
     engine->clock = 1;
+    engine->waited = 0;
     engine->dice = 0;
     engine->count = 0;
     engine->waiting = 0;

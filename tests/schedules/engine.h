@@ -66,8 +66,10 @@ void engine_freeze(void);
 void engine_run(const struct schedule *schedule, void (*start)(void), void (*check)(void),
                 struct outcome *outcome_p);
 
-/** In start(): one more task. */
+/** In start(): one more task, with the thread-local variables of who has prepared the program; or of a thread
+ * that has done nothing yet. */
 void engine_task(void (*function)(void *), void *argument);
+void engine_new_thread(void (*function)(void *), void *argument);
 /** In a task: the others end here, as in the child of a fork. */
 void engine_end_others(void);
 /** A task may give way here; `pc` is where, for who reads. */
@@ -88,6 +90,8 @@ void engine_leave(void);
 int engine_current(void);
 /** Nanoseconds; goes on by itself with every step. */
 uint64_t engine_clock(void);
+/** The same as the processor counts it, which is no step: it stands where time does. */
+uint64_t engine_ticks(void);
 uint64_t engine_random(void);
 
 /* freeze.c */
@@ -108,8 +112,9 @@ struct span {
 };
 /** Memory that goes with the schedule, zeroed. */
 void *freeze_alloc(size_t bytes, size_t align);
-/** The thread-local variables of this program, and as they were when frozen. */
+/** The thread-local variables of this program, as they were when frozen, and as a new thread has them. */
 struct span freeze_tls(void);
 const char *freeze_first_tls(void);
+const char *freeze_new_tls(void);
 
 #endif

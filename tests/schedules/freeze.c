@@ -31,7 +31,7 @@ struct touched {
 static struct frozen {
     struct span variables, tls;
     size_t arena_used, arena_kept;
-    char first_tls[TLS_MOST];
+    char first_tls[TLS_MOST], new_tls[TLS_MOST];
     char *kept; /* PAGES_MOST pages */
     size_t kept_count, touched_count;
     uint64_t is_touched[(ARENA_BYTES / PAGE) / 64], is_touched_variable[PAGES_MOST / 64];
@@ -70,6 +70,7 @@ void freeze_begin(void)
     dl_iterate_phdr(find_program, NULL);
     if (frozen->tls.bytes > TLS_MOST || frozen->variables.bytes > (size_t)PAGE * PAGES_MOST)
         abort();
+    memcpy(frozen->new_tls, frozen->tls.at, frozen->tls.bytes);
 }
 
 void *freeze_alloc(size_t bytes, size_t align)
@@ -193,4 +194,9 @@ struct span freeze_tls(void)
 const char *freeze_first_tls(void)
 {
     return frozen->first_tls;
+}
+
+const char *freeze_new_tls(void)
+{
+    return frozen->new_tls;
 }
