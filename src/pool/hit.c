@@ -91,16 +91,20 @@ uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms
 }
 
 /* Inside: of a block that is freed, the bag that it goes into, if that is all there is to do. What is read of
- * a slot here may be of long ago; its stamp, which stays the same until it is exchanged, says that it is
- * not. */
+ * a slot here may be of long ago, and its records in use for anything since, or cleared; its stamp, which
+ * stays the same while its run is read, and then until it is exchanged, says that it is not. */
 static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
                                                 uint64_t address, uint64_t *stamp_p)
 {
     uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     const struct ms_run *run = slot->run;
+    atomic_thread_fence(memory_order_acquire);
+    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
+                    atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp))
+        return NULL;
     const struct ms_segment *segment = run->segment;
-    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE || segment->heap != pass->heap ||
-                    ms_slot_address(slot) != address || run->class_index >= MS_CLASSES || segment->release))
+    if (MS_UNLIKELY(segment->heap != pass->heap || ms_slot_address(slot) != address ||
+                    run->class_index >= MS_CLASSES || segment->release))
         return NULL;
     const struct ms_magazine *m = &pass->lease->magazines[run->class_index];
     struct ms_bag *bag = m->freed;
@@ -132,6 +136,8 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     if (MS_UNLIKELY(!set || ms_pins_any() || ms_fence_captured(heap)))
         return false;
     struct ms_slot *slot = ms_near_slot(set, way);
+    if (MS_UNLIKELY(!slot))
+        return false; /* another has freed what was found there */
     ms_ledger_expect(atomic_load_explicit(&set->tickets[way], memory_order_relaxed));
     if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bias.h"
@@ -12,6 +13,7 @@
 #include "engine.h"
 #include "fake.h"
 #include "pool/stream.h"
+#include "recorded.h"
 
 enum { PATIENCE = 20, BLOCKS = 8, SPANS = 512, OTHER_DEVICE = 1 };
 #define KIB ((uint64_t)1 << 10)
@@ -127,36 +129,56 @@ static void wait_for_limbo(const struct ms_pool_block *block)
 
 static void look_at_freed(const struct ms_pool_block *block, unsigned which, uint32_t ticket)
 {
-    if (block->requested != sizes[which] || block->ticket != ticket)
+    if (block->requested != sizes[which] || (block->ticket != ticket && !recorded_is_on()))
         engine_fail("a block of %llu bytes and ticket %u is freed as one of %llu and %u",
                     (unsigned long long)sizes[which], ticket, (unsigned long long)block->requested,
                     block->ticket);
 }
 
+/* The record is told before the pool is done with it: another may have it from then on. */
+static void unrecord(const struct ms_pool_block *block, const struct fake_context *context)
+{
+    if (!recorded_unserve(block) && !is_dead(context))
+        engine_fail("the record has no live block at %#llx", (unsigned long long)block->address);
+}
+
+static bool free_usually(unsigned which, uint64_t address, uint32_t ticket,
+                         const struct fake_context *context, struct ms_pool_block *block)
+{
+    int status = 0;
+    ms_pool_free_expect(address, block);
+    if (ms_pool_free_hit(address, block)) {
+        look_at_freed(block, which, ticket);
+        unrecord(block, context);
+        block->over = ms_pool_free_hit_end(block);
+        return true;
+    }
+    if (ms_pool_free_begin(address, block, &status) != MS_POOL_SERVED) {
+        if (!is_dead(context))
+            engine_fail("a live block cannot be freed");
+        return false;
+    }
+    look_at_freed(block, which, ticket);
+    unrecord(block, context);
+    ms_pool_free_end(block);
+    return true;
+}
+
 static void give_back(unsigned which, uint64_t address)
 {
     struct ms_pool_block block;
-    int status = 0;
     struct fake_context *context = context_of(address);
     uint32_t ticket = ticket_of(address);
     if (is_dead(context) || !forget(HELD, address))
         return;
     keep(FREED, address, sizes[which], context);
-    ms_pool_free_expect(address, &block);
-    if (ms_pool_free_hit(address, &block)) {
-        look_at_freed(&block, which, ticket);
-        block.over = ms_pool_free_hit_end(&block);
+    if (recorded_free_hit(address))
+        return;
+    recorded_begin();
+    bool freed = free_usually(which, address, ticket, context, &block);
+    recorded_end();
+    if (freed)
         wait_for_limbo(&block);
-        return;
-    }
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED) {
-        if (!is_dead(context))
-            engine_fail("a live block cannot be freed");
-        return;
-    }
-    look_at_freed(&block, which, ticket);
-    ms_pool_free_end(&block);
-    wait_for_limbo(&block);
 }
 
 /* The block is there for all; or freed, where another task has put one there meanwhile. */
@@ -167,19 +189,36 @@ static void hand_over(unsigned which, uint64_t address)
         give_back(which, address);
 }
 
-static void take(struct caller *caller, unsigned which)
+/* 0: there is no memory. */
+static uint64_t take_usually(struct fake_context *context, uint64_t bytes)
 {
     struct ms_pool_block block;
-    uintptr_t context = (uintptr_t)caller->context;
     int status = 0;
+    if (!ms_pool_hit((uintptr_t)context, bytes, &block) &&
+        ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) != MS_POOL_SERVED)
+        return 0;
+    uint32_t number = note_taken(block.address, bytes, context);
+    ms_pool_set_ticket(&block, recorded_is_on() ? recorded_serve(&block, bytes) : number);
+    return block.address;
+}
+
+static void take(struct caller *caller, unsigned which)
+{
     if (atomic_load(&blocks[which].address) || is_dead(caller->context))
         return;
-    if (!ms_pool_hit(context, sizes[which], &block) &&
-        ms_pool_alloc(gpu, context, 0, sizes[which], &block, &status) != MS_POOL_SERVED)
+    uint64_t address = recorded_hit((uintptr_t)caller->context, sizes[which]);
+    if (address) {
+        note_taken(address, sizes[which], caller->context);
+    } else {
+        recorded_begin();
+        address = take_usually(caller->context, sizes[which]);
+        recorded_end();
+        recorded_learn();
+    }
+    if (!address)
         return;
-    ms_pool_set_ticket(&block, note_taken(block.address, sizes[which], caller->context));
-    atomic_store_explicit(&blocks[which].seen, block.address, memory_order_relaxed);
-    hand_over(which, block.address);
+    atomic_store_explicit(&blocks[which].seen, address, memory_order_relaxed);
+    hand_over(which, address);
 }
 
 static void give(unsigned which)
@@ -195,12 +234,18 @@ static void give_twice(unsigned which)
     struct ms_pool_block block;
     int status = 0;
     uint64_t address = atomic_load(&blocks[which].address);
-    if (!address || ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+    bool hit = address && recorded_free_hit(address);
+    if (!address || (!hit && ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED))
         return;
     if (!forget(HELD, address))
         engine_fail("a block is freed twice");
     keep(FREED, address, sizes[which], contexts[0]);
+    if (hit)
+        return;
+    recorded_begin();
+    unrecord(&block, contexts[0]);
     ms_pool_free_end(&block);
+    recorded_end();
 }
 
 static void pin(struct caller *caller, unsigned which)
@@ -302,6 +347,7 @@ static void die(struct caller *caller)
     atomic_store(&other_is_gone, caller->context == contexts[1]);
     ms_stream_context_died(context);
     ms_pool_context_ended(context, true);
+    recorded_died(context);
 }
 
 struct pieces {
@@ -334,6 +380,7 @@ void calls_stop(void)
                     (unsigned long long)p->requested, (unsigned long long)p->limbo,
                     (unsigned long long)p->pinned, (unsigned long long)sum.live,
                     (unsigned long long)sum.limbo, (unsigned long long)sum.pinned);
+    recorded_expect_live(sum.live);
     ms_pool_go();
 }
 
@@ -448,7 +495,7 @@ static void make_calls(void *text)
     unpin(&caller);
 }
 
-void calls_prepare(uint64_t capacity, bool vmm, const char *text)
+static void prepare(uint64_t capacity, bool vmm, const char *text)
 {
     fake_vmm = vmm;
     gpu = fake_fresh(capacity);
@@ -458,12 +505,56 @@ void calls_prepare(uint64_t capacity, bool vmm, const char *text)
     for (unsigned i = 0; i < 2; i++)
         contexts[i] = fake_context(0);
     make_calls((void *)(uintptr_t)text);
+}
+
+void calls_prepare(uint64_t capacity, bool vmm, const char *text)
+{
+    prepare(capacity, vmm, text);
     ms_bias_start();
+}
+
+/* Until lease and lane are its own, and of each size blocks have come and gone. */
+static const char *const often = "t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 "
+                                 "t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 s ";
+
+void calls_prepare_hits(uint64_t capacity, const char *text)
+{
+    recorded_start();
+    prepare(capacity, false, often);
+    recorded_learn();
+    uint64_t address = recorded_hit((uintptr_t)contexts[0], sizes[0]);
+    if (!address || !recorded_free_hit(address))
+        abort();
+    make_calls((void *)(uintptr_t)text);
 }
 
 void calls_task(const char *text)
 {
     engine_task(make_calls, (void *)(uintptr_t)text);
+}
+
+void calls_new_thread(const char *text)
+{
+    engine_new_thread(make_calls, (void *)(uintptr_t)text);
+}
+
+/* What the pool knows of each block that is held, the record knows, and no others. */
+static void check_record(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < span_count; i++) {
+        const struct span_of_memory *span = &spans[i];
+        struct ms_pool_block block;
+        if (span->kept != HELD || span->context->dead)
+            continue;
+        count++;
+        if (!ms_pool_find(span->address, &block) || block.address != span->address)
+            engine_fail("the pool does not have the block at %#llx", (unsigned long long)span->address);
+        else
+            recorded_expect(block.ticket, span->address, span->bytes);
+    }
+    if (!contexts[0]->dead)
+        recorded_expect_count(count);
 }
 
 void calls_check(void)
@@ -477,4 +568,6 @@ void calls_check(void)
         engine_fail("a call of the driver's was wrong: %llu contexts, %llu frees, %llu mappings",
                     (unsigned long long)fake.wrong_context, (unsigned long long)fake.unknown_frees,
                     (unsigned long long)fake.vmm_errors);
+    if (recorded_is_on())
+        check_record();
 }

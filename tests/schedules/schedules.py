@@ -18,8 +18,8 @@ PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
 COUNT = os.environ.get("TEST_SCHEDULES", "20")
 RANDOM_PROGRAMS = 6
 # Schedules that showed a mistake once: a fork while a lane is opened, a block that died with another's context, a fork while what
-# is loaded is listed.
-KEPT = (("forked-ledger", "pct", "1457"), ("context-dies", "pct", "16818"), ("forked-ledger", "pct", "3987"))
+# is loaded is listed, a block that another thread frees between two looks of a hit.
+KEPT = (("forked-ledger", "pct", "1457"), ("context-dies", "pct", "16818"), ("forked-ledger", "pct", "3987"), ("hit-freed-twice", "random", "11"))
 BEGUN = "4"  # of programs that have too many to make them all
 SMALL = "1000000"  # more schedules than the small programs have
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each

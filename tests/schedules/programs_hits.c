@@ -1,0 +1,50 @@
+/* programs_hits.c - what a thread answers out of what it has at hand (pool/hit.c), with pool and record
+ * together, while others want what it uses: a row for each way in which that is taken away, and random words.
+ *
+ * The first task is the thread whose lease and lane they are. The small ones end with three preemptions
+ * (rule `every`). */
+#include <stddef.h>
+
+#include "calls.h"
+#include "engine.h"
+#include "programs.h"
+
+#define HITS(name, capacity, before, first, second, third)                                                   \
+    static void prepare_##name(void)                                                                         \
+    {                                                                                                        \
+        calls_prepare_hits((uint64_t)(capacity) << 20, before);                                              \
+    }                                                                                                        \
+    static void start_##name(void)                                                                           \
+    {                                                                                                        \
+        const char *const others[] = {second, third};                                                        \
+        calls_task(first);                                                                                   \
+        for (unsigned i = 0; i < CALLS_TASKS - 1 && *others[i]; i++)                                         \
+            calls_new_thread(others[i]);                                                                     \
+    }
+
+HITS(stopped, 256, "t0", "g0 t1", "o", "")
+HITS(trimmed, 256, "t0", "t1 g0", "x", "")
+HITS(lane, 256, "t0", "t1 g0", "t5", "")
+HITS(freed, 256, "t0", "t1", "g0", "")
+HITS(twice, 256, "t0", "d0", "d0", "")
+HITS(captured, 256, "t0 i", "g0", "c e", "")
+HITS(pinned, 256, "t0", "d0", "p0 u", "")
+HITS(waited, 256, "t0 i", "g0 t5", "s", "")
+HITS(context, 256, "t0 t1", "g0 g1", "k", "")
+HITS(many, 256, "t0 t1 i", "g0 t0 g1 t2 t1 g2 g0 t0", "t5 g5 o g1 t1 s", "x q t3 g0 i g3")
+HITS(taken, 256, "t0 t1", "t5 g5 t2 g2 t5 g5 t2 g2 t5 g5 t2 g2", "t0 x g1 t1 x g0", "s o i s o")
+
+const struct program hits_programs[] = {
+    CALLS_ROW(stopped, "hit-and-stop", "a thread hits while the pool is stopped"),
+    CALLS_ROW(trimmed, "hit-and-trim", "a thread hits while what is idle goes back"),
+    CALLS_ROW(lane, "hit-and-lane", "a thread hits while another counts in its lane"),
+    CALLS_ROW(freed, "hit-and-free", "a thread hits while another frees what came from its lease"),
+    CALLS_ROW(twice, "hit-freed-twice", "a block is freed by a hit and by another"),
+    CALLS_ROW(captured, "hit-and-capture", "a free hits while a capture begins and ends"),
+    CALLS_ROW(pinned, "hit-and-pin", "a free hits while its block is exported"),
+    CALLS_ROW(waited, "hit-and-wait", "a thread hits while another waits for the context"),
+    CALLS_ROW(context, "hit-context-ends", "frees hit while their context ends"),
+    CALLS_ROW(many, "hits-own", "a thread hits while two others do all kinds of things"),
+    CALLS_ROW(taken, "hits-taken", "... and has its lease and lane taken away again and again"),
+    {NULL, NULL, NULL, NULL, NULL, RIGHT},
+};

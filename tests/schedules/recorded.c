@@ -1,0 +1,122 @@
+/* recorded.c - the record beside the pool; see recorded.h. */
+#include "base/guard.h"
+#include "book.h"
+#include "engine.h"
+#include "ledger/check.h"
+#include "ledger/internal.h"
+#include "pool/hit.h"
+#include "recorded.h"
+
+enum { API = 0, STACK = 5, TIMEOUT_MS = 1000 };
+
+static bool is_on;
+static unsigned between; /* calls that have changed the pool, perhaps, and not the record yet, or likewise */
+static ms_stack_id stack;
+
+bool recorded_is_on(void)
+{
+    return is_on;
+}
+
+/* The counter goes with the clock (subject.h). */
+static void trust_the_counter(void)
+{
+    uint64_t ns = ms_clock_ns();
+    atomic_store(&ms_clock_anchor.ticks, __builtin_ia32_rdtsc());
+    atomic_store(&ms_clock_anchor.ns, ns);
+    atomic_store(&ms_clock_anchor.rate, (uint64_t)1 << MS_CLOCK_RATE_BITS);
+}
+
+void recorded_start(void)
+{
+    is_on = true;
+    book_start(true, "MEMSHIM_TIMELINE=16");
+    stack = book_stack(STACK);
+    trust_the_counter();
+}
+
+uint64_t recorded_hit(uint64_t context, uint64_t bytes)
+{
+    struct ms_thread *me = &ms_thread;
+    return is_on && me->pass.heap ? ms_hit_alloc(me, context, bytes, stack, API) : 0;
+}
+
+bool recorded_free_hit(uint64_t address)
+{
+    struct ms_thread *me = &ms_thread;
+    return is_on && me->pass.heap && ms_hit_free(me, address);
+}
+
+static MS_UNSYNCHRONIZED void count_between(int change)
+{
+    if (is_on)
+        between += (unsigned)change;
+}
+
+void recorded_begin(void)
+{
+    count_between(1);
+}
+
+void recorded_end(void)
+{
+    count_between(-1);
+}
+
+void recorded_learn(void)
+{
+    if (is_on && !ms_thread.pass.heap)
+        ms_hit_learn(&ms_thread);
+}
+
+uint32_t recorded_serve(const struct ms_pool_block *block, uint64_t bytes)
+{
+    return ms_ledger_serve_plain(block->address, bytes, block->context, stack, block->device, API);
+}
+
+bool recorded_unserve(const struct ms_pool_block *block)
+{
+    return !is_on || ms_ledger_unserve(block->ticket, block->address, NULL);
+}
+
+void recorded_died(uint64_t context)
+{
+    if (is_on)
+        ms_ledger_context_died(context);
+}
+
+/* Whoever changes it holds what the pool's stop has taken, or counts, and ends only when that goes on. */
+static MS_UNSYNCHRONIZED bool is_at_rest(void)
+{
+    return !between;
+}
+
+void recorded_expect_live(uint64_t bytes)
+{
+    struct ms_account sum;
+    if (!is_on)
+        return;
+    ms_accounts_lock_all(TIMEOUT_MS);
+    ms_account_sum(0, &sum);
+    ms_accounts_unlock_all();
+    if (sum.device.live_bytes != bytes && is_at_rest())
+        engine_fail("stopped, the pool has %llu bytes live, the record %llu", (unsigned long long)bytes,
+                    (unsigned long long)sum.device.live_bytes);
+}
+
+void recorded_expect(uint32_t ticket, uint64_t address, uint64_t bytes)
+{
+    struct ms_block block;
+    if (!ms_blocks_read(ticket, &block) || block.key != address || block.requested != bytes)
+        engine_fail("the record does not have the block at %#llx", (unsigned long long)address);
+}
+
+void recorded_expect_count(unsigned count)
+{
+    struct ms_account sum;
+    ms_account_sum(0, &sum);
+    if (sum.device.live_count != count)
+        engine_fail("of %u blocks the record has %llu", count, (unsigned long long)sum.device.live_count);
+    else if (ms_ledger_check() != 0)
+        engine_fail("the ledger's sums do not add up");
+}
