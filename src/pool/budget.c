@@ -6,10 +6,8 @@
  * twice that is its budget: it may be spent on giving back before a growth, and on chunks that fit more
  * closely. A growth that only takes again what was given back is owed, and adds nothing.
  *
- * Also here: from when on the end of the device's memory is near. What is large and vacant is split as long
- * as the device has plenty; then only for what takes much of it, since what is split cannot go back before
- * all of it is free; near the end it is kept whole, and calls of the vendor's count for less. Heap's lock
- * held. */
+ * Also here: what is large and vacant is split as long as the device has plenty; near its end it is kept
+ * whole, since what is split cannot go back before all of it is free. Heap's lock held. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -35,8 +33,6 @@ void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
 {
     struct ms_budget *budget = &heap->budget;
     uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes + granted;
-    if (budget->largest_bytes < granted)
-        budget->largest_bytes = granted;
     if (budget->used_peak_bytes < used)
         budget->used_peak_bytes = used;
     if (heap->reserved_bytes > budget->reserved_peak_bytes) {
@@ -69,58 +65,21 @@ int64_t ms_budget_left(const struct ms_heap *heap)
                      atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed));
 }
 
-bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters)
+bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
 {
-    return ms_heap_left(heap) < heap->reserved_bytes / 4 * quarters;
+    return bytes >= MS_PAGE_BYTES &&
+           ms_heap_left(heap) + heap->reserved_bytes > heap->budget.used_peak_bytes / 4 * MS_SPLIT_QUARTERS;
 }
 
-/* The largest segment of which `bytes` may be taken since giving back was in vain; 0: it was not. */
-static uint64_t splits_in_vain(const struct ms_heap *heap, uint64_t bytes)
+bool ms_budget_may_fence(struct ms_heap *heap)
 {
-    const struct ms_budget *budget = &heap->budget;
-    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed),
-             left = ms_heap_left(heap), most = left + heap->reserved_bytes,
-             used = MS_VAIN_USED_TIMES * budget->used_peak_bytes;
-    if (churned <= heap->reserved_bytes / MS_VAIN_SHARE || most <= used)
-        return 0;
-    if (most > used + MS_VAIN_ROOMY_LARGEST * budget->largest_bytes)
-        return UINT64_MAX;
-    uint64_t whole = left + heap->vacant_bytes + bytes,
-             needs =
-                 MS_VAIN_WHOLE_LARGEST * budget->largest_bytes + heap->run_free_bytes / MS_VAIN_FREE_SHARE;
-    return whole > needs ? (whole - needs) / 2 : 0;
-}
-
-uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
-{
-    if (bytes < MS_PAGE_BYTES)
-        return 0;
-    if (!ms_budget_short(heap, MS_SPLIT_ANY_QUARTERS))
-        return UINT64_MAX;
-    uint64_t in_vain = splits_in_vain(heap, bytes);
-    if (ms_budget_short(heap, MS_SPLIT_QUARTERS))
-        return in_vain;
-    uint64_t times = bytes * MS_SPLIT_TIMES, over = bytes + ms_heap_left(heap) / MS_SPLIT_LEFT_SHARE;
-    uint64_t most = times < over ? times : over;
-    return most > in_vain ? most : in_vain;
+    struct ms_budget *budget = &heap->budget;
+    earn_fences(budget, atomic_exchange_explicit(&heap->fence.freed_count, 0, memory_order_relaxed));
+    return budget->fences >= MS_FREES_PER_FENCE;
 }
 
 void ms_budget_fenced(struct ms_heap *heap)
 {
     struct ms_budget *budget = &heap->budget;
-    if (budget->fences > -MS_FENCES_OWED * MS_FREES_PER_FENCE)
-        budget->fences -= MS_FREES_PER_FENCE;
-}
-
-bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p)
-{
-    struct ms_budget *budget = &heap->budget;
-    uint32_t frees = atomic_exchange_explicit(&heap->fence.freed_count, 0, memory_order_relaxed);
-    earn_fences(budget, frees);
-    budget->frees += frees;
-    *may_fence_p = budget->fences >= MS_FREES_PER_FENCE;
-    if (!*may_fence_p && budget->frees < MS_FREES_PER_FLUSH)
-        return false;
-    budget->frees = 0;
-    return true;
+    budget->fences -= budget->fences < MS_FREES_PER_FENCE ? budget->fences : MS_FREES_PER_FENCE;
 }

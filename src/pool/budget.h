@@ -17,11 +17,9 @@ struct ms_budget_use {
 struct ms_budget {
     struct ms_budget_use small, middling;
     uint64_t large_calls, owed_bytes;
-    int32_t fences;               /* in shares of one; less than none is owed */
+    int32_t fences;               /* in shares of one */
     uint64_t reserved_peak_bytes; /* the most that earned any */
     uint64_t used_peak_bytes;     /* the most that was in use when the vendor gave more */
-    uint64_t largest_bytes;       /* of what it was asked for then */
-    uint32_t frees;               /* of large blocks, since leases gave up theirs */
 };
 
 /** A run is used, or is not any more. */
@@ -32,14 +30,11 @@ void ms_budget_grew(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
 void ms_budget_owe(struct ms_heap *heap, uint64_t bytes);
 /** Calls of the vendor's; negative if it is overdrawn. */
 int64_t ms_budget_left(const struct ms_heap *heap);
-/** Whether the device has less left than so many quarters of what is reserved. */
-bool ms_budget_short(const struct ms_heap *heap, uint32_t quarters);
-/** How large a vacant segment may be that a request of `bytes` splits; 0: by the rules for small ones
- * alone. */
-uint64_t ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
-/** Before something is split: whether leases should give up what they hold, so that a closer fit may come of
- * it; and whether a fence may be spent on that. */
-bool ms_budget_flush(struct ms_heap *heap, bool *may_fence_p);
+/** Whether a request of `bytes` splits any vacant segment; else by the rules for small ones alone. */
+bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes);
+
+/** Before something is split: whether a fence may be spent on a closer fit. */
+bool ms_budget_may_fence(struct ms_heap *heap);
 /** A fence was, on whatever. */
 void ms_budget_fenced(struct ms_heap *heap);
 

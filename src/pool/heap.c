@@ -195,7 +195,6 @@ static void clear(struct ms_heap *heap)
     heap->run_free_bytes = heap->run_free_count = heap->chunk_bytes = 0;
     heap->vacant_count = 0;
     heap->vacant_bytes = heap->leaving_bytes = 0;
-    atomic_store_explicit(&heap->churned_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
     heap->leaving = NULL;
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;

@@ -236,7 +236,6 @@ struct ms_heap {
     uint64_t vacant_bytes;
     struct ms_segment *leaving; /* vacant, and for nobody but the vendor; linked by `leaving_next` */
     uint64_t leaving_bytes;
-    _Atomic uint64_t churned_bytes; /* given back to make room for a growth */
     _Atomic uint64_t
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
@@ -373,10 +372,7 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
 /** A block of `single_min_bytes` or more that need not be a whole segment. */
 struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes);
-/** A whole segment, also one that is larger than a request should waste, by up to a half, or by any size
- * where giving back has become a habit: where the alternative is to give it back and to ask for another. */
-struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes);
-/** ... this very segment, which is vacant. */
+/** ... of this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_single_put(struct ms_heap *heap, struct ms_run *run);
 /** A vacant segment that may be carved for a run. */

@@ -142,27 +142,11 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 
 /* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use
  * to other sizes, so that it goes back whatever that costs. */
-static bool has_plenty(const struct ms_heap *heap)
+static bool weighs_calls(void)
 {
-    bool whole = ms_policy->pack == MS_POOL_PACK_NONE ||
-                 __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED) ||
-                 __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
-    return !whole && !ms_budget_short(heap, MS_KEEP_SHORT_QUARTERS);
-}
-
-/* A twelfth of live memory, and as much again for a program that is not large. Where giving back did not
- * last: a share of what was given back in vain, an eighth of it up to a 24th of live memory, or, if it
- * goes on and on, a 64th up to half of live memory or of MEMSHIM_KEEP. */
-static uint64_t slack(const struct ms_heap *heap, uint64_t live)
-{
-    if (has_plenty(heap))
-        return live / MS_KEEP_PLENTY_SHARE;
-    uint64_t share = live / MS_KEEP_SHARE,
-             churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
-    uint64_t early = least_of(churned / MS_KEEP_CHURN_SHARE, share / 2),
-             late = least_of(churned / MS_KEEP_HABIT_SHARE,
-                             live > heap->keep_bytes ? live / 2 : heap->keep_bytes / 2);
-    return share + least_of(share, MS_KEEP_SMALL_BYTES) + (early > late ? early : late);
+    return ms_policy->pack != MS_POOL_PACK_NONE &&
+           !__atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
 }
 
 /* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
@@ -171,7 +155,7 @@ static uint64_t slack(const struct ms_heap *heap, uint64_t live)
 uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t live = ms_keep_live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
-             allowed = live + slack(heap, live);
+             allowed = live + live / MS_KEEP_SHARE;
     if (allowed < heap->peak_reserved_bytes)
         allowed = heap->peak_reserved_bytes;
     uint64_t over = after > allowed ? after - allowed : 0, most = live + heap->keep_bytes;
@@ -246,7 +230,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
     uint64_t over = ms_keep_over(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
              beyond = beyond_bound(heap, bytes, granted);
     bool leaving = heap->leaving != NULL;
-    if (over && heap->vacant_bytes <= most && has_plenty(heap))
+    if (over && heap->vacant_bytes <= most && weighs_calls())
         over = affordable(heap, bytes, over);
     if (over < beyond)
         over = beyond;
@@ -256,7 +240,6 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
     uint64_t given = ms_keep_give_back(heap, over ? over : 1, false);
     if (given < over && !heap->gpu->free_is_sync) /* the device is busy, with what needs none of it */
         given += ms_keep_give_back_async(heap, over - given);
-    atomic_fetch_add_explicit(&heap->churned_bytes, given, memory_order_relaxed);
     ms_lock(&heap->lock);
     ms_budget_owe(heap, least_of(given, bytes));
     ms_unlock(&heap->lock);

@@ -65,16 +65,13 @@ static uint64_t least_segment(const struct ms_request *request)
     return ms_round_up(request->granted, MS_PAGE_BYTES);
 }
 
-/* Where memory is short calls count for nothing, and a chunk is bounded by what is left. */
-static uint64_t chunk_for_runs(const struct ms_heap *heap, bool is_short)
+static uint64_t chunk_for_runs(const struct ms_heap *heap)
 {
     uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
     int64_t calls = ms_budget_left(heap);
     if (share < MS_CHUNK_BYTES)
         share = MS_CHUNK_BYTES;
-    return is_short || calls <= 0
-               ? share
-               : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
+    return calls <= 0 ? share : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
 }
 
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
@@ -83,13 +80,10 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
 {
     uint64_t least = least_segment(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
              most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
-    bool is_short = ms_budget_short(heap, MS_CHUNK_SHORT_QUARTERS);
-    if (request->single || request->large || least >= (is_short ? MS_ALONE_SHORT_BYTES : MS_ALONE_BYTES))
+    if (request->single || request->large || least >= MS_ALONE_BYTES)
         return least;
     if (request->granted > MS_MIB && heap->chunk_bytes)
-        chunk = chunk_for_runs(heap, is_short);
-    if (most > MS_CHUNK_MOST_BYTES)
-        most = MS_CHUNK_MOST_BYTES;
+        chunk = chunk_for_runs(heap);
     if (chunk > most)
         chunk = most;
     return chunk > least ? ms_round_up(chunk, least) : least;
@@ -146,14 +140,7 @@ struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *re
 {
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
-    bool whole = request->single || (request->large && ms_budget_short(heap, MS_CHUNK_SHORT_QUARTERS));
-    struct ms_slot *larger =
-        whole && (ms_keep_over(heap, wanted) || heap->reserved_bytes + wanted > heap->peak_reserved_bytes)
-            ? ms_single_take_larger(heap, request->granted)
-            : NULL;
     ms_unlock(&heap->lock);
-    if (larger)
-        return larger;
     ms_keep_before_growth(heap, wanted, request->granted);
     wanted = ms_keep_within_bound(heap, wanted, request->granted);
     struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
@@ -264,49 +251,19 @@ static void preallocate(struct ms_heap *heap)
     ms_figures_changed(heap);
 }
 
-/* Fences are not to be a habit: where there was more than one for every 50 frees, limbo may have memory of
- * its own, a sixteenth of what is live and 8 MiB, within what MEMSHIM_KEEP allows. */
-static uint64_t growth_for_limbo(struct ms_heap *heap, const struct ms_request *request)
-{
-    uint64_t frees = 0, live = 0;
-    if (ms_backing_on(heap))
-        return 0; /* it is asked for where less memory counts for more than fewer calls */
-    for (int i = 0; i < MS_LEASES; i++) {
-        frees += atomic_load_explicit(&heap->leases[i].frees, memory_order_relaxed);
-        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-    }
-    uint64_t fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
-    if (frees < MS_HABIT_FREES || fences < frees / MS_HABIT_FREES_PER_FENCE)
-        return 0;
-    uint64_t budget = live / MS_HABIT_LIVE_SHARE + MS_HABIT_BYTES;
-    if (budget > heap->keep_bytes)
-        budget = heap->keep_bytes;
-    ms_lock(&heap->lock);
-    uint64_t reserved = heap->reserved_bytes, left = ms_heap_left(heap),
-             wanted = wanted_segment(heap, request);
-    ms_unlock(&heap->lock);
-    if (reserved + least_segment(request) > live + budget || left <= 16 * budget)
-        return 0;
-    uint64_t most = (live + budget - reserved) / 2 / MS_PAGE_BYTES * MS_PAGE_BYTES;
-    wanted = wanted < most ? wanted : most;
-    return wanted > least_segment(request) ? wanted : least_segment(request);
-}
-
-/* Before something that is much larger is split for a request of some size: what was freed and can be used
- * again lies together again where it did, and a closer fit may be among it. Nothing is waited for. */
+/* Before something that is larger is split: what was freed and can be used again lies together again where it
+ * did, and may fit more closely. Nothing is waited for. */
 static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
 {
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    uint64_t fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
-    bool far = fit && fit - request->granted > request->granted / MS_CLOSE_SHARE, may_fence;
-    bool flush = far && ms_budget_flush(heap, &may_fence);
+    bool splits = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted)) > request->granted;
+    bool may_fence = splits && ms_budget_may_fence(heap);
     ms_unlock(&heap->lock);
-    if (!flush)
-        return;
     if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
         ms_fence_poll(heap);
-    ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
+    if (splits)
+        ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
 }
 
 /* Whether more is free than was freed since the last event: then that is used before another one is
@@ -347,9 +304,6 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
         preallocate(heap);
     struct ms_slot *slot = free_already(heap, request);
     if (slot)
-        return slot;
-    uint64_t limbo_segment = ms_fence_pending(heap) ? growth_for_limbo(heap, request) : 0;
-    if (limbo_segment && (slot = from_vendor(heap, request, limbo_segment, status_p)) != NULL)
         return slot;
     if (is_large(heap, request) && ms_lease_flush_others(heap, MS_MIB) &&
         (slot = ms_ladder_from_heap(heap, request, true)) != NULL)

@@ -89,8 +89,7 @@ static struct ms_slot *take(struct ms_heap *heap, uint64_t bytes, uint64_t waste
 
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t room = ms_heap_left(heap) + (heap->vacant_bytes > bytes ? heap->vacant_bytes - bytes : 0);
-    return take(heap, bytes, least_of(bytes / MS_SINGLE_WASTE_SHARE, room / MS_SINGLE_WASTE_LEFT_SHARE));
+    return take(heap, bytes, bytes / MS_SINGLE_WASTE_SHARE);
 }
 
 struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
@@ -100,14 +99,6 @@ struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes)
     struct ms_slot *slot = take(heap, bytes, 0);
     struct ms_run *run = slot ? NULL : ms_run_take(heap, bytes, ms_run_align(heap, bytes));
     return run ? &run->only : slot;
-}
-
-struct ms_slot *ms_single_take_larger(struct ms_heap *heap, uint64_t bytes)
-{
-    uint64_t churned = atomic_load_explicit(&heap->churned_bytes, memory_order_relaxed);
-    if (ms_heap_left(heap) <= MS_SINGLE_ROOMY * heap->reserved_bytes)
-        return NULL;
-    return take(heap, bytes, churned / MS_SINGLE_HABIT > heap->reserved_bytes ? UINT64_MAX : bytes / 2);
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
@@ -143,13 +134,9 @@ static uint64_t worth_carving(const struct ms_heap *heap, uint64_t bytes)
 
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t share = heap->chunk_bytes / MS_CARVED_SHARE;
-    uint64_t most =
-        least_of(share > MS_CARVED_BYTES ? share : MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
     uint32_t at = first_of(heap, bytes);
-    uint64_t splits = heap->flow && bytes >= MS_PAGE_BYTES ? UINT64_MAX : ms_budget_splits(heap, bytes);
-    if (most < splits)
-        most = splits; /* of a flow's nothing has to be whole */
+    bool any = (heap->flow && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
+    uint64_t most = any ? UINT64_MAX : least_of(MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
     most = least_of(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);

@@ -476,7 +476,7 @@ static void test_events(void)
                 fake.calls[FAKE_CTX_RECORD] = 0;
             give(take(sizes[i]));
         }
-        ok(fake.calls[FAKE_CTX_RECORD] <= 200, "%" PRIu64 " bytes: %" PRIu64 " events for 10000 frees",
+        ok(fake.calls[FAKE_CTX_RECORD] <= 320, "%" PRIu64 " bytes: %" PRIu64 " events for 10000 frees",
            sizes[i], fake.calls[FAKE_CTX_RECORD]);
     }
 }

@@ -90,7 +90,7 @@ static void test_in_between(void)
     give(a);
     ok(take(60 * MIB) != a && latest.whole,
        "where the device has less than plenty, a large block is not split for what takes half of it");
-    ok(take(100 * MIB) == a && !latest.whole, "but for what takes most of it");
+    ok(take(100 * MIB) == a && latest.whole, "and what takes most of it has all");
     sound("in between");
 }
 
@@ -132,7 +132,7 @@ static void test_in_vain(void)
 {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         uint64_t calls = few_of_any_size(48 * GIB, 0x2545f4914f6cdd1du * seed, 10000);
-        ok(calls < 200,
+        ok(calls < 250,
            "few blocks of any size, seed %" PRIu64 ": %" PRIu64 " calls of the driver's in 10000 operations",
            seed, calls);
         sound("what went back in vain is split");
