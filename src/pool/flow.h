@@ -1,5 +1,5 @@
 /* flow.h - what the files behind stream.h share: stream.c, mempool.c, flow.c, flow_figures.c, cross.c,
- * flow_wait.c, flow_ladder.c.
+ * flow_wait.c, flow_give.c.
  *
  * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
  * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
@@ -222,11 +222,10 @@ struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *requ
  * nothing, or something is under way there. No lock held. */
 bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_request *request);
 
-/* flow_ladder.c */
+/* flow_give.c */
 /** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams'
  * lock held. */
 bool ms_flow_is_idle(struct ms_flow *flow);
-struct ms_slot *ms_flow_ladder(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** Gives back what is vacant in the flows of a pool, up to `bytes` or a little more. No lock held. */
 uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes);
 

@@ -14,11 +14,6 @@
 
 #include "pool/flow.h"
 
-static uint64_t least_of(const struct ms_request *request)
-{
-    return ms_round_up(request->granted, MS_PAGE_BYTES);
-}
-
 static bool is_alone(const struct ms_flow *flow)
 {
     const struct ms_mempool *pool = flow->pool;
@@ -111,31 +106,14 @@ static uint64_t step(const struct ms_flow *flow, uint64_t has, uint64_t unit)
 static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
 {
     const struct ms_mempool *pool = flow->pool;
-    uint64_t least = least_of(request), unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
+    uint64_t least = ms_request_pages(request),
+             unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
     if (request->single || !unit || least >= unit || is_short(flow, unit))
         return least;
     uint64_t more = step(flow, has, unit), idle = idle_in_driver(pool) / MS_PAGE_BYTES * MS_PAGE_BYTES;
     if (more > idle && idle >= least)
         more = idle;
     return more > least ? more : least;
-}
-
-static struct ms_slot *ask(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
-                           int *status_p)
-{
-    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
-    if (!segment)
-        return NULL;
-    struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
-    ms_unlock(&heap->lock);
-    atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
-    if (slot)
-        ms_figures_grew(heap, request);
-    else
-        ms_figures_changed(heap);
-    if (!slot)
-        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    return slot;
 }
 
 /* What should go back before `bytes` more are asked for. What was held once already costs the program nothing
@@ -165,7 +143,7 @@ static void make_room(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
 struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
     struct ms_mempool *pool = heap->flow->pool;
-    uint64_t least = least_of(request);
+    uint64_t least = ms_request_pages(request);
     struct ms_slot *slot;
     if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) &&
         !request->single && try_a_page(heap) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
@@ -175,9 +153,9 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     ms_unlock(&heap->lock);
     uint64_t bytes = wanted(heap->flow, request, has);
     make_room(pool, bytes, heap->keep_bytes);
-    slot = ask(heap, request, bytes, status_p);
+    slot = ms_grow_by(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-        slot = ask(heap, request, least, status_p);
+        slot = ms_grow_by(heap, request, least, status_p);
     if (slot)
         ms_flow_note_hoards(heap->flow, least);
     return slot;

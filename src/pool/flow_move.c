@@ -6,7 +6,7 @@
  * will be carved of it, if nothing is under way there, and goes on as if the driver had given it to the other
  * stream.
  *
- * Floor 2, for flow_ladder.c. Takes the streams' lock, and then each heap's by itself; calls of the vendor's
+ * Floor 2, for ladder.c. Takes the streams' lock, and then each heap's by itself; calls of the vendor's
  * are those of an event. What a graph may know stays where it is. Nothing is allocated. */
 #include "config.h"
 

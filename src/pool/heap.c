@@ -122,6 +122,7 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
         heap->device = device;
         heap->flow = flow;
         set_sizes(heap, about.total_bytes);
+        atomic_store_explicit(&heap->preallocated, true, memory_order_relaxed); /* nothing is, of a flow's */
         atomic_store_explicit(&heap->fence.time.reached, UINT64_MAX, memory_order_relaxed);
         atomic_store_explicit(&heap->state, MS_HEAP_FLOW, memory_order_release);
     }

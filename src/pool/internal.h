@@ -450,13 +450,19 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
  * enough. */
 struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
-/** What the heap has; more from the vendor. No lock held. */
+/** What the heap has. No lock held. */
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
                                     bool even_if_sated);
-struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** Lock held. Makes a block of a vacant segment, whole or out of it; NULL without host memory. */
-struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request,
-                                struct ms_segment *segment);
+
+/* grow.c: no lock held; NULL with the vendor's status. */
+/** A block of more memory, as much as the heap should grow by. */
+struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** ... no more than the request needs; ... of a segment of `bytes`. */
+struct ms_slot *ms_grow_least(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
+                           int *status_p);
+/** MEMSHIM_PREALLOC, once in a heap's life. */
+void ms_grow_preallocated(struct ms_heap *heap);
 
 /* keep.c */
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
@@ -466,18 +472,14 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
-/** Memory is short: what graphs may know, and nobody has, is no more than the driver would have unmapped at
- * its free. */
-void ms_keep_forget_captured(struct ms_heap *heap);
 /** The same where the context is not quiet, one segment at a time and asynchronously. */
 uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
-/** room.c: whether more may become free, or go back, in some context on the device: to be asked before one
- * looks for it, and after, when what other threads held has been gathered. */
-bool ms_room_may_come(int device);
-/** How much should go back for that; heap's lock held. */
-uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes);
+/** Memory is short on a device: what is idle in contexts goes back, then what streams keep, then other
+ * libraries' buffers, until it comes to `bytes`; also what graphs may know, and without a quiet moment.
+ * Returns the bytes. No lock held. */
+uint64_t ms_keep_make_room(int device, uint64_t bytes);
 /** Before `bytes` more are asked of the vendor for a request of `granted`: gives back what is too much. */
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
 /** What is to be asked for of `bytes`, for a request of `granted`: a chunk is no larger than leaves a program
@@ -510,6 +512,12 @@ static inline bool ms_pins_any(void)
 static inline uint64_t ms_round_up(uint64_t bytes, uint64_t step)
 {
     return (bytes + step - 1) / step * step;
+}
+
+/** The segment that just holds it. */
+static inline uint64_t ms_request_pages(const struct ms_request *request)
+{
+    return ms_round_up(request->granted, MS_PAGE_BYTES);
 }
 
 static inline enum ms_slot_state ms_slot_state(const struct ms_slot *slot)

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "pool/backing.h"
-#include "pool/internal.h"
+#include "pool/flow.h"
 #include "pool/foreign.h"
 #include "pool/lease.h"
 
@@ -152,7 +152,7 @@ static bool weighs_calls(void)
 /* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
  * costs a program nothing that it did not have before, as long as no more is vacant than what is live and
  * MEMSHIM_KEEP. Heap's lock held. */
-uint64_t ms_keep_over(const struct ms_heap *heap, uint64_t bytes)
+static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t live = ms_keep_live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
              allowed = live + live / MS_KEEP_SHARE;
@@ -227,7 +227,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = ms_keep_over(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
+    uint64_t over = over_for(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
              beyond = beyond_bound(heap, bytes, granted);
     bool leaving = heap->leaving != NULL;
     if (over && heap->vacant_bytes <= most && weighs_calls())
@@ -272,12 +272,6 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_unlock(&heap->lock);
 }
 
-void ms_keep_forget_captured(struct ms_heap *heap)
-{
-    if (!ms_fence_captured(heap))
-        ms_captured_forget(heap);
-}
-
 /* What is free by now lies in segments, as far as nobody has to be waited for. */
 static void gather(struct ms_heap *heap)
 {
@@ -286,18 +280,23 @@ static void gather(struct ms_heap *heap)
     ms_lease_flush(heap);
 }
 
-uint64_t ms_pool_trim_short(int device)
+uint64_t ms_keep_make_room(int device, uint64_t bytes)
 {
     uint64_t given = 0;
     struct ms_heap *heap;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
-        ms_keep_forget_captured(heap);
+    for (uint32_t i = 0; given < bytes && (heap = ms_heap_visit(&i, device)) != NULL;) {
+        /* what graphs may know, and nobody has, is no more than the driver would have unmapped at its free */
+        if (!ms_fence_captured(heap))
+            ms_captured_forget(heap);
         gather(heap);
-        given += ms_keep_give_back(heap, UINT64_MAX, false);
-        given += ms_keep_give_back_async(heap, UINT64_MAX);
+        given += ms_keep_give_back(heap, bytes - given, false);
+        if (given < bytes)
+            given += ms_keep_give_back_async(heap, bytes - given);
         ms_heap_leave(heap);
     }
-    return given + ms_foreign_trim(device, 0);
+    if (given < bytes)
+        given += ms_stream_trim(device);
+    return given < bytes ? given + ms_foreign_trim(device, 0) : given;
 }
 
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes)

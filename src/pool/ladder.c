@@ -1,23 +1,30 @@
-/* ladder.c - how a request is answered when no magazine has a block for it, and what is tried before it
- * fails.
+/* ladder.c - how a request is answered that no magazine answers: steps in a list, one after the other until
+ * one has a block, and what is tried again and again before it fails.
  *
- * In this order: memory of the heap's that is free; large blocks that other leases hold; what a fence sets
- * free, waiting for no longer than an allocation of the vendor's takes; all that leases hold; more memory
- * from the vendor. When the vendor refuses: limbo, for as long as MEMSHIM_OOM_WAIT_MS; giving back what is
- * vacant; both here and in other contexts on the device; the vendor again; and then the vendor's own status.
- * No lock is held where the vendor is called. */
+ * Memory of a context and memory in the order of a stream have a list each. Its last step asks the vendor for
+ * more. Where that refuses, the steps of a second list are gone through as long as something is under way
+ * that may free memory, for MEMSHIM_OOM_WAIT_MS at most; then the vendor's own status is the answer, and of a
+ * stream's request the driver answers as it stands, by the rules of its own pool. What no heap here makes
+ * (other kinds of memory, other libraries' buffers) has room made for it by the same patience. No lock is
+ * held where the vendor is called. */
 #include "config.h"
 
 #include <sched.h>
-#include <stdio.h>
 
 #include "base/clock.h"
-#include "base/size.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
-#include "pool/foreign.h"
 #include "pool/lease.h"
 #include "pool/returns.h"
+
+/* A request on its way. */
+struct climb {
+    struct ms_heap *heap;
+    const struct ms_request *request;
+    int status; /* the vendor's, of what it was asked for last */
+    bool busy;  /* there was some where something is under way */
+    uint64_t deadline, pause;
+};
 
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
                                     bool even_if_sated)
@@ -60,196 +67,12 @@ static void fence(struct ms_heap *heap)
     }
 }
 
-static uint64_t least_segment(const struct ms_request *request)
+static struct ms_slot *from_heap(struct climb *c)
 {
-    return ms_round_up(request->granted, MS_PAGE_BYTES);
+    return ms_ladder_from_heap(c->heap, c->request, true);
 }
 
-static uint64_t chunk_for_runs(const struct ms_heap *heap)
-{
-    uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
-    int64_t calls = ms_budget_left(heap);
-    if (share < MS_CHUNK_BYTES)
-        share = MS_CHUNK_BYTES;
-    return calls <= 0 ? share : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
-}
-
-/* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
- * that is asked for. */
-static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
-{
-    uint64_t least = least_segment(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
-             most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
-    if (request->single || request->large || least >= MS_ALONE_BYTES)
-        return least;
-    if (request->granted > MS_MIB && heap->chunk_bytes)
-        chunk = chunk_for_runs(heap);
-    if (chunk > most)
-        chunk = most;
-    return chunk > least ? ms_round_up(chunk, least) : least;
-}
-
-struct ms_slot *ms_ladder_carve(struct ms_heap *heap, const struct ms_request *request,
-                                struct ms_segment *segment)
-{
-    struct ms_slot *slot = NULL;
-    if (request->single || (request->large && segment->bytes == request->granted))
-        return ms_single_open(heap, segment);
-    ms_vacant_remove(heap, segment);
-    if (!ms_run_open(heap, segment)) {
-        ms_vacant_put(heap, segment);
-        return NULL;
-    }
-    if (request->magazine < MS_CLASSES) {
-        ms_slab_take(heap, request->magazine, &slot, 1);
-    } else {
-        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
-        slot = run ? &run->only : NULL;
-    }
-    /* What another thread has freed while the vendor was asked may fit more closely. */
-    ms_run_close(heap, segment);
-    return slot;
-}
-
-static struct ms_slot *from_vendor(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
-                                   int *status_p)
-{
-    if (MS_UNLIKELY(ms_backing_on(heap))) {
-        struct ms_slot *mapped = ms_backing_alloc(heap, request, status_p);
-        if (mapped || *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-            return mapped;
-        bytes = least_segment(request);
-    }
-    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
-    if (!segment)
-        return NULL;
-    ms_budget_grew(heap, request->granted, segment->bytes);
-    struct ms_slot *slot = ms_ladder_carve(heap, request, segment);
-    ms_unlock(&heap->lock);
-    atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
-    if (slot)
-        ms_figures_grew(heap, request);
-    else
-        ms_figures_changed(heap);
-    if (!slot)
-        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    return slot;
-}
-
-struct ms_slot *ms_ladder_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
-{
-    ms_lock(&heap->lock);
-    uint64_t wanted = wanted_segment(heap, request), least = least_segment(request);
-    ms_unlock(&heap->lock);
-    ms_keep_before_growth(heap, wanted, request->granted);
-    wanted = ms_keep_within_bound(heap, wanted, request->granted);
-    struct ms_slot *slot = from_vendor(heap, request, wanted, status_p);
-    if (!slot && wanted > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-        slot = from_vendor(heap, request, least, status_p);
-    return slot;
-}
-
-/* From all contexts on the device. */
-static uint64_t give_back(const struct ms_heap *heap, uint64_t bytes)
-{
-    uint64_t given = 0;
-    struct ms_heap *other;
-    for (uint32_t i = 0; given < bytes && (other = ms_heap_visit(&i, heap->device)) != NULL;) {
-        if (other != heap) {
-            fence(other);
-            ms_lease_flush(other);
-        }
-        ms_keep_forget_captured(other);
-        given += ms_keep_give_back(other, bytes - given, false);
-        if (given < bytes)
-            given += ms_keep_give_back_async(other, bytes - given);
-        ms_heap_leave(other);
-    }
-    if (given < bytes)
-        given += ms_stream_trim(heap->device);
-    return given < bytes ? given + ms_foreign_trim(heap->device, 0) : given;
-}
-
-/* A block that should be an allocation of the vendor's comes out of a chunk before the program hears that
- * there is no memory, and out of what was preallocated. */
-static struct ms_slot *not_whole(struct ms_heap *heap, const struct ms_request *request)
-{
-    if (ms_policy->pack == MS_POOL_PACK_NONE || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
-        return NULL;
-    ms_lock(&heap->lock);
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
-    ms_unlock(&heap->lock);
-    return run ? &run->only : NULL;
-}
-
-/* Behind a wait on the device it takes the vendor a while to have it. */
-static bool returned(const struct ms_heap *heap, uint64_t bytes, uint64_t deadline)
-{
-    bool given = give_back(heap, bytes) > 0;
-    if (given)
-        ms_returns_await(heap->device, true, deadline);
-    return given;
-}
-
-/* The vendor has refused. */
-static struct ms_slot *out_of_memory(struct ms_heap *heap, const struct ms_request *request, int *status_p)
-{
-    uint64_t deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u, pause = 0;
-    if (heap->total_bytes && request->granted > heap->total_bytes)
-        return NULL; /* nothing that could be given back would make room for it */
-    for (;;) {
-        bool pending = ms_room_may_come(heap->device);
-        fence(heap);
-        ms_lease_flush(heap);
-        struct ms_slot *slot = ms_ladder_from_heap(heap, request, true);
-        if (slot)
-            return slot;
-        /* Pages are put together before any goes back. */
-        int refused;
-        if (ms_backing_on(heap) && (slot = ms_backing_alloc(heap, request, &refused)) != NULL)
-            return slot;
-        if (returned(heap, least_segment(request), deadline) &&
-            ((slot = from_vendor(heap, request, least_segment(request), status_p)) != NULL ||
-             *status_p != CUDA_ERROR_OUT_OF_MEMORY))
-            return slot;
-        if ((request->single || request->large) && (slot = not_whole(heap, request)) != NULL)
-            return slot;
-        if ((!pending && !ms_room_may_come(heap->device)) || ms_clock_ns() >= deadline)
-            return NULL;
-        ms_clock_nap_longer(&pause);
-    }
-}
-
-static MS_NOINLINE void say_not_preallocated(const struct ms_heap *heap, uint64_t bytes)
-{
-    char line[160], size[MS_SIZE_BYTES];
-    ms_size_write(bytes, size, sizeof size);
-    snprintf(line, sizeof line, "MEMSHIM_PREALLOC: device %d does not give %s; the pool begins without it",
-             atomic_load_explicit(&heap->device, memory_order_relaxed), size);
-    ms_pool_warn(line);
-}
-
-static void preallocate(struct ms_heap *heap)
-{
-    int status;
-    if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
-        return;
-    uint64_t asked = ms_policy->size_of('P', heap->total_bytes), bytes = ms_round_up(asked, MS_PAGE_BYTES);
-    bool sane = asked < UINT64_MAX - MS_PAGE_BYTES;
-    if (!asked || (sane && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes)))
-        return;
-    struct ms_segment *segment = sane ? ms_segment_new(heap, bytes, &status) : NULL;
-    if (!segment) {
-        say_not_preallocated(heap, asked);
-        return;
-    }
-    segment->permanent = true;
-    ms_vacant_remove(heap, segment);
-    if (!ms_run_open(heap, segment))
-        ms_vacant_put(heap, segment);
-    ms_unlock(&heap->lock);
-    ms_figures_changed(heap);
-}
+/* --- memory of a context --- */
 
 /* Before something that is larger is split: what was freed and can be used again lies together again where it
  * did, and may fit more closely. Nothing is waited for. */
@@ -276,47 +99,303 @@ static bool has_spare(struct ms_heap *heap)
     return free_bytes > ms_limbo_gathered(&heap->limbo_sums);
 }
 
-static bool is_large(const struct ms_heap *heap, const struct ms_request *request)
+static bool is_large(const struct climb *c)
 {
-    return request->granted > MS_MIB && !ms_backing_on(heap);
+    return c->request->granted > MS_MIB && !ms_backing_on(c->heap);
 }
 
-/* The first step: what is free, and fits or may be split. */
-static struct ms_slot *free_already(struct ms_heap *heap, const struct ms_request *request)
+/* What fits, or may be split. */
+static struct ms_slot *what_is_free(struct climb *c)
 {
-    if (request->granted > MS_SLAB_MAX_BYTES && !request->single && !ms_backing_on(heap))
-        before_splitting(heap, request);
-    return ms_ladder_from_heap(heap, request, is_large(heap, request) && has_spare(heap));
+    struct ms_heap *heap = c->heap;
+    if (c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(heap))
+        before_splitting(heap, c->request);
+    return ms_ladder_from_heap(heap, c->request, is_large(c) && has_spare(heap));
+}
+
+static struct ms_slot *large_in_other_caches(struct climb *c)
+{
+    return is_large(c) && ms_lease_flush_others(c->heap, MS_MIB) ? from_heap(c) : NULL;
+}
+
+static struct ms_slot *behind_a_fence(struct climb *c)
+{
+    fence(c->heap);
+    return from_heap(c);
+}
+
+static struct ms_slot *in_all_caches(struct climb *c)
+{
+    ms_lease_flush(c->heap);
+    return from_heap(c);
+}
+
+static struct ms_slot *more(struct climb *c)
+{
+    return ms_grow(c->heap, c->request, &c->status);
+}
+
+static struct ms_slot *what_is_over(struct climb *c)
+{
+    fence(c->heap);
+    return in_all_caches(c);
+}
+
+/* Pages are put together before any goes back. */
+static struct ms_slot *pages_together(struct climb *c)
+{
+    int refused;
+    return ms_backing_on(c->heap) ? ms_backing_alloc(c->heap, c->request, &refused) : NULL;
+}
+
+/* Behind a wait on the device it takes the vendor a while to have what went back. */
+static struct ms_slot *in_place_of_what_is_vacant(struct climb *c)
+{
+    int device = c->heap->device;
+    if (!ms_keep_make_room(device, ms_request_pages(c->request)))
+        return NULL;
+    ms_returns_await(device, true, c->deadline);
+    return ms_grow_least(c->heap, c->request, &c->status);
+}
+
+/* A block that should be an allocation of the vendor's comes out of a chunk before the program hears that
+ * there is no memory, and out of what was preallocated. */
+static struct ms_slot *out_of_a_chunk(struct climb *c)
+{
+    struct ms_heap *heap = c->heap;
+    const struct ms_request *request = c->request;
+    if ((!request->single && !request->large) || ms_policy->pack == MS_POOL_PACK_NONE ||
+        __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
+        return NULL;
+    ms_lock(&heap->lock);
+    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
+    ms_unlock(&heap->lock);
+    return run ? &run->only : NULL;
+}
+
+/* Whether more may become free, or go back, in some context on the device. */
+static bool room_may_come(int device)
+{
+    struct ms_heap *heap;
+    bool may = ms_returns_pending(device) > 0;
+    for (uint32_t i = 0; !may && (heap = ms_heap_visit(&i, device)) != NULL;) {
+        may = ms_fence_pending(heap) || ms_keep_waits(heap);
+        ms_heap_leave(heap);
+    }
+    return may;
+}
+
+static bool context_may_come(const struct climb *c)
+{
+    return room_may_come(c->heap->device);
+}
+
+/* --- memory in the order of a stream --- */
+
+/* What the stream itself has freed of another flow's it may have at once, as it may its own. */
+static struct ms_slot *freed_here(struct climb *c)
+{
+    uint64_t granted = c->request->granted;
+    return granted > MS_SLAB_MAX_BYTES
+               ? ms_cross_take(c->heap->flow, c->request, granted + granted / MS_FLOW_CLOSE_SHARE, false)
+               : NULL;
+}
+
+static struct ms_slot *what_came_home(struct climb *c)
+{
+    return ms_cross_collect() ? from_heap(c) : NULL;
+}
+
+static bool has_free(struct ms_heap *heap, uint64_t bytes)
+{
+    ms_lock(&heap->lock);
+    bool has = heap->run_free_bytes + heap->vacant_bytes >= bytes;
+    ms_unlock(&heap->lock);
+    return has;
+}
+
+/* A block of another flow's, which stays its home: taken first and looked at then, so that the event comes
+ * after everything that was done to it. No lock held. */
+static struct ms_slot *of_another(struct climb *c, struct ms_flow *other)
+{
+    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request, true);
+    if (!slot)
+        return NULL;
+    uint64_t begin = ms_slot_address(slot);
+    ms_lock(&ms_streams_lock);
+    bool idle = ms_wait_is_over(other, begin, begin + slot->run->slot_bytes) || ms_flow_is_idle(other);
+    ms_unlock(&ms_streams_lock);
+    if (idle)
+        return slot;
+    c->busy = true;
+    struct ms_lease *lease = ms_lease_lock(other->heap);
+    ms_lease_put_ready(other->heap, lease, slot);
+    ms_lease_unlock(lease);
+    return NULL;
+}
+
+/* What is vacant in another flow becomes this one's; else a block of it is lent. `flush`: whatever that
+ * takes. */
+static struct ms_slot *borrow(struct climb *c, bool flush)
+{
+    struct ms_flow *flow = c->heap->flow;
+    struct ms_flow *first = atomic_load_explicit(&flow->pool->flows, memory_order_acquire), *other;
+    struct ms_slot *slot = NULL;
+    for (other = first; other && !slot; other = other->next_of_pool) {
+        if (other != flow && flush)
+            ms_lease_flush(other->heap);
+        if (other != flow && ms_flow_move(other, flow, c->request))
+            slot = from_heap(c);
+    }
+    for (other = first; other && !slot; other = other->next_of_pool) {
+        if (other != flow && (flush || has_free(other->heap, c->request->granted)))
+            slot = of_another(c, other);
+    }
+    if (slot)
+        atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);
+    return slot;
+}
+
+/* By chance another stream has got there: the pool's rule must allow that it is made use of. A block of
+ * another flow's costs an event now and one when it is freed, so that is for where much lies idle. */
+static bool may_borrow(struct ms_flow *flow, uint64_t granted)
+{
+    struct ms_mempool *pool = flow->pool;
+    bool alone = !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
+    if (alone || granted <= MS_SLAB_MAX_BYTES ||
+        !atomic_load_explicit(&pool->opportunistic, memory_order_relaxed))
+        return false;
+    uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    return held > used + used / MS_FLOW_IDLE_SHARE + granted;
+}
+
+static struct ms_slot *of_idle_streams(struct climb *c)
+{
+    return may_borrow(c->heap->flow, c->request->granted) ? borrow(c, c->request->granted >= MS_MIB) : NULL;
+}
+
+static struct ms_slot *more_in_order(struct climb *c)
+{
+    return ms_flow_grow(c->heap, c->request, &c->status);
+}
+
+static struct ms_slot *what_is_home(struct climb *c)
+{
+    ms_wait_weigh(c->heap->flow);
+    ms_cross_collect();
+    return in_all_caches(c);
+}
+
+static struct ms_slot *of_any_stream(struct climb *c)
+{
+    return borrow(c, true);
+}
+
+/* What is vacant elsewhere goes to the driver, which may make one piece of it. */
+static struct ms_slot *in_place_of_others(struct climb *c)
+{
+    ms_stream_trim(c->heap->device);
+    return more_in_order(c);
+}
+
+static struct ms_slot *behind_its_users(struct climb *c)
+{
+    return ms_wait_take(c->heap->flow, c->request);
+}
+
+static bool stream_may_come(const struct climb *c)
+{
+    return ms_cross_pending() || ms_returns_pending(c->heap->device) ||
+           (c->busy && atomic_load_explicit(&c->heap->flow->pool->internal, memory_order_relaxed));
+}
+
+/* --- the lists --- */
+
+typedef struct ms_slot *(*step_t)(struct climb *);
+
+/* `may_come`: whether something is under way that may free memory, or give it back. */
+static const struct ladder {
+    step_t first[8], last[8];
+    bool (*may_come)(const struct climb *);
+} of_context = {{what_is_free, large_in_other_caches, behind_a_fence, in_all_caches, more},
+                {what_is_over, pages_together, in_place_of_what_is_vacant, out_of_a_chunk},
+                context_may_come},
+  of_stream = {{from_heap, freed_here, what_came_home, in_all_caches, of_idle_streams, more_in_order},
+               {what_is_home, of_any_stream, in_place_of_others, behind_its_users},
+               stream_may_come};
+
+static bool no_memory(const struct climb *c)
+{
+    return c->status == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static struct ms_slot *climb(struct climb *c, const step_t *step)
+{
+    struct ms_slot *slot = NULL;
+    while (!slot && *step && (c->status == CUDA_SUCCESS || no_memory(c)))
+        slot = (*step++)(c);
+    return slot;
+}
+
+/* After a rest, if there is time for one. */
+static bool again(uint64_t deadline, uint64_t *pause_p)
+{
+    bool in_time = ms_clock_ns() < deadline;
+    if (in_time)
+        ms_clock_nap_longer(pause_p);
+    return in_time;
+}
+
+/* The vendor has refused. Nothing that could be given back makes room for more than there is. */
+static struct ms_slot *out_of_memory(struct climb *c, const struct ladder *ladder)
+{
+    struct ms_heap *heap = c->heap;
+    struct ms_slot *slot = NULL;
+    bool pending = !heap->total_bytes || c->request->granted <= heap->total_bytes;
+    c->deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
+    while (pending) {
+        pending = ladder->may_come(c);
+        slot = climb(c, ladder->last);
+        pending = !slot && no_memory(c) && (pending || ladder->may_come(c)) && again(c->deadline, &c->pause);
+    }
+    if (c->pause)
+        atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
+    return slot;
 }
 
 struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request)
 {
     if (heap->flow || !atomic_load_explicit(&heap->preallocated, memory_order_relaxed))
         return NULL;
-    return free_already(heap, request);
+    return what_is_free(&(struct climb){.heap = heap, .request = request});
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
-    if (heap->flow)
-        return ms_flow_ladder(heap, request, status_p);
+    const struct ladder *ladder = heap->flow ? &of_stream : &of_context;
+    struct climb c = {.heap = heap, .request = request, .status = CUDA_SUCCESS};
     if (MS_UNLIKELY(!atomic_load_explicit(&heap->preallocated, memory_order_relaxed)))
-        preallocate(heap);
-    struct ms_slot *slot = free_already(heap, request);
-    if (slot)
-        return slot;
-    if (is_large(heap, request) && ms_lease_flush_others(heap, MS_MIB) &&
-        (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
-        return slot;
-    fence(heap);
-    if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
-        return slot;
-    ms_lease_flush(heap);
-    if ((slot = ms_ladder_from_heap(heap, request, true)) != NULL)
-        return slot;
-    *status_p = CUDA_SUCCESS;
-    slot = ms_ladder_grow(heap, request, status_p);
-    if (!slot && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-        slot = out_of_memory(heap, request, status_p);
+        ms_grow_preallocated(heap);
+    struct ms_slot *slot = climb(&c, ladder->first);
+    if (!slot && no_memory(&c))
+        slot = out_of_memory(&c, ladder);
+    *status_p = c.status;
     return slot;
+}
+
+uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
+{
+    uint64_t given = 0, pause = 0;
+    bool pending = !*deadline_p || ms_clock_ns() < *deadline_p;
+    if (!*deadline_p)
+        *deadline_p = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
+    while (pending) {
+        pending = room_may_come(device);
+        given = ms_keep_make_room(device, UINT64_MAX);
+        pending = wait && !given && (pending || room_may_come(device)) && again(*deadline_p, &pause);
+    }
+    if (given && wait)
+        ms_returns_await(device, true, *deadline_p);
+    return given;
 }

@@ -250,12 +250,10 @@ uint64_t ms_pool_room(int device);
 /** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given
  * back. */
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
-/** All that is idle, for memory of another kind: also what graphs may know, and without waiting for a quiet
- * moment. */
-uint64_t ms_pool_trim_short(int device);
-/** That and what streams keep; if it is nothing, what waits for the device is waited for. `deadline_p` is 0
- * before the first of several tries. Returns the bytes given back; with 0 there is no more to come. No lock
- * held; may sleep. */
+/** All that is idle, for memory of another kind: also what streams keep and what graphs may know, and without
+ * waiting for a quiet moment. With `wait`, if it is nothing, what waits for the device is waited for.
+ * `deadline_p` is 0 before the first of several tries. Returns the bytes given back; with 0 there is no more
+ * to come. No lock held; may sleep. */
 uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p);
 
 /** Nothing in the pool changes until ms_pool_go, which the same thread calls soon: its figures (here and in

@@ -52,7 +52,7 @@ bool ms_stream_ending(uint64_t context, uint64_t handle);
 void ms_stream_context_died(uint64_t context);
 /** The program waited for a stream, an event or the context: what is idle goes back. */
 void ms_stream_at_sync(const struct ms_gpu *gpu, int device);
-/** Gives back what no stream uses, of all pools on the device. Returns the bytes. */
+/** Memory is short: gives back what no stream uses, of all pools on the device. Returns the bytes. */
 uint64_t ms_stream_trim(int device);
 /** What that would be, or more. */
 uint64_t ms_stream_reclaimable(int device);

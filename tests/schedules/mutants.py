@@ -26,7 +26,7 @@ MUTANTS = (
      "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
     ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
      "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
-    ("empty-chunk-5d70ed0", "src/pool/ladder.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
+    ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
     ("bias-no-recheck", BIAS_H, "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias", "plain"),

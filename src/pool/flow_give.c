@@ -1,0 +1,169 @@
+/* flow_give.c - what is vacant in the flows of a pool, and goes back to the driver.
+ *
+ * It goes if nothing is under way in it after it was set aside, by an event or because nobody has it: where
+ * the driver gave it to another stream, and made that one wait, the wait would be for what was issued up to
+ * now, not up to the free. No lock is held where the driver is called, but the streams'. */
+#include "config.h"
+
+#include "base/clock.h"
+#include "pool/flow.h"
+#include "pool/lease.h"
+#include "pool/returns.h"
+
+bool ms_flow_is_idle(struct ms_flow *flow)
+{
+    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    if (!stream)
+        return flow->over;
+    uint64_t point = ms_timeline_point(&stream->time);
+    bool done = ms_stream_mark(stream) && ms_timeline_is_reached(&stream->time, point, MS_FLOW_LOOK_NS);
+    ms_timeline_take_back(&stream->time, point);
+    return done;
+}
+
+/* What graphs may know stays as long as any graph, but not where memory is short, nor behind the end of the
+ * program's pool: what is free there the driver would have unmapped as well. */
+static void forget_captured(struct ms_mempool *pool)
+{
+    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    for (; flow; flow = flow->next_of_pool)
+        ms_captured_forget(flow->heap);
+}
+
+/* What is vacant, the largest first, linked by `leaving_next`; from here on no request finds it. */
+static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_segment *all = NULL;
+    uint64_t detached = 0;
+    ms_lock(&heap->lock);
+    for (uint32_t i = heap->vacant_count; i-- > 0 && detached < bytes;) {
+        struct ms_segment *segment = heap->vacant[i];
+        if (segment->captured)
+            continue;
+        ms_vacant_remove(heap, segment);
+        ms_segment_unlink(heap, segment);
+        detached += segment->bytes;
+        segment->leaving_next = all;
+        all = segment;
+    }
+    ms_unlock(&heap->lock);
+    return all;
+}
+
+static bool nothing_under_way(struct ms_flow *flow)
+{
+    ms_lock(&ms_streams_lock);
+    bool idle = ms_flow_is_idle(flow);
+    ms_unlock(&ms_streams_lock);
+    return idle || ms_cross_context_is_idle(flow);
+}
+
+static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
+{
+    uint64_t given = 0;
+    ms_lease_flush(flow->heap);
+    struct ms_segment *segment = detach(flow->heap, bytes), *next;
+    bool idle = segment && nothing_under_way(flow);
+    flow->idle = idle;
+    for (; segment; segment = next) {
+        next = segment->leaving_next;
+        given += idle ? segment->bytes : 0;
+        if (idle)
+            ms_segment_return(flow->heap, &segment, 1);
+        else
+            ms_segment_attach(flow->heap, segment);
+    }
+    flow->idle = false;
+    if (given) {
+        atomic_fetch_add_explicit(&flow->heap->trims, 1, memory_order_relaxed);
+        ms_figures_changed(flow->heap);
+    }
+    return given;
+}
+
+uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
+{
+    bool gone = !atomic_load_explicit(&pool->handle, memory_order_acquire);
+    uint64_t given = 0;
+    ms_stream_notice_ends();
+    ms_cross_collect();
+    if (gone)
+        forget_captured(pool);
+    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+         flow && given < bytes; flow = flow->next_of_pool) {
+        atomic_fetch_add(&flow->leaving, 1);
+        if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
+            ms_lease_flush(flow->heap);
+            given += ms_keep_give_back(flow->heap, bytes - given, true);
+        } else {
+            given += give_back(flow, bytes - given);
+        }
+        atomic_fetch_sub(&flow->leaving, 1);
+    }
+    if (given)
+        ms_returns_await(pool->device, true, ms_clock_ns() + MS_FLOW_LOOK_NS);
+    return given;
+}
+
+/* What goes back stays with the driver's pool until that is told: not every allocation of the driver's takes
+ * it from there. */
+uint64_t ms_stream_trim(int device)
+{
+    struct ms_mempool *pool;
+    uint64_t given = ms_returns_settle(device);
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device != device)
+            continue;
+        forget_captured(pool);
+        given += ms_flow_give_back(pool, UINT64_MAX);
+        if (atomic_load_explicit(&pool->freed, memory_order_relaxed))
+            ms_mempool_trim_to(pool, 0);
+    }
+    return given;
+}
+
+uint64_t ms_stream_reclaimable(int device)
+{
+    struct ms_mempool *pool;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        for (; pool->device == device && flow; flow = flow->next_of_pool) {
+            ms_lease_flush(flow->heap);
+            ms_lock(&flow->heap->lock);
+            bytes += flow->heap->vacant_bytes;
+            ms_unlock(&flow->heap->lock);
+        }
+    }
+    return bytes;
+}
+
+/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP; of a pool that was
+ * destroyed, what came home since its last block was freed. */
+static void settle(struct ms_mempool *pool)
+{
+    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
+    uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed),
+             keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
+    if (flow && !handle && held > used)
+        ms_flow_give_back(pool, UINT64_MAX);
+    if (!flow || !handle)
+        return;
+    if (keep < flow->heap->keep_bytes)
+        keep = flow->heap->keep_bytes;
+    if (held <= used || held - used <= keep || !ms_flow_give_back(pool, held - used - keep))
+        return;
+    ms_mempool_trim_to(pool, used + keep);
+}
+
+void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
+{
+    struct ms_mempool *pool;
+    ms_returns_settle(device);
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (pool->device == device && pool->gpu == gpu)
+            settle(pool);
+    }
+}

@@ -1,0 +1,132 @@
+/* grow.c - how much is asked of the vendor for a request that nothing in its heap answers.
+ *
+ * Chunks are larger the more is carved already, and smaller the more calls the budget has left (budget.c);
+ * what is too much goes back before (keep.c). Flows ask by rules of their own (flow_grow.c). No lock is held
+ * where the vendor is called. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "base/size.h"
+#include "pool/backing.h"
+
+static uint64_t chunk_for_runs(const struct ms_heap *heap)
+{
+    uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
+    int64_t calls = ms_budget_left(heap);
+    if (share < MS_CHUNK_BYTES)
+        share = MS_CHUNK_BYTES;
+    return calls <= 0 ? share : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
+}
+
+/* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
+ * that is asked for. */
+static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
+{
+    uint64_t least = ms_request_pages(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
+             most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
+    if (request->single || request->large || least >= MS_ALONE_BYTES)
+        return least;
+    if (request->granted > MS_MIB && heap->chunk_bytes)
+        chunk = chunk_for_runs(heap);
+    if (chunk > most)
+        chunk = most;
+    return chunk > least ? ms_round_up(chunk, least) : least;
+}
+
+/* Heap's lock held. A block of a vacant segment, whole or out of it; NULL without host memory. */
+static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *request,
+                             struct ms_segment *segment)
+{
+    struct ms_slot *slot = NULL;
+    if (request->single || (request->large && segment->bytes == request->granted))
+        return ms_single_open(heap, segment);
+    ms_vacant_remove(heap, segment);
+    if (!ms_run_open(heap, segment)) {
+        ms_vacant_put(heap, segment);
+        return NULL;
+    }
+    if (request->magazine < MS_CLASSES) {
+        ms_slab_take(heap, request->magazine, &slot, 1);
+    } else {
+        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
+        slot = run ? &run->only : NULL;
+    }
+    /* What another thread has freed while the vendor was asked may fit more closely. */
+    ms_run_close(heap, segment);
+    return slot;
+}
+
+struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
+                           int *status_p)
+{
+    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
+    if (!segment)
+        return NULL;
+    ms_budget_grew(heap, request->granted, segment->bytes);
+    struct ms_slot *slot = carve(heap, request, segment);
+    ms_unlock(&heap->lock);
+    atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
+    if (slot)
+        ms_figures_grew(heap, request);
+    else
+        ms_figures_changed(heap);
+    if (!slot)
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+    return slot;
+}
+
+struct ms_slot *ms_grow_least(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    struct ms_slot *mapped = NULL;
+    if (MS_UNLIKELY(ms_backing_on(heap)) && ((mapped = ms_backing_alloc(heap, request, status_p)) != NULL ||
+                                             *status_p == CUDA_ERROR_OUT_OF_MEMORY))
+        return mapped;
+    return ms_grow_by(heap, request, ms_request_pages(request), status_p);
+}
+
+struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+{
+    ms_lock(&heap->lock);
+    uint64_t wanted = wanted_segment(heap, request);
+    ms_unlock(&heap->lock);
+    ms_keep_before_growth(heap, wanted, request->granted);
+    wanted = ms_keep_within_bound(heap, wanted, request->granted);
+    if (ms_backing_on(heap))
+        return ms_grow_least(heap, request, status_p);
+    struct ms_slot *slot = ms_grow_by(heap, request, wanted, status_p);
+    if (!slot && wanted > ms_request_pages(request) && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+        slot = ms_grow_by(heap, request, ms_request_pages(request), status_p);
+    return slot;
+}
+
+static MS_NOINLINE void say_not_preallocated(const struct ms_heap *heap, uint64_t bytes)
+{
+    char line[160], size[MS_SIZE_BYTES];
+    ms_size_write(bytes, size, sizeof size);
+    snprintf(line, sizeof line, "MEMSHIM_PREALLOC: device %d does not give %s; the pool begins without it",
+             atomic_load_explicit(&heap->device, memory_order_relaxed), size);
+    ms_pool_warn(line);
+}
+
+void ms_grow_preallocated(struct ms_heap *heap)
+{
+    int status;
+    if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
+        return;
+    uint64_t asked = ms_policy->size_of('P', heap->total_bytes), bytes = ms_round_up(asked, MS_PAGE_BYTES);
+    bool sane = asked < UINT64_MAX - MS_PAGE_BYTES;
+    if (!asked || (sane && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes)))
+        return;
+    struct ms_segment *segment = sane ? ms_segment_new(heap, bytes, &status) : NULL;
+    if (!segment) {
+        say_not_preallocated(heap, asked);
+        return;
+    }
+    segment->permanent = true;
+    ms_vacant_remove(heap, segment);
+    if (!ms_run_open(heap, segment))
+        ms_vacant_put(heap, segment);
+    ms_unlock(&heap->lock);
+    ms_figures_changed(heap);
+}
