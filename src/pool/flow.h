@@ -114,6 +114,9 @@ void ms_stream_notice_ends(void);
 bool ms_stream_reachable(const struct ms_stream *stream);
 /** Lock held. An event in the stream, for its latest point; false if there cannot be one. */
 bool ms_stream_mark(struct ms_stream *stream);
+/** The one of this handle that was seen made, or met, and has not ended; none of the default ones. Without
+ * the lock it may end. */
+struct ms_stream *ms_stream_seen(uint64_t handle);
 /** Lock held. A record for a stream that only the driver knows; NULL without memory. */
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context);
 /** Lock held. The record of a stream that memshim made for itself, for which no fence waits; NULL without

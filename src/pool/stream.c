@@ -302,10 +302,14 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
     return look_up(gpu, context, handle, last);
 }
 
+struct ms_stream *ms_stream_seen(uint64_t handle)
+{
+    return handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+}
+
 bool ms_stream_ending(uint64_t context, uint64_t handle)
 {
-    struct ms_stream *stream =
-        handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+    struct ms_stream *stream = ms_stream_seen(handle);
     if (!stream)
         return false;
     if (ms_stream_context(stream) == context)
