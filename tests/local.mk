@@ -54,6 +54,7 @@ include tests/phases/local.mk
 include tests/oom/local.mk
 include tests/findings/local.mk
 include tests/export/local.mk
+include tests/check/local.mk
 include tests/python/local.mk
 
 # The harness itself: that what it promises to tests holds.

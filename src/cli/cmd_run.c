@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "cli/check.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/closing.h"
@@ -28,8 +29,21 @@ struct run_options {
     bool sim, force, quiet, fail_on_leak, see_through;
     uint64_t leak_bytes;
     long error_code;
-    const char *mode, *output, *trace;
+    const char *mode, *output, *trace, *baseline;
+    struct ms_check_rules rules;
 };
+
+/* Whether anything is to hold at the end. */
+static bool has_gate(const struct run_options *options)
+{
+    return options->fail_on_leak || ms_check_has_rules(&options->rules);
+}
+
+/* How lines call what was asked for. */
+static const char *gate_name(const struct run_options *options)
+{
+    return options->fail_on_leak ? "--fail-on-leak" : "--fail-on-...";
+}
 
 static int take_leak(struct run_options *options, const char *value)
 {
@@ -101,6 +115,17 @@ static int take(void *arg, int id, const char *value)
         return take_mode(options, value);
     case 'l':
         return take_leak(options, value);
+    case 'P':
+        return ms_check_take_limit(&options->rules, MS_CHECK_PEAK, "--fail-on-peak", value);
+    case 'G':
+        return ms_check_take_limit(&options->rules, MS_CHECK_GROWTH, "--fail-on-growth", value);
+    case 'F':
+        return ms_check_take_limit(&options->rules, MS_CHECK_FRAG, "--fail-on-frag", value);
+    case 'R':
+        return ms_check_take_limit(&options->rules, MS_CHECK_RESERVED, "--fail-on-reserved", value);
+    case 'B':
+        options->baseline = value;
+        return 0;
     default:
         return ms_cli_number("--error-exitcode", value, 1, 255, &options->error_code);
     }
@@ -131,8 +156,8 @@ static int set_variables(const struct run_options *options, struct patterns *pat
         ms_cli_error("--trace needs the program to be followed, and mode off does not");
         return MS_EXIT_USAGE;
     }
-    if (options->fail_on_leak && (!*pattern_p || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF)) {
-        ms_cli_error("--fail-on-leak needs a report, and %s says there is none",
+    if (has_gate(options) && (!*pattern_p || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF)) {
+        ms_cli_error("%s needs a report, and %s says there is none", gate_name(options),
                      *pattern_p ? "mode off" : "MEMSHIM_REPORT=none");
         return MS_EXIT_USAGE;
     }
@@ -178,28 +203,74 @@ static int clear_way(const char *what, const char *pattern, bool force)
     return status;
 }
 
-/* The program's failure is worth more than ours: its status stands. A gate that could not look does not
- * pass. */
-static int gate(const struct run_options *options, const struct ms_outcome *outcome,
-                const struct ms_ledgers_left *left, const struct ms_child *child)
+/* 0, or the error exit code after a line. */
+static int gate_leaks(const struct run_options *options, const struct ms_outcome *outcome)
 {
     json_int_t leaked = 0;
-    size_t i;
 
-    if (child->status || !options->fail_on_leak)
-        return child->status;
-    for (i = 0; i < outcome->count; i++)
+    for (size_t i = 0; i < outcome->count; i++)
         leaked = ms_report_sum(leaked, ms_report_leaked(&outcome->found[i].report, NULL));
-    if (leaked > 0 && (uint64_t)leaked > options->leak_bytes) {
-        ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
-                     ms_text_size((json_int_t)options->leak_bytes).text);
-        ms_closing_leaks(outcome);
-        return (int)options->error_code;
+    if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
+        return 0;
+    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
+                 ms_text_size((json_int_t)options->leak_bytes).text);
+    ms_closing_leaks(outcome);
+    return (int)options->error_code;
+}
+
+static void print_failed(const struct ms_check_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        const struct ms_check_result *result = &results->rows[i];
+        char *message = ms_check_message(result), *line = ms_check_line(result);
+
+        if (!result->held)
+            ms_cli_error("%s: %s%s%s%s%s", result->path, message ? message : "?", line ? "; " : "",
+                         line ? ms_text_size(result->measure.site_bytes).text : "", line ? " by " : "",
+                         line ? line : "");
+        free(message);
+        free(line);
     }
+}
+
+/* The limits of memshim check, on each process by itself. 0, or a status after a line. */
+static int gate_limits(struct run_options *options, const struct ms_outcome *outcome)
+{
+    struct ms_check_results results = {NULL, 0, 0, 0, 0};
+    int status = 0;
+
+    for (size_t i = 0; i < outcome->count && !status; i++)
+        if (ms_check_report(&options->rules, outcome->found[i].path, &outcome->found[i].report, &results) < 0)
+            status = MS_EXIT_FAILED;
+    if (!status && results.failed) {
+        print_failed(&results);
+        status = (int)options->error_code;
+    }
+    if (!status && outcome->count && ms_check_all_met(&options->rules) < 0)
+        status = MS_EXIT_FAILED;
+    ms_check_results_free(&results);
+    return status;
+}
+
+/* The program's failure is worth more than ours: its status stands. A gate that could not look does not
+ * pass. */
+static int gate(struct run_options *options, const struct ms_outcome *outcome,
+                const struct ms_ledgers_left *left, const struct ms_child *child)
+{
+    int status;
+
+    if (child->status || !has_gate(options))
+        return child->status;
+    status = options->fail_on_leak ? gate_leaks(options, outcome) : 0;
+    if (!status && ms_check_has_rules(&options->rules))
+        status = gate_limits(options, outcome);
+    if (status)
+        return status;
     if (outcome->count && !left->failed)
         return child->status;
-    ms_cli_error(outcome->count ? "--fail-on-leak: not every process has a report to look at"
-                                : "--fail-on-leak: there is no report to look at");
+    ms_cli_error(outcome->count ? "%s: not every process has a report to look at"
+                                : "%s: there is no report to look at",
+                 gate_name(options));
     return MS_EXIT_FAILED;
 }
 
@@ -225,13 +296,13 @@ static int run_alone(const struct run_options *options, const char *path, char *
     struct ms_child child = {0};
     int status = ms_child_run(path, argv, &child);
 
-    if (status || child.status || !options->fail_on_leak)
+    if (status || child.status || !has_gate(options))
         return status ? status : child.status;
-    ms_cli_error("--fail-on-leak: nothing was checked: memshim cannot be loaded into %s", argv[0]);
+    ms_cli_error("%s: nothing was checked: memshim cannot be loaded into %s", gate_name(options), argv[0]);
     return MS_EXIT_FAILED;
 }
 
-static int follow(const struct run_options *options, const char *path, char **argv, const char *pattern)
+static int follow(struct run_options *options, const char *path, char **argv, const char *pattern)
 {
     struct ms_outcome outcome = {NULL, 0, false};
     struct ms_ledgers_left left = {0, 0};
@@ -283,6 +354,8 @@ int ms_cmd_run(int argc, char **argv)
         ms_cli_error("no program given; usage: memshim run [OPTION...] [--] PROGRAM [ARGUMENT...]");
         return MS_EXIT_USAGE;
     }
+    if (options.baseline && ms_check_baseline_read(options.baseline, &options.rules) < 0)
+        return MS_EXIT_USAGE;
     status = set_variables(&options, &patterns);
     if (!status)
         status = ms_child_find(argv[first], &path);
@@ -297,5 +370,6 @@ int ms_cmd_run(int argc, char **argv)
     free(patterns.report);
     free(patterns.trace);
     free(path);
+    ms_check_rules_free(&options.rules);
     return status;
 }

@@ -1,0 +1,230 @@
+/* check_measure.c - what a report says, one row for each figure of each thing that it is of; see check.h.
+ *
+ * Floor 5. Nothing is added up here that was not live at the same time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/check.h"
+
+/* What is being measured: one thing, and its rows. */
+struct meter {
+    const struct ms_report *report;
+    struct ms_check_measures *measures;
+    bool failed;
+};
+
+static struct ms_check_measure *add(struct meter *meter, enum ms_check_figure figure, enum ms_check_of of,
+                                    const char *name, json_int_t bytes)
+{
+    struct ms_check_measures *measures = meter->measures;
+    struct ms_check_measure *row;
+
+    if (measures->count == measures->room) {
+        size_t room = measures->room ? 2 * measures->room : 64;
+        struct ms_check_measure *rows = realloc(measures->rows, room * sizeof(*rows));
+
+        if (!rows) {
+            meter->failed = true;
+            return NULL;
+        }
+        measures->rows = rows;
+        measures->room = room;
+    }
+    row = &measures->rows[measures->count++];
+    *row = (struct ms_check_measure){.figure = figure, .of = of, .bytes = bytes, .site = -1};
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    return row;
+}
+
+/* Of a device, of an owner, of both, or of everything. */
+struct thing {
+    size_t device;     /* row of devices[]; SIZE_MAX: wherever */
+    const char *owner; /* NULL: anybody's */
+};
+
+static bool is_of(const struct meter *meter, const json_t *site, const struct thing *thing)
+{
+    if (thing->owner && strcmp(ms_report_text(site, "owner"), thing->owner) != 0)
+        return false;
+    return thing->device == SIZE_MAX ||
+           (ms_report_is_device_memory(site) && ms_report_device_of(meter->report, site) == thing->device);
+}
+
+static void blame(struct ms_check_measure *row, const json_t *site, json_int_t bytes)
+{
+    if (bytes > row->site_bytes) {
+        row->site = ms_report_int(site, "id");
+        row->site_bytes = bytes;
+    }
+}
+
+static void blame_holders(const struct meter *meter, struct ms_check_measure *row, const struct thing *thing)
+{
+    json_t *site;
+    size_t i;
+
+    if (!row)
+        return;
+    json_array_foreach (meter->report->sites, i, site)
+        if (is_of(meter, site, thing))
+            blame(row, site, ms_report_int(site, "at_peak_bytes"));
+}
+
+static void add_leaks(struct meter *meter, enum ms_check_of of, const char *name, const struct thing *thing)
+{
+    struct ms_check_measure *row = add(meter, MS_CHECK_LEAK, of, name, 0);
+    json_t *leak;
+    size_t i;
+
+    json_array_foreach (ms_report_array(meter->report->root, "leaks"), i, leak) {
+        const json_t *site = ms_report_site(meter->report, ms_report_int(leak, "site"));
+
+        if (!row || !site || !ms_report_is_leak(leak) || !is_of(meter, site, thing))
+            continue;
+        row->bytes = ms_report_sum(row->bytes, ms_report_int(leak, "bytes"));
+        blame(row, site, ms_report_int(leak, "bytes"));
+    }
+}
+
+/* What grew as long as the program ran: leaks that do, and what was freed only at its end. */
+static void add_growth(struct meter *meter, enum ms_check_of of, const char *name, const struct thing *thing)
+{
+    struct ms_check_measure *row = add(meter, MS_CHECK_GROWTH, of, name, 0);
+    json_t *leak, *site;
+    size_t i;
+
+    json_array_foreach (ms_report_array(meter->report->root, "leaks"), i, leak) {
+        site = ms_report_site(meter->report, ms_report_int(leak, "site"));
+        if (!row || !site || strcmp(ms_report_text(leak, "class"), "growing") != 0 ||
+            !is_of(meter, site, thing))
+            continue;
+        row->bytes = ms_report_sum(row->bytes, ms_report_int(leak, "bytes"));
+        blame(row, site, ms_report_int(leak, "bytes"));
+    }
+    json_array_foreach (meter->report->sites, i, site) {
+        json_int_t grew = ms_report_int(site, "grew_bytes");
+
+        if (!row || grew <= 0 || !is_of(meter, site, thing))
+            continue;
+        row->bytes = ms_report_sum(row->bytes, grew);
+        blame(row, site, grew);
+    }
+}
+
+static void set_whole(struct ms_check_measure *row, json_int_t whole)
+{
+    if (row)
+        row->whole = whole;
+}
+
+/* Free memory between blocks, when the pool had most. */
+static void add_frag(struct meter *meter, const char *name, const json_t *device, const struct thing *thing)
+{
+    const json_t *parts = json_object_get(device, "peak_parts");
+    struct ms_check_measure *row =
+        add(meter, MS_CHECK_FRAG, MS_CHECK_DEVICE, name, ms_report_int(parts, "stranded"));
+
+    set_whole(row, ms_report_int(device, "peak_reserved_bytes"));
+    blame_holders(meter, row, thing);
+}
+
+static void measure_device(struct meter *meter, size_t i, const json_t *device)
+{
+    const struct thing thing = {i, NULL};
+    const char *api = ms_report_text(device, "api");
+    char name[64];
+    struct ms_check_measure *row;
+
+    snprintf(name, sizeof(name), "%.32s%s%" JSON_INTEGER_FORMAT, *api && strcmp(api, "cuda") ? api : "",
+             *api && strcmp(api, "cuda") ? " " : "", ms_report_int(device, "index"));
+    row = add(meter, MS_CHECK_PEAK, MS_CHECK_DEVICE, name, ms_report_int(device, "peak_live_bytes"));
+    set_whole(row, ms_report_int(device, "total_bytes"));
+    blame_holders(meter, row, &thing);
+    row = add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_int(device, "peak_reserved_bytes"));
+    set_whole(row, ms_report_int(device, "total_bytes"));
+    blame_holders(meter, row, &thing);
+    add_frag(meter, name, device, &thing);
+    add_leaks(meter, MS_CHECK_DEVICE, name, &thing);
+    set_whole(meter->failed ? NULL : &meter->measures->rows[meter->measures->count - 1],
+              ms_report_int(device, "total_bytes"));
+    add_growth(meter, MS_CHECK_DEVICE, name, &thing);
+    set_whole(meter->failed ? NULL : &meter->measures->rows[meter->measures->count - 1],
+              ms_report_int(device, "total_bytes"));
+}
+
+static json_int_t total_of(const struct meter *meter, const json_t *row)
+{
+    size_t i = ms_report_device_of(meter->report, row);
+
+    return i == SIZE_MAX ? 0
+                         : ms_report_int(json_array_get(ms_report_array(meter->report->root, "devices"), i),
+                                         "total_bytes");
+}
+
+static bool is_first_of_owner(const json_t *owners, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(ms_report_text(json_array_get(owners, k), "owner"),
+                    ms_report_text(json_array_get(owners, i), "owner")))
+            return false;
+    return true;
+}
+
+static void measure_owner(struct meter *meter, const json_t *owners, size_t i)
+{
+    const json_t *json = json_array_get(owners, i);
+    const char *name = ms_report_text(json, "owner");
+    struct thing thing = {SIZE_MAX, name};
+
+    if (is_first_of_owner(owners, i)) {
+        add_leaks(meter, MS_CHECK_OWNER, name, &thing);
+        add_growth(meter, MS_CHECK_OWNER, name, &thing);
+    }
+    if (!strcmp(ms_report_text(json, "memory"), "device")) {
+        struct ms_check_measure *row =
+            add(meter, MS_CHECK_PEAK, MS_CHECK_OWNER, name, ms_report_int(json, "at_peak_bytes"));
+
+        set_whole(row, total_of(meter, json));
+        thing.device = ms_report_device_of(meter->report, json);
+        blame_holders(meter, row, &thing);
+    }
+}
+
+static void measure_phase(struct meter *meter, const char *name, const json_t *device)
+{
+    const json_t *held = json_array_get(ms_report_array(device, "sites"), 0);
+    const enum ms_check_figure figures[] = {MS_CHECK_PEAK, MS_CHECK_GROWTH};
+    const char *const keys[] = {"peak_bytes", "growth_bytes"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct ms_check_measure *row = add(meter, figures[i], MS_CHECK_PHASE, name,
+                                           ms_report_int(json_object_get(device, keys[i]), "max"));
+
+        set_whole(row, total_of(meter, device));
+        if (row && held) {
+            row->site = ms_report_int(held, "site");
+            row->site_bytes = ms_report_int(held, "bytes");
+        }
+    }
+}
+
+int ms_check_measure(const struct ms_report *report, struct ms_check_measures *measures_p)
+{
+    struct meter meter = {report, measures_p, false};
+    const struct thing all = {SIZE_MAX, NULL};
+    json_t *row, *device, *owners = ms_report_array(report->root, "owners");
+    size_t i, k;
+
+    *measures_p = (struct ms_check_measures){NULL, 0, 0};
+    add_leaks(&meter, MS_CHECK_PROCESS, "", &all);
+    add_growth(&meter, MS_CHECK_PROCESS, "", &all);
+    json_array_foreach (ms_report_array(report->root, "devices"), i, row)
+        if (ms_report_device_first(report, row) == i)
+            measure_device(&meter, i, row);
+    for (i = 0; i < json_array_size(owners); i++)
+        measure_owner(&meter, owners, i);
+    json_array_foreach (ms_report_array(report->root, "phases"), i, row)
+        json_array_foreach (ms_report_array(row, "devices"), k, device)
+            measure_phase(&meter, ms_report_text(row, "name"), device);
+    return meter.failed ? -1 : 0;
+}

@@ -1,0 +1,74 @@
+/* check_text.c - results of checks for people, and as JSON; see check.h.
+ *
+ * Floor 5. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/check.h"
+#include "cli/load.h"
+#include "report/text.h"
+
+static void put_result(FILE *out, const struct ms_check_result *result)
+{
+    char *message = ms_check_message(result), *line = ms_check_line(result);
+
+    fputs(result->held ? "ok      " : "FAILED  ", out);
+    ms_text_put(out, message ? message : "?");
+    fputc('\n', out);
+    if (!result->held && line) {
+        fprintf(out, "        %s by ", ms_text_size(result->measure.site_bytes).text);
+        ms_text_put(out, line);
+        fputc('\n', out);
+    }
+    free(message);
+    free(line);
+}
+
+void ms_check_put_text(FILE *out, const struct ms_check_results *results)
+{
+    const char *path = NULL;
+
+    for (size_t i = 0; i < results->count; i++) {
+        if (!path || strcmp(path, results->rows[i].path)) {
+            fputs(path ? "\n" : "", out);
+            path = results->rows[i].path;
+            ms_text_put(out, path);
+            fputc('\n', out);
+        }
+        put_result(out, &results->rows[i]);
+    }
+    if (results->fresh)
+        fprintf(out, "%zu figure%s not in the baseline\n", results->fresh,
+                results->fresh == 1 ? " is" : "s are");
+    fprintf(out, "%zu of %zu checks failed\n", results->failed, results->count);
+}
+
+static json_t *result_json(const struct ms_check_result *result)
+{
+    const struct ms_check_measure *measure = &result->measure;
+    char *message = ms_check_message(result);
+    json_t *row =
+        json_pack("{s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "file", result->path, "held", result->held,
+                  "figure", ms_check_figures[measure->figure].name, "of", ms_check_kinds[measure->of], "name",
+                  measure->name, "bytes", measure->bytes, "allowed_bytes", result->allowed, "rule",
+                  result->rule, "message", message ? message : "?");
+    const json_t *site = ms_report_site(result->report, measure->site);
+
+    free(message);
+    if (row && site && !result->held) {
+        json_object_set_new(row, "site", json_integer(measure->site));
+        json_object_set_new(row, "site_bytes", json_integer(measure->site_bytes));
+        ms_cli_set_stack(row, result->report, ms_report_int(site, "stack"));
+    }
+    return row;
+}
+
+json_t *ms_check_json(const struct ms_check_results *results)
+{
+    json_t *rows = json_array();
+
+    for (size_t i = 0; i < results->count; i++)
+        json_array_append_new(rows, result_json(&results->rows[i]));
+    return json_pack("{s:I, s:I, s:o}", "failed", (json_int_t)results->failed, "not_in_baseline",
+                     (json_int_t)results->fresh, "checks", rows);
+}
