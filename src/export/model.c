@@ -166,7 +166,7 @@ static uint32_t row_frame(struct ms_model *model, const json_t *json, size_t row
 }
 
 /* The frame that stands for a run that this one belongs to, or SHOWN, or LEFT_OUT. */
-static int32_t folded(struct ms_model *model, const json_t *json, size_t row, bool merged)
+static int32_t folded(struct ms_model *model, size_t row, bool merged)
 {
     int32_t *kept = &model->parts->folded[merged][row];
     const char *whose;
@@ -175,7 +175,7 @@ static int32_t folded(struct ms_model *model, const json_t *json, size_t row, bo
     if (model->parts->all_frames)
         return SHOWN;
     if (*kept == NOT_YET) {
-        whose = ms_fold_whose(model->report, json, merged);
+        whose = ms_fold_whose(model->report, json_array_get(model->report->frames, row), merged);
         snprintf(text, sizeof(text), "[%s]", whose ? whose : "");
         *kept = !whose ? SHOWN : !*whose ? LEFT_OUT : (int32_t)own_frame(model, text);
     }
@@ -200,48 +200,34 @@ static void put_path(struct ms_model *model, uint32_t frame)
     model->path[model->path_count++] = frame;
 }
 
-struct walked {
-    const json_t *json[MS_REPORT_DEPTH_MAX];
-    size_t rows[MS_REPORT_DEPTH_MAX];
-    size_t count;
-    bool merged;
-};
-
-/* The frames of a stack, without what the C library runs below main. */
-static void walk(const struct ms_model *model, json_int_t stack, struct walked *walked)
+static uint32_t frame_of(struct ms_model *model, size_t row)
 {
-    const json_t *frame;
-    size_t row;
-
-    *walked = (struct walked){.count = 0};
-    while (walked->count < MS_REPORT_DEPTH_MAX &&
-           (frame = ms_report_stack_next(model->report, &stack, &row)) != NULL) {
-        walked->json[walked->count] = frame;
-        walked->rows[walked->count++] = row;
-    }
-    walked->merged = ms_fold_is_merged((json_t *const *)walked->json, walked->count);
-    while (!model->parts->all_frames && walked->count > 1 &&
-           ms_fold_is_startup(walked->json[walked->count - 1]))
-        walked->count--;
+    return row_frame(model, json_array_get(model->report->frames, row), row);
 }
 
 static void put_stack(struct ms_model *model, json_int_t stack)
 {
-    static struct walked walked; /* larger than a stack frame should be; the command has one thread */
+    static size_t
+        rows[MS_REPORT_DEPTH_MAX]; /* more than a stack frame should be; the command has one thread */
     size_t before = model->path_count;
     uint32_t last = UINT32_MAX;
+    unsigned any;
+    size_t count = ms_fold_stack(model->report, stack, rows, &any);
 
-    walk(model, stack, &walked);
-    for (size_t i = walked.count; i > 0 && !model->parts->failed; i--) {
-        int32_t run = folded(model, walked.json[i - 1], walked.rows[i - 1], walked.merged);
+    /* Without what the C library runs below main. */
+    while (!model->parts->all_frames && count > 1 &&
+           ms_fold_of(model->report, rows[count - 1]) & MS_FOLD_STARTUP)
+        count--;
+    for (size_t i = count; i > 0 && !model->parts->failed; i--) {
+        int32_t run = folded(model, rows[i - 1], (any & MS_FOLD_PYTHON) != 0);
 
         if (run == LEFT_OUT || (run >= 0 && (uint32_t)run == last))
             continue;
         last = run >= 0 ? (uint32_t)run : UINT32_MAX;
-        put_path(model, run >= 0 ? (uint32_t)run : row_frame(model, walked.json[i - 1], walked.rows[i - 1]));
+        put_path(model, run >= 0 ? (uint32_t)run : frame_of(model, rows[i - 1]));
     }
-    for (size_t i = walked.count; model->path_count == before && i > 0 && !model->parts->failed; i--)
-        put_path(model, row_frame(model, walked.json[i - 1], walked.rows[i - 1]));
+    for (size_t i = count; model->path_count == before && i > 0 && !model->parts->failed; i--)
+        put_path(model, frame_of(model, rows[i - 1]));
 }
 
 /* "cuda 0" for a device's memory, else its kind: "pinned". */

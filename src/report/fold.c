@@ -4,6 +4,7 @@
 #include "report/fold.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,33 +160,66 @@ bool ms_fold_is_own(const struct ms_report *report, const json_t *frame)
     return is_own(&seen);
 }
 
+static unsigned char learn(const struct ms_report *report, const json_t *frame)
+{
+    struct seen seen = see(report, frame);
+    unsigned known = MS_FOLD_SEEN;
+
+    if (is_kind(frame, "mark"))
+        known |= strcmp(ms_report_text(frame, "mark"), "inferred") ? MS_FOLD_MARK
+                                                                   : MS_FOLD_MARK | MS_FOLD_INFERRED;
+    known |= seen.python ? MS_FOLD_PYTHON : 0;
+    known |= ms_fold_is_startup(frame) ? MS_FOLD_STARTUP : 0;
+    known |= is_own(&seen) ? MS_FOLD_OWN : 0;
+    known |= ms_fold_whose(report, frame, false) ? MS_FOLD_FOLDED : 0;
+    known |= ms_fold_whose(report, frame, true) ? MS_FOLD_FOLDED_MERGED : 0;
+    return (unsigned char)known;
+}
+
+size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *rows, unsigned *any_p)
+{
+    unsigned char **folds_p = &((struct ms_report *)report)->folds;
+    size_t count = 0;
+    json_t *frame;
+
+    if (!*folds_p)
+        *folds_p = calloc(json_array_size(report->frames) + 1, 1);
+    for (*any_p = 0; *folds_p && count < MS_REPORT_DEPTH_MAX &&
+                     (frame = ms_report_stack_next(report, &stack, &rows[count])) != NULL;
+         count++) {
+        unsigned char *known_p = &(*folds_p)[rows[count]];
+
+        if (!*known_p)
+            *known_p = learn(report, frame);
+        *any_p |= *known_p;
+    }
+    return count;
+}
+
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p)
 {
-    json_t *frames[MS_REPORT_DEPTH_MAX];
-    size_t count = ms_report_stack(report, stack, frames, MS_REPORT_DEPTH_MAX), i;
-    bool merged = ms_fold_is_merged(frames, count), inferred = false;
-    const json_t *shown = NULL;
+    size_t rows[MS_REPORT_DEPTH_MAX], shown = SIZE_MAX;
+    unsigned any;
+    size_t count = ms_fold_stack(report, stack, rows, &any), i;
+    unsigned folded = any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED;
+    bool inferred = false;
 
     *inferred_p = false;
-    while (count > 1 && ms_fold_is_startup(frames[count - 1]))
+    while (count > 1 && ms_fold_of(report, rows[count - 1]) & MS_FOLD_STARTUP)
         count--;
     for (i = 0; i < count; i++) {
-        struct seen seen = see(report, frames[i]);
+        unsigned known = ms_fold_of(report, rows[i]);
 
-        if (is_kind(frames[i], "mark")) {
-            inferred = inferred || !strcmp(ms_report_text(frames[i], "mark"), "inferred");
+        inferred = inferred || known & MS_FOLD_INFERRED;
+        if (known & (MS_FOLD_MARK | folded))
             continue;
-        }
-        if (ms_fold_whose(report, frames[i], merged))
-            continue;
-        if (is_own(&seen)) {
+        if (known & MS_FOLD_OWN) {
             *inferred_p = inferred;
-            return frames[i];
+            return json_array_get(report->frames, rows[i]);
         }
-        if (!shown)
-            shown = frames[i];
+        shown = shown == SIZE_MAX ? rows[i] : shown;
     }
-    return shown;
+    return shown == SIZE_MAX ? NULL : json_array_get(report->frames, shown);
 }
 
 void ms_fold_put_name(FILE *out, const char *name)

@@ -20,6 +20,28 @@ bool ms_fold_is_startup(const json_t *frame);
  * package, native in no library of the system or of a package. */
 bool ms_fold_is_own(const struct ms_report *report, const json_t *frame);
 
+/** What is known of a frame once it was looked at. */
+enum ms_fold {
+    MS_FOLD_SEEN = 1,
+    MS_FOLD_MARK = 2,
+    MS_FOLD_INFERRED = 4, /* a mark that says so of what follows */
+    MS_FOLD_PYTHON = 8,
+    MS_FOLD_STARTUP = 16,        /* ms_fold_is_startup */
+    MS_FOLD_OWN = 32,            /* ms_fold_is_own */
+    MS_FOLD_FOLDED = 64,         /* ms_fold_whose, in a stack without Python */
+    MS_FOLD_FOLDED_MERGED = 128, /* and in a merged one */
+};
+
+/** The rows in frames[] of a stack, innermost first, at most MS_REPORT_DEPTH_MAX of them, and in *any_p what
+ * any of them is. Without memory none. */
+size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *rows, unsigned *any_p);
+
+/** What a row of frames[] is that was in such a stack. */
+static inline unsigned ms_fold_of(const struct ms_report *report, size_t row)
+{
+    return report->folds[row];
+}
+
 /** Whether any of these is a frame of Python. */
 bool ms_fold_is_merged(json_t *const *frames, size_t count);
 

@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
+#include "report/slabs.h"
 
 #define SCHEMA_MAJOR 1
 
@@ -126,15 +127,52 @@ json_t *ms_report_module(const struct ms_report *report, json_int_t id)
     return row_by_id(report->modules, &((struct ms_report *)report)->module_index, id);
 }
 
+/* A stack is walked for each site and by several, so its nodes are numbers. */
+struct node {
+    int32_t parent, frame; /* -1: none */
+};
+
+struct ms_report_nodes {
+    size_t count;
+    struct node list[];
+};
+
+static int32_t node_number(const json_t *value, size_t rows)
+{
+    json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+    return number >= 0 && number < INT32_MAX && (size_t)number < rows ? (int32_t)number : -1;
+}
+
+static struct ms_report_nodes *make_nodes(const struct ms_report *report)
+{
+    size_t count = json_array_size(report->stacks), frames = json_array_size(report->frames), i;
+    struct ms_report_nodes *nodes = malloc(sizeof(*nodes) + count * sizeof(struct node));
+    json_t *row;
+
+    if (!nodes)
+        return NULL;
+    nodes->count = count;
+    json_array_foreach (report->stacks, i, row)
+        nodes->list[i] = (struct node){.parent = node_number(json_array_get(row, 0), count),
+                                       .frame = node_number(json_array_get(row, 1), frames)};
+    return nodes;
+}
+
 json_t *ms_report_stack_next(const struct ms_report *report, json_int_t *stack_p, size_t *row_p)
 {
-    json_t *node = *stack_p > 0 ? json_array_get(report->stacks, (size_t)*stack_p) : NULL;
-    json_t *frame = json_array_get(node, 1);
+    struct ms_report_nodes **nodes_p = &((struct ms_report *)report)->nodes;
+    const struct node *node;
 
-    if (!json_is_integer(frame) || json_integer_value(frame) < 0)
+    if (!*nodes_p)
+        *nodes_p = make_nodes(report);
+    if (!*nodes_p || *stack_p <= 0 || (size_t)*stack_p >= (*nodes_p)->count)
         return NULL;
-    *row_p = (size_t)json_integer_value(frame);
-    *stack_p = json_integer_value(json_array_get(node, 0));
+    node = &(*nodes_p)->list[*stack_p];
+    if (node->frame < 0)
+        return NULL;
+    *row_p = (size_t)node->frame;
+    *stack_p = node->parent;
     return json_array_get(report->frames, *row_p);
 }
 
@@ -339,16 +377,27 @@ static int open_input(const char *path, char *error, size_t error_bytes)
     return fd;
 }
 
+/* As json_load_callback() wants it; json_loadfd() reads byte by byte, and json_loadf() asks stdio for each.
+ */
+static size_t read_some(void *to, size_t room, void *arg)
+{
+    ssize_t bytes;
+
+    do
+        bytes = read(*(int *)arg, to, room);
+    while (bytes < 0 && errno == EINTR);
+    return bytes < 0 ? (size_t)-1 : (size_t)bytes;
+}
+
 int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes)
 {
-    FILE *file = fdopen(fd, "r"); /* json_loadfd() reads byte by byte */
     json_error_t fault = {.text = "no memory"};
-    json_t *root = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &fault) : NULL;
+    json_t *root;
 
-    if (file)
-        fclose(file);
-    else
-        close(fd);
+    ms_slabs_begin();
+    root = json_load_callback(read_some, &fd, JSON_REJECT_DUPLICATES, &fault);
+    ms_slabs_end();
+    close(fd);
     if (!root) {
         snprintf(error, error_bytes, "%s: no JSON: line %d, column %d: %s", path, fault.line, fault.column,
                  fault.text);
@@ -375,8 +424,17 @@ int ms_report_read(const char *path, struct ms_report *report_p, char *error, si
     return fd < 0 ? -1 : ms_report_read_fd(fd, path, report_p, error, error_bytes);
 }
 
+void ms_report_changed(struct ms_report *report)
+{
+    free(report->nodes);
+    free(report->folds);
+    report->nodes = NULL;
+    report->folds = NULL;
+}
+
 void ms_report_close(struct ms_report *report)
 {
+    ms_report_changed(report);
     json_decref(report->root);
     free(report->site_index);
     free(report->module_index);

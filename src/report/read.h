@@ -20,8 +20,10 @@ struct ms_report {
     json_t *stacks;
     json_t *frames;
     json_t *modules;
-    struct ms_report_index *site_index, *module_index; /* made when first needed, as the next one */
+    struct ms_report_index *site_index, *module_index; /* made when first needed, as the next ones */
     struct ms_report_device_index *device_index;
+    struct ms_report_nodes *nodes; /* stacks[] as numbers */
+    unsigned char *folds;          /* report/fold.c: what is known of each row of frames[] */
 };
 
 /** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that
@@ -34,6 +36,9 @@ int ms_report_read(const char *path, struct ms_report *report_p, char *error, si
 /** The same from a descriptor, which it closes; `path` is for errors. */
 int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
 void ms_report_close(struct ms_report *report);
+
+/** Stacks or frames have changed: what was worked out of them is forgotten. */
+void ms_report_changed(struct ms_report *report);
 
 /** Members of any object of the report, leniently. */
 json_int_t ms_report_int(const json_t *object, const char *key);

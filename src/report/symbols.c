@@ -275,6 +275,7 @@ void ms_symbols_resolve(struct ms_report *report, const struct ms_symbol_places 
         if (json_is_object(json_object_get(report->root, "run")))
             json_object_set_new(json_object_get(report->root, "run"), "symbolized", json_true());
     }
+    ms_report_changed(report);
     free(orders);
     free(pass.extra_first);
     free(pass.extra_count);
