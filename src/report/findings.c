@@ -27,6 +27,10 @@ static const struct rule {
 #undef MS_FINDING_NUMBER
 };
 
+/* The rules of enum ms_finding_many. */
+static const char *const many_names[MS_MANY_COUNT] = {
+    [MS_MANY_LEAK] = "leak", [MS_MANY_GROWTH] = "growth", [MS_MANY_TEMPORARY] = "temporary_vendor_calls"};
+
 static const struct rule *rule_of(const char *name)
 {
     for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
@@ -64,6 +68,53 @@ char *ms_finding_line(const struct ms_report *report, const json_t *row, const c
         return NULL;
     }
     return line;
+}
+
+void ms_finding_note(struct ms_finder *finder, struct ms_found found)
+{
+    if (finder->found_count == finder->found_room) {
+        size_t room = finder->found_room ? 2 * finder->found_room : 256;
+        struct ms_found *all = realloc(finder->found, room * sizeof(*all));
+
+        if (!all)
+            return;
+        finder->found = all;
+        finder->found_room = room;
+    }
+    finder->found[finder->found_count++] = found;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    const struct ms_found *x = a, *y = b;
+
+    if (x->rule != y->rule)
+        return x->rule < y->rule ? -1 : 1;
+    return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+/* As many as a rule shows, and those that are as large as the last of them: whoever ranks them decides. */
+void ms_finding_tell_noted(struct ms_finder *finder)
+{
+    size_t first = 0;
+
+    if (finder->found_count)
+        qsort(finder->found, finder->found_count, sizeof(*finder->found), compare_found);
+    for (size_t i = 0; i < finder->found_count; i++) {
+        const struct ms_found *found = &finder->found[i];
+
+        first = found->rule == finder->found[first].rule ? first : i;
+        if (i - first < MS_FINDINGS_OF_RULE_MAX ||
+            found->bytes == finder->found[first + MS_FINDINGS_OF_RULE_MAX - 1].bytes) {
+            found->tell(finder, found);
+            continue;
+        }
+        finder->untold[found->rule].count++;
+        finder->untold[found->rule].bytes = ms_report_sum(finder->untold[found->rule].bytes, found->bytes);
+    }
+    free(finder->found);
+    finder->found = NULL;
+    finder->found_count = finder->found_room = 0;
 }
 
 json_t *ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
@@ -177,9 +228,9 @@ static int compare(const void *a, const void *b)
     return order ? order : left < right ? -1 : left > right;
 }
 
-/* The same rows, ranked; of each rule of the command's no more than may be, and then how much the others are.
- */
-static json_t *ranked(json_t *rows)
+/* The same rows, ranked; of each rule of the command's no more than may be, and then how much the others are,
+ * with what was not told. */
+static json_t *ranked(json_t *rows, const struct ms_finder *finder)
 {
     size_t count = json_array_size(rows), told[MS_ARRAY_LEN(rules)] = {0}, left[MS_ARRAY_LEN(rules)] = {0}, i;
     json_int_t bytes[MS_ARRAY_LEN(rules)] = {0};
@@ -204,14 +255,20 @@ static json_t *ranked(json_t *rows)
         bytes[at] = ms_report_sum(bytes[at], ms_report_int(all[i], "bytes"));
         left[at]++;
     }
+    for (i = 0; i < MS_MANY_COUNT; i++) {
+        size_t at = (size_t)(rule_of(many_names[i]) - rules);
+
+        bytes[at] = ms_report_sum(bytes[at], finder->untold[i].bytes);
+        left[at] += finder->untold[i].count;
+    }
     free(all);
     json_decref(rows);
     for (i = 0; i < MS_ARRAY_LEN(rules); i++) {
-        struct ms_finder finder = {NULL, result};
+        struct ms_finder last = {.rows = result};
 
         if (left[i])
             ms_finding_add(
-                &finder, rules[i].name, bytes[i], NULL,
+                &last, rules[i].name, bytes[i], NULL,
                 ms_finding_text("%zu more like these, %s together", left[i], ms_text_size(bytes[i]).text),
                 strdup("mend the larger ones first"));
     }
@@ -220,7 +277,7 @@ static json_t *ranked(json_t *rows)
 
 void ms_findings_tell(struct ms_report *report)
 {
-    struct ms_finder finder = {report, json_array()};
+    struct ms_finder finder = {.report = report, .rows = json_array()};
     const json_t **died = most_died(report);
     json_t *row;
     size_t i;
@@ -235,5 +292,5 @@ void ms_findings_tell(struct ms_report *report)
     }
     free(died);
     ms_findings_look(&finder);
-    json_object_set_new(report->root, "findings", ranked(without_explained(report, finder.rows)));
+    json_object_set_new(report->root, "findings", ranked(without_explained(report, finder.rows), &finder));
 }

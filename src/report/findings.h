@@ -18,10 +18,34 @@ void ms_findings_tell(struct ms_report *report);
 /* Of one rule at most so many rows; another one has the sum of the others. */
 enum { MS_FINDINGS_OF_RULE_MAX = 20 };
 
+/* Rules that may speak of each site. */
+enum ms_finding_many { MS_MANY_LEAK, MS_MANY_GROWTH, MS_MANY_TEMPORARY, MS_MANY_COUNT };
+
+/* What such a rule found: told later, if it is among the largest, as most are not shown and texts take time.
+ */
+struct ms_finder;
+struct ms_found {
+    enum ms_finding_many rule;
+    json_int_t bytes;
+    void (*tell)(struct ms_finder *finder, const struct ms_found *found);
+    const json_t *row, *of; /* for `tell` */
+};
+
 struct ms_finder {
     struct ms_report *report;
     json_t *rows; /* findings[] to be */
+    struct ms_found *found;
+    size_t found_count, found_room;
+    struct {
+        size_t count;
+        json_int_t bytes;
+    } untold[MS_MANY_COUNT];
 };
+
+/** Notes it; what there is no memory for is not told. */
+void ms_finding_note(struct ms_finder *finder, struct ms_found found);
+/** Tells all that was noted, but for what is less than what a rule shows; and forgets it. */
+void ms_finding_tell_noted(struct ms_finder *finder);
 
 /** "f at file.c:12", the program's own line in the stack of a row of sites[] or contexts[]; `without` where
  * there is none. To be free()d; NULL without memory. */
@@ -29,7 +53,7 @@ char *ms_finding_line(const struct ms_report *report, const json_t *row, const c
 /** A finding of this rule; takes `message` and `advice`, which are free()d. `site` may be NULL. Returns the
  * row, borrowed; NULL without memory. */
 json_t *ms_finding_add(struct ms_finder *finder, const char *rule, json_int_t bytes, const json_t *site,
-                    char *message, char *advice);
+                       char *message, char *advice);
 /** As asprintf, NULL without memory. */
 char *ms_finding_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -28,46 +28,63 @@ static const char *api_of(const json_t *site)
 
 /* --- leak, growth --------------------------------------------------------------------------------------- */
 
-static void look_at_leak(struct ms_finder *finder, const json_t *leak)
+static void tell_leak(struct ms_finder *finder, const struct ms_found *found)
 {
-    const json_t *site = ms_report_site(finder->report, ms_report_int(leak, "site"));
-    json_int_t died = ms_report_int(leak, "died_with_context_bytes");
-    json_int_t bytes = ms_report_int(leak, "bytes") - died, count = ms_report_int(leak, "count");
-    bool grows = !strcmp(ms_report_text(leak, "class"), "growing");
-    char *line;
+    const json_t *site = found->of;
+    json_int_t count = ms_report_int(found->row, "count");
+    char *line = ms_finding_line(finder->report, site, "this call");
 
-    if (!ms_report_is_leak(leak) || bytes <= 0)
-        return;
-    line = ms_finding_line(finder->report, site, "this call");
-    if (line && grows)
+    if (line && found->rule == MS_MANY_GROWTH)
         ms_finding_add(
-            finder, "growth", bytes, site,
+            finder, "growth", found->bytes, site,
             ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
                             " block%s, more and more over the run, and never freed",
-                            ms_text_size(bytes).text, api_of(site), count, count == 1 ? "" : "s"),
+                            ms_text_size(found->bytes).text, api_of(site), count, count == 1 ? "" : "s"),
             ms_finding_text("free what %s allocates before it allocates again, or reuse it", line));
     else if (line)
-        ms_finding_add(finder, "leak", bytes, site,
+        ms_finding_add(finder, "leak", found->bytes, site,
                        ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT " block%s never freed",
-                                       ms_text_size(bytes).text, api_of(site), count,
+                                       ms_text_size(found->bytes).text, api_of(site), count,
                                        count == 1 ? " was" : "s were"),
                        ms_finding_text("free what %s allocates", line));
     free(line);
 }
 
-/* Freed in the end, as a program does that ends in good order: while it ran it grew all the same. */
-static void look_at_grown(struct ms_finder *finder, const json_t *site)
+static void look_at_leak(struct ms_finder *finder, const json_t *leak)
 {
-    json_int_t bytes = ms_report_int(site, "grew_bytes"), count = ms_report_int(site, "total_count");
-    char *line = bytes > 0 ? ms_finding_line(finder->report, site, "this call") : NULL;
+    bool grows = !strcmp(ms_report_text(leak, "class"), "growing");
+    struct ms_found found = {.rule = grows ? MS_MANY_GROWTH : MS_MANY_LEAK, .tell = tell_leak, .row = leak};
+
+    found.bytes = ms_report_int(leak, "bytes") - ms_report_int(leak, "died_with_context_bytes");
+    if (!ms_report_is_leak(leak) || found.bytes <= 0)
+        return;
+    found.of = ms_report_site(finder->report, ms_report_int(leak, "site"));
+    ms_finding_note(finder, found);
+}
+
+/* Freed in the end, as a program does that ends in good order: while it ran it grew all the same. */
+static void tell_grown(struct ms_finder *finder, const struct ms_found *found)
+{
+    const json_t *site = found->row;
+    char *line = ms_finding_line(finder->report, site, "this call");
 
     if (line)
-        ms_finding_add(finder, "growth", bytes, site,
+        ms_finding_add(finder, "growth", found->bytes, site,
                        ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
                                        " blocks, more and more over the run, and freed only in the end",
-                                       ms_text_size(bytes).text, api_of(site), count),
+                                       ms_text_size(found->bytes).text, api_of(site),
+                                       ms_report_int(site, "total_count")),
                        ms_finding_text("free what %s allocates when it has been used", line));
     free(line);
+}
+
+static void look_at_grown(struct ms_finder *finder, const json_t *site)
+{
+    json_int_t bytes = ms_report_int(site, "grew_bytes");
+
+    if (bytes > 0)
+        ms_finding_note(finder, (struct ms_found){
+                                    .rule = MS_MANY_GROWTH, .bytes = bytes, .tell = tell_grown, .row = site});
 }
 
 /* Which rows of devices[] have a site that grows: told there, and not once more by phase. */
@@ -87,39 +104,47 @@ static bool *growing_devices(const struct ms_report *report)
     return grows;
 }
 
+static void tell_phase(struct ms_finder *finder, const struct ms_found *found)
+{
+    const json_t *device = found->row, *held = json_array_get(json_object_get(device, "sites"), 0);
+    const json_t *site = ms_report_site(finder->report, ms_report_int(held, "site"));
+    char *line = ms_finding_line(finder->report, site, "the phase");
+
+    if (line)
+        ms_finding_add(finder, "growth", found->bytes, site,
+                       ms_finding_text("each of %" JSON_INTEGER_FORMAT
+                                       " phases \"%.64s\" left more live than it found: %s in all",
+                                       ms_report_int(device, "count"), ms_report_text(found->of, "name"),
+                                       ms_text_size(found->bytes).text),
+                       ms_finding_text("look at what such a phase keeps; most was held by %s", line));
+    free(line);
+}
+
 /* A phase that is repeated, each of which leaves more than it found. */
 static void look_at_phase(struct ms_finder *finder, const json_t *phase, const json_t *device,
                           const bool *grows)
 {
-    const json_t *growth = json_object_get(device, "growth_bytes"),
-                 *held = json_array_get(json_object_get(device, "sites"), 0);
-    const json_t *site = ms_report_site(finder->report, ms_report_int(held, "site"));
-    json_int_t total = ms_report_int(growth, "total"), count = ms_report_int(device, "count");
+    const json_t *growth = json_object_get(device, "growth_bytes");
     size_t at = ms_report_device_of(finder->report, device);
-    char *line;
 
-    if (count < GROWTH_TIMES || ms_report_int(growth, "min") <= 0 || at == SIZE_MAX || grows[at])
+    if (ms_report_int(device, "count") < GROWTH_TIMES || ms_report_int(growth, "min") <= 0 ||
+        at == SIZE_MAX || grows[at])
         return;
-    line = ms_finding_line(finder->report, site, "the phase");
-    if (line)
-        ms_finding_add(finder, "growth", total, site,
-                       ms_finding_text("each of %" JSON_INTEGER_FORMAT
-                                       " phases \"%.64s\" left more live than it found: %s in all",
-                                       count, ms_report_text(phase, "name"), ms_text_size(total).text),
-                       ms_finding_text("look at what such a phase keeps; most was held by %s", line));
-    free(line);
+    ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_GROWTH,
+                                              .bytes = ms_report_int(growth, "total"),
+                                              .tell = tell_phase,
+                                              .row = device,
+                                              .of = phase});
 }
 
 static void look_at_growth(struct ms_finder *finder)
 {
     bool *grows = growing_devices(finder->report);
-    json_t *leak, *phase, *device, *site;
+    json_t *leak, *phase, *device;
     size_t i, k;
 
     json_array_foreach (ms_report_array(finder->report->root, "leaks"), i, leak)
         look_at_leak(finder, leak);
-    json_array_foreach (finder->report->sites, i, site)
-        look_at_grown(finder, site);
     json_array_foreach (ms_report_array(finder->report->root, "phases"), i, phase) {
         json_array_foreach (json_object_get(phase, "devices"), k, device) {
             if (grows)
@@ -156,29 +181,44 @@ static bool is_tracked_only(const struct ms_report *report)
     return false;
 }
 
-static void look_at_temporary(struct ms_finder *finder, const json_t *site, const json_t *vendors)
+static void tell_temporary(struct ms_finder *finder, const struct ms_found *found)
 {
-    json_int_t count = ms_report_int(site, "total_count"), freed = ms_report_int(site, "freed_count"),
-               most = ms_report_int(site, "max_bytes");
+    const json_t *site = found->row;
     const char *kind = ms_report_text(site, "kind");
     bool pooled = !strcmp(kind, "device") || !strcmp(kind, "async");
-    double mean = count > 0 ? (double)ms_report_int(site, "total_bytes") / (double)count : 0;
-    char *line;
+    char *line = ms_finding_line(finder->report, site, "this call");
 
-    if (freed < TEMPORARY_TIMES || !strcmp(kind, "imported") || !strcmp(kind, "graph") ||
-        (double)most > TEMPORARY_AT_ONCE * mean || !json_object_get(vendors, ms_report_text(site, "api")))
-        return;
-    line = ms_finding_line(finder->report, site, "this call");
     if (line)
         ms_finding_add(
-            finder, "temporary_vendor_calls", most, site,
+            finder, "temporary_vendor_calls", found->bytes, site,
             ms_finding_text("%s was called %" JSON_INTEGER_FORMAT
                             " times for %s at once at most, and the driver was asked each time",
-                            api_of(site), count, ms_text_size(most).text),
+                            api_of(site), ms_report_int(site, "total_count"),
+                            ms_text_size(found->bytes).text),
             ms_finding_text(
                 "%sallocate once, before the loop, what %s allocates each time",
                 pooled && is_tracked_only(finder->report) ? "MEMSHIM_MODE=pool spares it; or " : "", line));
     free(line);
+}
+
+static void look_at_temporary(struct ms_finder *finder, const json_t *site, const json_t *vendors)
+{
+    json_int_t count, most;
+    const char *kind;
+    double mean;
+
+    if (ms_report_int(site, "freed_count") < TEMPORARY_TIMES ||
+        !json_object_get(vendors, ms_report_text(site, "api")))
+        return;
+    count = ms_report_int(site, "total_count");
+    most = ms_report_int(site, "max_bytes");
+    kind = ms_report_text(site, "kind");
+    mean = count > 0 ? (double)ms_report_int(site, "total_bytes") / (double)count : 0;
+    if (strcmp(kind, "imported") != 0 && strcmp(kind, "graph") != 0 &&
+        (double)most <= TEMPORARY_AT_ONCE * mean)
+        ms_finding_note(
+            finder,
+            (struct ms_found){.rule = MS_MANY_TEMPORARY, .bytes = most, .tell = tell_temporary, .row = site});
 }
 
 /* --- stream_hoard ----------------------------------------------------------------------------------------
@@ -399,11 +439,13 @@ void ms_findings_look(struct ms_finder *finder)
     look_at_streams(finder);
     ms_findings_look_at_contexts(finder);
     json_array_foreach (finder->report->sites, i, site) {
+        look_at_grown(finder, site);
         look_at_temporary(finder, site, names);
         if (others && beginnings && ms_owners_is_library(ms_report_text(site, "owner")) &&
             looked++ < LIBRARY_SITES_MAX)
             look_at_library(finder, site, others, beginnings);
     }
+    ms_finding_tell_noted(finder);
     free(others);
     free(beginnings);
     json_decref(names);
