@@ -22,13 +22,16 @@ static int take(void *arg, int id, const char *value)
     return 0;
 }
 
-/* One report at a time is in memory. 0, or -1 after an error line. */
+/* One report at a time is in memory; the last one stays until the process ends, as to give millions of values
+ * back takes a while. 0, or -1 after an error line. */
 static int put_report(FILE *out, const char *path, bool all_frames, json_t *index)
 {
-    struct ms_report report;
+    static struct ms_report report;
     struct ms_model model;
     int status = -1;
 
+    if (report.root)
+        ms_report_close(&report);
     if (ms_cli_load(path, &report) < 0)
         return -1;
     if (ms_model_open(&model, &report, all_frames) == 0) {
@@ -37,7 +40,6 @@ static int put_report(FILE *out, const char *path, bool all_frames, json_t *inde
     }
     if (status < 0)
         ms_cli_error("no memory for %s", path);
-    ms_report_close(&report);
     return status;
 }
 

@@ -8,7 +8,11 @@
 #include <stdio.h>
 
 void ms_base64_put(FILE *out, const unsigned char *bytes, size_t count);
-/** The same of the bytes deflated (zlib's format). Returns 0, or -1 without memory. */
-int ms_base64_put_deflated(FILE *out, const unsigned char *bytes, size_t count);
+
+/** The same of bytes deflated (zlib's format), given piece by piece. */
+struct ms_base64_deflated;
+struct ms_base64_deflated *ms_base64_deflated_open(FILE *out); /* NULL without memory */
+void ms_base64_deflated_put(struct ms_base64_deflated *deflated, const void *bytes, size_t count);
+void ms_base64_deflated_close(struct ms_base64_deflated *deflated); /* writes what is left */
 
 #endif

@@ -42,31 +42,25 @@ void ms_columns_put(struct ms_columns *columns, const char *name, const void *nu
                           json_pack("[s, I, I]", name, (json_int_t)bytes, (json_int_t)count));
 }
 
-static void put_length(unsigned char *to, size_t length)
+int ms_columns_write(struct ms_columns *columns, json_t *head, struct ms_base64_deflated *out)
 {
-    for (int i = 0; i < 4; i++)
-        to[i] = (unsigned char)(length >> 8 * i);
-}
-
-unsigned char *ms_columns_whole(struct ms_columns *columns, json_t *head, size_t *count_p)
-{
-    unsigned char *whole = NULL;
+    unsigned char length_bytes[4];
     size_t length;
     char *text;
 
     json_object_set(head, "columns", columns->directory);
     text = json_dumps(head, JSON_COMPACT);
     length = text ? strlen(text) : 0;
-    *count_p = sizeof(MAGIC) + 4 + length + columns->bytes.count;
-    if (text && !columns->bytes.failed && length <= UINT32_MAX)
-        whole = malloc(*count_p);
-    if (whole) {
-        memcpy(whole, MAGIC, sizeof(MAGIC));
-        put_length(whole + 4, length);
-        memcpy(whole + 8, text, length);
-        if (columns->bytes.count)
-            memcpy(whole + 8 + length, columns->bytes.bytes, columns->bytes.count);
+    if (!text || columns->bytes.failed || length > UINT32_MAX) {
+        free(text);
+        return -1;
     }
+    for (int i = 0; i < 4; i++)
+        length_bytes[i] = (unsigned char)(length >> 8 * i);
+    ms_base64_deflated_put(out, MAGIC, sizeof(MAGIC));
+    ms_base64_deflated_put(out, length_bytes, sizeof(length_bytes));
+    ms_base64_deflated_put(out, text, length);
+    ms_base64_deflated_put(out, columns->bytes.bytes, columns->bytes.count);
     free(text);
-    return whole;
+    return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "export/wire.h"
+#include "html/base64.h"
 
 struct ms_columns {
     struct ms_wire bytes; /* of all columns */
@@ -23,8 +24,8 @@ void ms_columns_close(struct ms_columns *columns);
 void ms_columns_put(struct ms_columns *columns, const char *name, const void *numbers, size_t bytes,
                     size_t count);
 
-/** The whole as the page has it: `head` gets the directory as "columns". Returns the bytes, of malloc's, and
- * how many; NULL without memory, then also if a column was lost. */
-unsigned char *ms_columns_whole(struct ms_columns *columns, json_t *head, size_t *count_p);
+/** The whole as the page has it: `head` gets the directory as "columns". Returns 0, or -1 without memory,
+ * also if a column was lost. */
+int ms_columns_write(struct ms_columns *columns, json_t *head, struct ms_base64_deflated *out);
 
 #endif

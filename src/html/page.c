@@ -40,14 +40,27 @@ void ms_html_page_begin(FILE *out)
     fwrite(ms_html_page_body, 1, ms_html_page_body_bytes, out);
 }
 
-/* A block that only the script looks at. */
-static int put_block(FILE *out, const char *name, const void *bytes, size_t count)
+/* A block that only the script looks at: what is put between these two. */
+static struct ms_base64_deflated *begin_block(FILE *out, const char *name)
 {
-    int status;
-
     fprintf(out, "<div class=\"%s\" hidden>", name);
-    status = ms_base64_put_deflated(out, bytes, count);
+    return ms_base64_deflated_open(out);
+}
+
+static void end_block(FILE *out, struct ms_base64_deflated *block)
+{
+    ms_base64_deflated_close(block);
     fputs("</div>\n", out);
+}
+
+/* 0, or -1 without memory. */
+static int put_report(FILE *out, struct ms_columns *columns, json_t *head)
+{
+    struct ms_base64_deflated *block = begin_block(out, "report");
+    int status = block ? ms_columns_write(columns, head, block) : -1;
+
+    if (block)
+        end_block(out, block);
     return status;
 }
 
@@ -55,30 +68,30 @@ int ms_html_page_put(FILE *out, const char *path, const struct ms_model *model, 
 {
     struct ms_columns columns;
     json_t *head = ms_html_head(path, model->report);
-    unsigned char *whole = NULL;
-    size_t count;
     int status = -1;
 
     if (head && ms_columns_open(&columns) == 0) {
-        if (ms_html_rows(&columns, head, model) == 0)
-            whole = ms_columns_whole(&columns, head, &count);
+        if (ms_html_rows(&columns, head, model) == 0 &&
+            json_array_append_new(index, ms_html_headline(head, model->report)) == 0)
+            status = put_report(out, &columns, head);
         ms_columns_close(&columns);
     }
-    if (whole && json_array_append_new(index, ms_html_headline(head, model->report)) == 0)
-        status = put_block(out, "report", whole, count);
     json_decref(head);
-    free(whole);
     return status;
 }
 
 int ms_html_page_end(FILE *out, const json_t *index)
 {
     char *text = json_dumps(index, JSON_COMPACT);
-    int status = text ? put_block(out, "index", text, strlen(text)) : -1;
+    struct ms_base64_deflated *block = text ? begin_block(out, "index") : NULL;
 
+    if (block) {
+        ms_base64_deflated_put(block, text, strlen(text));
+        end_block(out, block);
+    }
     free(text);
     fputs("<script>", out);
     fwrite(ms_html_page_script, 1, ms_html_page_script_bytes, out);
     fputs("</script>\n</body>\n</html>\n", out);
-    return status;
+    return block ? 0 : -1;
 }
