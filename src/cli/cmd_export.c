@@ -10,11 +10,9 @@
 #include "export/export.h"
 
 struct export_options {
-    struct ms_cli_printing printing;
+    struct ms_cli_stacks stacks;
     const struct ms_export_format *format;
-    enum ms_value value;
     const char *trace;
-    bool all_frames;
 };
 
 static const char *format_names(void)
@@ -44,22 +42,18 @@ static int take(void *arg, int id, const char *value)
     switch (id) {
     case 'F':
         return take_format(options, value);
-    case 'v':
-        return ms_cli_value("--value", value, &options->value);
     case 't':
         options->trace = value;
         return 0;
     default:
-        options->all_frames = options->all_frames || id == 'a';
-        ms_cli_take_printing(&options->printing, id, value);
-        return 0;
+        return ms_cli_take_stacks(&options->stacks, id, value) < 0 ? -1 : 0;
     }
 }
 
 /* Bytes that a terminal would take for commands. */
 static bool is_for_terminal(const struct export_options *options)
 {
-    const char *output = options->printing.output;
+    const char *output = options->stacks.printing.output;
 
     return !options->format->binary || (output && strcmp(output, "-") != 0) || !isatty(STDOUT_FILENO);
 }
@@ -82,7 +76,7 @@ static int check(const struct export_options *options, int operands)
 
 static int write_out(const struct ms_export *job, const struct export_options *options, const char *path)
 {
-    FILE *out = ms_cli_open_output(options->printing.output, options->printing.force);
+    FILE *out = ms_cli_open_output(options->stacks.printing.output, options->stacks.printing.force);
 
     if (!out)
         return MS_EXIT_USAGE;
@@ -99,7 +93,7 @@ static int export_report(const struct ms_report *report, const struct export_opt
     struct ms_events events = {.count = 0};
     struct ms_model model;
     struct ms_export job = {
-        .model = &model, .value = options->value, .events = options->trace ? &events : NULL};
+        .model = &model, .value = options->stacks.value, .events = options->trace ? &events : NULL};
     char error[4608];
     int status;
 
@@ -107,7 +101,7 @@ static int export_report(const struct ms_report *report, const struct export_opt
         ms_cli_error("%s", error);
         return MS_EXIT_USAGE;
     }
-    if (ms_model_open(&model, report, options->all_frames) < 0) {
+    if (ms_model_open(&model, report, options->stacks.all_frames) < 0) {
         ms_cli_error("no memory for %s", path);
         status = MS_EXIT_USAGE;
     } else {
@@ -120,7 +114,7 @@ static int export_report(const struct ms_report *report, const struct export_opt
 
 int ms_cmd_export(int argc, char **argv)
 {
-    struct export_options options = {.value = MS_VALUE_PEAK};
+    struct export_options options = {.stacks = {.value = MS_VALUE_PEAK}};
     int first = ms_cli_parse(argc, argv, false, take, &options), status;
     struct ms_report report;
 

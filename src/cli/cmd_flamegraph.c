@@ -12,12 +12,6 @@
 #include "report/text.h"
 #include "report/view.h"
 
-struct flame_options {
-    struct ms_cli_printing printing;
-    enum ms_value value;
-    bool inverted, all_frames;
-};
-
 struct view {
     struct ms_model model;
     struct ms_tree tree;
@@ -36,14 +30,7 @@ struct line {
 
 static int take(void *arg, int id, const char *value)
 {
-    struct flame_options *options = arg;
-
-    options->all_frames = options->all_frames || id == 'a';
-    options->inverted = options->inverted || id == 'i';
-    if (id == 'v')
-        return ms_cli_value("--value", value, &options->value);
-    ms_cli_take_printing(&options->printing, id, value);
-    return 0;
+    return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
 }
 
 static void close_view(void *arg)
@@ -56,7 +43,7 @@ static void close_view(void *arg)
 
 static int open_view(const struct ms_report *report, const void *arg, void *view_p)
 {
-    const struct flame_options *options = arg;
+    const struct ms_cli_stacks *options = arg;
     struct view *view = view_p;
 
     *view = (struct view){.tree = {.node_count = 0}};
@@ -144,7 +131,7 @@ static struct line next_line(const struct ms_tree *tree, const struct line *abov
 
 static void print_text(FILE *out, const struct ms_report *report, const void *arg, const void *more)
 {
-    const struct flame_options *options = more;
+    const struct ms_cli_stacks *options = more;
     const struct view *view = arg;
     size_t width = ms_text_width(out);
     struct cell all = {.node = 0, .from = 0, .to = width};
@@ -178,7 +165,7 @@ int ms_cmd_flamegraph(int argc, char **argv)
                                              .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
                                              .text = print_text};
-    struct flame_options options = {.value = MS_VALUE_PEAK};
+    struct ms_cli_stacks options = {.value = MS_VALUE_PEAK};
 
     return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
 }

@@ -8,18 +8,9 @@
 #include "cli/load.h"
 #include "html/page.h"
 
-struct html_options {
-    struct ms_cli_printing printing;
-    bool all_frames;
-};
-
 static int take(void *arg, int id, const char *value)
 {
-    struct html_options *options = arg;
-
-    options->all_frames = options->all_frames || id == 'a';
-    ms_cli_take_printing(&options->printing, id, value);
-    return 0;
+    return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
 }
 
 /* One report at a time is in memory; the last one stays until the process ends, as to give millions of values
@@ -59,7 +50,7 @@ static int put_page(FILE *out, char **paths, int count, bool all_frames)
 
 int ms_cmd_html(int argc, char **argv)
 {
-    struct html_options options = {.all_frames = false};
+    struct ms_cli_stacks options = {.all_frames = false};
     int first = ms_cli_parse(argc, argv, false, take, &options);
     FILE *out;
 

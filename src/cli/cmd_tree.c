@@ -11,9 +11,7 @@
 #include "report/view.h"
 
 struct tree_options {
-    struct ms_cli_printing printing;
-    enum ms_value value;
-    bool inverted, all_frames;
+    struct ms_cli_stacks stacks;
     long top;
 };
 
@@ -26,16 +24,10 @@ struct view {
 static int take(void *arg, int id, const char *value)
 {
     struct tree_options *options = arg;
+    int taken = ms_cli_take_stacks(&options->stacks, id, value);
 
-    options->all_frames = options->all_frames || id == 'a';
-    if (ms_cli_take_printing(&options->printing, id, value))
-        return 0;
-    if (id == 'v')
-        return ms_cli_value("--value", value, &options->value);
-    if (id == 'i') {
-        options->inverted = true;
-        return 0;
-    }
+    if (taken)
+        return taken < 0 ? -1 : 0;
     return ms_cli_number("--top", value, 1, 1000000, &options->top);
 }
 
@@ -54,8 +46,8 @@ static int open_view(const struct ms_report *report, const void *arg, void *view
     struct view *view = view_p;
 
     *view = (struct view){.shown = NULL};
-    if (ms_model_open(&view->model, report, options->all_frames) < 0 ||
-        ms_tree_open(&view->tree, &view->model, options->value, options->inverted) < 0 ||
+    if (ms_model_open(&view->model, report, options->stacks.all_frames) < 0 ||
+        ms_tree_open(&view->tree, &view->model, options->stacks.value, options->stacks.inverted) < 0 ||
         !(view->shown = calloc(view->tree.node_count, sizeof(*view->shown))) ||
         ms_tree_heaviest(&view->tree, (size_t)options->top + 1, view->shown) < 0) {
         close_view(view);
@@ -114,9 +106,10 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
 {
     const struct tree_options *options = more;
     const struct view *view = arg;
-    json_t *object = json_pack("{s:s, s:s, s:b, s:I, s:o}", "file", path, "value",
-                               ms_value_names[options->value].name, "inverted", (int)options->inverted,
-                               "total", view->tree.nodes[0].total, "nodes", nodes_json(view));
+    json_t *object =
+        json_pack("{s:s, s:s, s:b, s:I, s:o}", "file", path, "value",
+                  ms_value_names[options->stacks.value].name, "inverted", (int)options->stacks.inverted,
+                  "total", view->tree.nodes[0].total, "nodes", nodes_json(view));
 
     ms_cli_set_view(object, report);
     return object;
@@ -136,7 +129,7 @@ static size_t print_left(FILE *out, json_int_t weight, json_int_t whole, const s
 {
     size_t indent = depth < width / 4 ? 2 * depth : width / 2;
 
-    print_weight(out, weight, options->value);
+    print_weight(out, weight, options->stacks.value);
     fprintf(out, " %5.1f%%  %*s", whole > 0 ? 100.0 * (double)weight / (double)whole : 0.0, (int)indent, "");
     return 19 + indent;
 }
@@ -183,8 +176,8 @@ static void print_text(FILE *out, const struct ms_report *report, const void *ar
     uint32_t *place = calloc(view->tree.node_count + 1, sizeof(*place)), node = 0, before = 0;
 
     ms_view_print(out, report, "");
-    fprintf(out, "%s: ", ms_value_names[options->value].title);
-    if (options->value == MS_VALUE_COUNT)
+    fprintf(out, "%s: ", ms_value_names[options->stacks.value].title);
+    if (options->stacks.value == MS_VALUE_COUNT)
         fprintf(out, "%" JSON_INTEGER_FORMAT "\n", view->tree.nodes[0].total);
     else
         fprintf(out, "%s\n", ms_text_size(view->tree.nodes[0].total).text);
@@ -208,7 +201,7 @@ int ms_cmd_tree(int argc, char **argv)
                                              .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
                                              .text = print_text};
-    struct tree_options options = {.top = 60, .value = MS_VALUE_PEAK};
+    struct tree_options options = {.top = 60, .stacks = {.value = MS_VALUE_PEAK}};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, take, &options.stacks.printing, &verb, &options);
 }

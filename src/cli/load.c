@@ -147,6 +147,15 @@ int ms_cli_value(const char *what, const char *text, enum ms_value *value_p)
     return -1;
 }
 
+int ms_cli_take_stacks(struct ms_cli_stacks *stacks, int id, const char *value)
+{
+    if (id == 'v')
+        return ms_cli_value("--value", value, &stacks->value) < 0 ? -1 : 1;
+    stacks->inverted = stacks->inverted || id == 'i';
+    stacks->all_frames = stacks->all_frames || id == 'a';
+    return ms_cli_take_printing(&stacks->printing, id, value) || id == 'i' ? 1 : 0;
+}
+
 const char *ms_cli_site_api(const json_t *site)
 {
     const char *api = ms_report_text(site, "api");

@@ -4,6 +4,7 @@
 #ifndef MS_CLI_LOAD_H
 #define MS_CLI_LOAD_H
 
+#include "cli/cli.h"
 #include "export/model.h"
 #include "report/pyframes.h"
 #include "report/read.h"
@@ -33,6 +34,15 @@ void ms_cli_set_view(json_t *object, const struct ms_report *report);
 
 /** What stacks weigh, by its name (export/model.h); -1 after an error line that names `what`. */
 int ms_cli_value(const char *what, const char *text, enum ms_value *value_p);
+
+/** What verbs that lay out stacks take: --value, --inverted and --all-frames, and what is printed where. */
+struct ms_cli_stacks {
+    struct ms_cli_printing printing;
+    enum ms_value value;
+    bool inverted, all_frames;
+};
+/** Takes the option with this id if it is one of them: 1, or -1 after an error line; else 0. */
+int ms_cli_take_stacks(struct ms_cli_stacks *stacks, int id, const char *value);
 
 /** The function that the program called, or "?". */
 const char *ms_cli_site_api(const json_t *site);
