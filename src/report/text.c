@@ -14,6 +14,7 @@
 #include "base/size.h"
 #include "report/fold.h"
 #include "report/utf8.h"
+#include "report/wide.h"
 
 /* --all-frames. */
 static bool all_frames;
@@ -78,18 +79,38 @@ static size_t plain_bytes(const char *text)
     return length;
 }
 
+/* A character of a text: its bytes, never 0, how many of them a terminal gets (else a question mark), and how
+ * many columns that takes. */
+struct character {
+    size_t bytes, plain, columns;
+};
+
+static struct character character_at(const char *text)
+{
+    size_t bytes = ms_utf8_bytes(text), plain = plain_bytes(text);
+
+    return (struct character){bytes ? bytes : 1, plain,
+                              plain ? ms_wide_columns(ms_utf8_character(text, bytes)) : 1};
+}
+
+static void put_character(FILE *out, const char *text, const struct character *character)
+{
+    if (character->plain)
+        fwrite(text, 1, character->plain, out);
+    else
+        fputc('?', out);
+}
+
 size_t ms_text_put(FILE *out, const char *text)
 {
     size_t columns = 0;
 
-    for (; *text; columns++) {
-        size_t plain = plain_bytes(text), taken = ms_utf8_bytes(text);
+    while (*text) {
+        struct character character = character_at(text);
 
-        if (plain)
-            fwrite(text, 1, plain, out);
-        else
-            fputc('?', out);
-        text += taken ? taken : 1;
+        put_character(out, text, &character);
+        columns += character.columns;
+        text += character.bytes;
     }
     return columns;
 }
@@ -104,25 +125,29 @@ void ms_text_column(FILE *out, const char *text, size_t columns)
 
 size_t ms_text_cut(FILE *out, const char *text, size_t columns)
 {
-    const char *at = text, *cut = text;
-    size_t count = 0, kept = columns > 3 ? columns - 3 : columns;
+    const char *at = text, *cut = NULL;
+    size_t count = 0, kept = columns > 3 ? columns - 3 : columns, used = 0;
 
-    for (; *at && count <= columns; count++) {
-        size_t taken = ms_utf8_bytes(at);
+    while (*at && count <= columns) {
+        struct character character = character_at(at);
 
-        cut = count == kept ? at : cut;
-        at += taken ? taken : 1;
+        if (!cut && count + character.columns > kept) {
+            cut = at;
+            used = count;
+        }
+        count += character.columns;
+        at += character.bytes;
     }
     if (count <= columns)
         return ms_text_put(out, text);
-    for (count = 0; text < cut; count++) {
-        size_t plain = plain_bytes(text), taken = ms_utf8_bytes(text);
+    while (text < cut) {
+        struct character character = character_at(text);
 
-        fwrite(plain ? text : "?", 1, plain ? plain : 1, out);
-        text += taken ? taken : 1;
+        put_character(out, text, &character);
+        text += character.bytes;
     }
     fputs(columns > 3 ? "..." : "", out);
-    return columns;
+    return used + (columns > 3 ? 3 : 0);
 }
 
 size_t ms_text_width(FILE *out)

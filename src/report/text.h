@@ -23,7 +23,8 @@ bool ms_text_bold(FILE *out);
 void ms_text_heading(FILE *out, const char *text);
 
 /** `text` on a terminal: C0, DEL, C1 (U+0080 to U+009F) and what is no UTF-8 become '?', the end of a line
- * too. Every string that is not a constant of ours goes through here. Returns the number of characters. */
+ * too. Every string that is not a constant of ours goes through here. Returns how many columns it takes: two
+ * for an East Asian wide character, none for what is drawn onto another (wide.h). */
 size_t ms_text_put(FILE *out, const char *text);
 /** The same, filled up with blanks to so many columns. */
 void ms_text_column(FILE *out, const char *text, size_t columns);

@@ -5,6 +5,7 @@
 #define MS_REPORT_UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** Bytes of the sequence at `text`, which ends in a NUL; 0 if it is none: cut off, longer than it need be, a
  * surrogate, or beyond U+10FFFF. */
@@ -25,6 +26,17 @@ static inline size_t ms_utf8_bytes(const char *text)
         (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f))
         return 0;
     return length;
+}
+
+/** The character of a sequence of so many bytes, which ms_utf8_bytes said. */
+static inline uint32_t ms_utf8_character(const char *text, size_t bytes)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    uint32_t character = bytes == 1 ? byte[0] : byte[0] & (0xffu >> (bytes + 1));
+
+    for (size_t i = 1; i < bytes; i++)
+        character = character << 6 | (byte[i] & 0x3f);
+    return character;
 }
 
 #endif

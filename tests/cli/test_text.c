@@ -101,6 +101,29 @@ static void frames_shown(void)
     frame_is("{\"kind\": \"mark\"}", "[?]");
 }
 
+static void cut_is(const char *name, size_t columns, const char *shown, size_t used)
+{
+    char text[256] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    size_t said = ms_text_cut(out, name, columns);
+
+    fclose(out);
+    is_str(text, shown, "%s in %zu columns", name, columns);
+    is_u64(said, used, "it takes %zu", used);
+}
+
+/* Columns of a terminal, not characters. */
+static void columns_counted(void)
+{
+    cut_is("abcdefgh", 8, "abcdefgh", 8);
+    cut_is("abcdefgh", 7, "abcd...", 7);
+    cut_is("\u8a13\u7df4\u8a13\u7df4", 8, "\u8a13\u7df4\u8a13\u7df4", 8);
+    cut_is("\u8a13\u7df4\u8a13\u7df4", 7, "\u8a13\u7df4...", 7);
+    cut_is("\u8a13\u7df4\u8a13\u7df4", 6, "\u8a13...", 5);
+    cut_is("e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301", 3);
+    cut_is("\U0001f600b\x1b", 4, "\U0001f600b?", 4);
+}
+
 int main(void)
 {
     struct ms_report report =
@@ -113,6 +136,7 @@ int main(void)
     plan(0);
     path_shown();
     frames_shown();
+    columns_counted();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
         ok(!strcmp(ms_text_size(sizes[i].bytes).text, sizes[i].text), "%lld is %s, said %s",
            (long long)sizes[i].bytes, sizes[i].text, ms_text_size(sizes[i].bytes).text);
