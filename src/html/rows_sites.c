@@ -135,6 +135,39 @@ static int put_frames(struct ms_columns *columns, struct ms_strings *strings, co
     return 0;
 }
 
+static size_t count_held(const struct ms_model *model)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < model->site_count; i++)
+        count += json_array_size(ms_report_array(model->sites[i].json, "held"));
+    return count;
+}
+
+/* What the sites held at the moments of the timeline, as the report has it. */
+static int put_held(struct ms_columns *columns, const struct ms_model *model)
+{
+    size_t count = count_held(model), at = 0, k;
+    int64_t *bytes = calloc(2 * count + 1, sizeof(*bytes));
+    uint32_t *site = (uint32_t *)(bytes + count), *moment = site + count;
+    json_t *held;
+
+    if (!bytes)
+        return -1;
+    for (size_t i = 0; i < model->site_count; i++) {
+        json_array_foreach (ms_report_array(model->sites[i].json, "held"), k, held) {
+            site[at] = (uint32_t)i;
+            moment[at] = (uint32_t)json_integer_value(json_array_get(held, 0));
+            bytes[at++] = json_integer_value(json_array_get(held, 1));
+        }
+    }
+    ms_columns_put(columns, "held.site", site, sizeof(*site), count);
+    ms_columns_put(columns, "held.moment", moment, sizeof(*moment), count);
+    ms_columns_put(columns, "held.bytes", bytes, sizeof(*bytes), count);
+    free(bytes);
+    return 0;
+}
+
 static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)
 {
     static const struct ms_html_key keys[] = {
@@ -158,7 +191,8 @@ static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, con
 int ms_html_sites(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
 {
     if (put_numbers(columns, strings, model) < 0 || put_values(columns, model) < 0 ||
-        put_tree(columns, model) < 0 || put_frames(columns, strings, model) < 0)
+        put_held(columns, model) < 0 || put_tree(columns, model) < 0 ||
+        put_frames(columns, strings, model) < 0)
         return -1;
     return put_leaks(columns, strings, model->report);
 }

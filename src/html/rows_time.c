@@ -46,7 +46,8 @@ int ms_html_time(struct ms_columns *columns, json_t *head, const struct ms_repor
     size_t i;
 
     put_meaning(head, timeline, report);
-    if (put_series(columns, "time.t", ms_report_array(timeline, "t")) < 0)
+    if (put_series(columns, "time.t", ms_report_array(timeline, "t")) < 0 ||
+        put_series(columns, "time.moment", ms_report_array(timeline, "moments")) < 0)
         return -1;
     json_array_foreach (devices, i, device) {
         for (size_t k = 0; k < MS_ARRAY_LEN(keys); k++) {

@@ -21,6 +21,14 @@ static void widen_spans(struct ms_site *site, uint64_t now_ns)
     }
 }
 
+unsigned ms_span_shift(uint64_t now_ns)
+{
+    unsigned shift = MS_SPAN_SHIFT_START;
+    while (now_ns >> shift >= MS_SPANS)
+        shift++;
+    return shift;
+}
+
 MS_NOINLINE void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint64_t live)
 {
     widen_spans(site, now_ns);

@@ -191,6 +191,8 @@ bool ms_site_is_growing(const struct ms_site *site);
 /** Of what was freed altogether: the most that it held, if that rose likewise through a second or more, in a
  * hundred blocks or more, and until the last eighth of the run; else 0. marks[] must be up to date. */
 uint64_t ms_site_grew(const struct ms_site *site);
+/** How long spans are at `now_ns`, a power of two. */
+unsigned ms_span_shift(uint64_t now_ns);
 /** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
 void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint64_t live);
 static inline void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t live)

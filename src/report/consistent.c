@@ -210,8 +210,31 @@ static void check_device(struct inquiry *inquiry, const json_t *device, size_t i
                    "live_bytes", ms_report_int(device, "live_bytes"));
 }
 
+/* What a site held at the moments of the timeline, which rise. */
+static void check_held(struct inquiry *inquiry, const json_t *site, size_t i)
+{
+    const json_t *moments = json_object_get(json_object_get(inquiry->report->root, "timeline"), "moments");
+    json_int_t before = -1;
+    json_t *held;
+    size_t k;
+
+    json_array_foreach (ms_report_array(site, "held"), k, held) {
+        json_int_t moment = json_integer_value(json_array_get(held, 0));
+
+        expect_index(inquiry, at("sites", i, "held"), json_array_get(held, 0), moments);
+        if (moment <= before)
+            complain(inquiry, at("sites", i, "held"),
+                     "has moment %" JSON_INTEGER_FORMAT " behind moment %" JSON_INTEGER_FORMAT, moment,
+                     before);
+        expect_at_most(inquiry, at("sites", i, "held"), json_integer_value(json_array_get(held, 1)),
+                       "max_bytes", ms_report_int(site, "max_bytes"));
+        before = moment;
+    }
+}
+
 static void check_site(struct inquiry *inquiry, const json_t *site, size_t i)
 {
+    check_held(inquiry, site, i);
     expect_at_most(inquiry, at("sites", i, "live_bytes"), ms_report_int(site, "live_bytes"), "max_bytes",
                    ms_report_int(site, "max_bytes"));
     expect_at_most(inquiry, at("sites", i, "at_peak_bytes"), ms_report_int(site, "at_peak_bytes"),

@@ -39,6 +39,11 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
     out->fresh = true;
     for (unsigned i = 0; i < count; i++)
         ms_out_number(out, (uint64_t)i << snapshot->timeline_shift);
+    ms_out_raw(out, "],\n\"moments\":[");
+    out->fresh = true;
+    unsigned span = ms_span_shift(snapshot->now_ns);
+    for (uint64_t i = 1; i <= snapshot->now_ns >> span; i++)
+        ms_out_number(out, i << span);
     ms_out_raw(out, "],\n\"devices\":[");
     bool first = true;
     for (int i = 0; i < MS_DEVICES_MAX; i++) {

@@ -45,28 +45,49 @@ static void add_estimate(json_t *json, const struct ms_estimate *total, const st
                         json_integer((json_int_t)((live->count_q8 + 128) >> 8)));
 }
 
-static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
-                         const struct ms_report_stacks *stacks)
+/* What it held at the moments of the timeline: [moment, bytes], where that is another figure than before. */
+static void add_held(json_t *json, const struct ms_site *site, uint64_t now_ns)
 {
+    json_t *held = NULL;
+    uint64_t before = 0;
+    if (site->span_shift != ms_span_shift(now_ns))
+        return;
+    for (unsigned i = 0; i < site->span_last && i < MS_SPANS; i++) {
+        uint64_t bytes = site->marks[i] < site->max_bytes ? site->marks[i] : site->max_bytes;
+        if (bytes == before)
+            continue;
+        held = held ? held : json_array();
+        json_array_append_new(held, json_pack("[i, I]", (int)i, (json_int_t)bytes));
+        before = bytes;
+    }
+    if (held)
+        json_object_set_new(json, "held", held);
+}
+
+static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
+                         const struct ms_report_input *input)
+{
+    const struct ms_report_stacks *stacks = input->stacks;
     const struct ms_site *site = &copy->site;
     json_t *json = json_pack("{s:I, s:o, s:I}", "id", (json_int_t)id, "hash", site_hash(stacks, site),
                              "stack", (json_int_t)ms_report_stacks_at(stacks, site->stack));
     ms_json_set_device(json, site->device);
-    json_t *rest = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "api",
-        ms_events_api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
-        (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
-        (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
-        (json_int_t)site->max_bytes, "lifetime_ns_sum", (json_int_t)site->lifetime_ns_sum, "rounding_bytes",
-        (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site), "kind",
-        ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count, "first_ns",
-        (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
+    json_t *rest =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:I, s:I, s:I}", "api",
+                  ms_events_api_name(site->api), "total_bytes", (json_int_t)site->total_bytes, "total_count",
+                  (json_int_t)site->total_count, "live_bytes", (json_int_t)site->live_bytes, "live_count",
+                  (json_int_t)site->live_count, "at_peak_bytes", (json_int_t)site->at_peak_bytes, "max_bytes",
+                  (json_int_t)site->max_bytes, "lifetime_ns_sum", (json_int_t)site->lifetime_ns_sum,
+                  "rounding_bytes", (json_int_t)site->rounding_bytes, "size_hist", size_histogram(site),
+                  "kind", ms_json_kind_name(site->kind), "freed_count", (json_int_t)site->free_count,
+                  "first_ns", (json_int_t)site->first_ns, "last_ns", (json_int_t)site->last_ns);
     json_object_update(json, rest);
     json_decref(rest);
     json_object_set_new(json, "requested_bytes",
                         json_integer((json_int_t)(site->total_bytes - site->total_rounding_bytes)));
     if (ms_site_grew(site))
         json_object_set_new(json, "grew_bytes", json_integer((json_int_t)ms_site_grew(site)));
+    add_held(json, site, input->snapshot->now_ns);
     if (copy->max_is_bound)
         json_object_set_new(json, "max_is_bound", json_true());
     if (site->estimate.bytes)
@@ -145,7 +166,7 @@ void ms_json_sites(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "sites");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < snapshot->site_count; i++)
-        ms_out_element(out, site_json(i, &snapshot->sites[i], input->stacks));
+        ms_out_element(out, site_json(i, &snapshot->sites[i], input));
     ms_out_end_array(out);
 
     ms_out_key(out, "leaks");

@@ -185,6 +185,16 @@ def search(page, report, _shots):
     page.run("page.views.flame.search.value = ''; page.views.flame.look('')")
 
 
+def held_at(page, ns):
+    """Of what moment the page tells who held the first device, when that was, and the bytes."""
+    return page.run("const held = heldAt(page.report, 0, arguments[0], arguments[0] + 1, false); return [held.kind, held.ns, held.rows.map((row) => row.bytes)]", ns)
+
+
+def held_in(site, moment):
+    """What a site held at a moment of the timeline, by the report."""
+    return ([0] + [number for i, number in site.get("held", []) if i <= moment])[-1]
+
+
 def clicks(page, report, shots):
     """A frame zooms, a moment tells who held it, a site has its stack, a heading sorts."""
     page.show("flame")
@@ -202,9 +212,13 @@ def clicks(page, report, shots):
     page.frames()
     assert page.run("return document.querySelectorAll('#time-detail table').length") > 0, page.text("#time-detail")
     page.run("page.views.time.choose(page.views.time.charts[0], arguments[0])", max(range(len(report["timeline"]["t"])), key=lambda i: report["timeline"]["devices"][0]["live"][i]))
-    assert "exactly" in page.text("#time-detail")
-    held = page.run("return heldAt(page.report, 0, Number(page.report.list('devices')[0].peak_ns), Number(page.report.list('devices')[0].peak_ns) + 1, 0, false).rows.map((row) => row.bytes)")
-    assert sum(held) == report["devices"][0]["peak_live_bytes"]
+    assert "The device's peak, in this stretch" in page.text("#time-detail")
+    assert sum(held_at(page, report["devices"][0]["peak_ns"])[2]) == report["devices"][0]["peak_live_bytes"]
+    for i, ns in enumerate(report["timeline"]["moments"]):
+        kind, then, rows = held_at(page, ns)
+        assert kind != "moment" or then == ns
+        if kind == "moment":
+            assert sum(rows) == sum(held_in(site, i) for site in report["sites"] if site["device"] == 0)
     page.shot(shots, "time-held")
     page.show("sites")
     page.driver.find_element(By.CSS_SELECTOR, "#sites-grid .inner .row").click()

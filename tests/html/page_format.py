@@ -99,6 +99,9 @@ def check_report(block, report):
             leaks[leak["site"]] = leaks.get(leak["site"], 0) + leak["bytes"]
     assert columns["site.leaked"] == [leaks.get(site["id"], 0) for site in sites]
     assert [head["strings"][i] for i in columns["leak.class"]] == [leak["class"] for leak in report["leaks"]]
+    assert columns["time.moment"] == report["timeline"].get("moments", [])
+    assert [list(row) for row in zip(columns["held.site"], columns["held.moment"], columns["held.bytes"])] == [
+        [i, *held] for i, site in enumerate(sites) for held in site.get("held", [])]
     for i, series in enumerate(report["timeline"]["devices"]):
         for key in ("live", "reserved", "limbo"):
             assert columns[f"time.{i}.{key}"] == series[key], key

@@ -49,6 +49,16 @@ def a_site(number, stack, chance, ends_ns):
             "first_ns": first, "last_ns": first + 1000}
 
 
+def add_held(report, moments, chance):
+    """What the sites held at the moments: to the end what is live, some others at one of them."""
+    for site in report["sites"]:
+        first = next((i for i, ns in enumerate(moments) if ns > site["first_ns"]), None)
+        if site["live_bytes"] and first is not None:
+            site["held"] = [[first, site["live_bytes"]]]
+        elif first is not None and first + 1 < len(moments) and site["at_peak_bytes"] and chance.randrange(4) == 0:
+            site["held"] = [[first, site["at_peak_bytes"]], [first + 1, 0]]
+
+
 def add_segments(report, segments, blocks, chance):
     """A pool that is half full: live blocks of the sites, limbo, and what is free between."""
     live = [site["id"] for site in report["sites"] if site["live_count"]] or [0]
@@ -83,7 +93,9 @@ def large(base, sites, buckets=2048, segments=10000, blocks=8):
                         "kind": "device", "died_with_context_bytes": 0} for site in report["sites"] if site["live_count"]]
     shape = [int(peak * (0.2 + 0.7 * abs(((i * 37) % 200) / 200 - 0.5) * 2)) for i in range(buckets)]
     shape[buckets // 3] = peak
-    report["timeline"] = {"bucket_ns": ends_ns // buckets, "t": [i * (ends_ns // buckets) for i in range(buckets)],
+    moments = [(i + 1) << 32 for i in range(ends_ns >> 32)]
+    add_held(report, moments, chance)
+    report["timeline"] = {"bucket_ns": ends_ns // buckets, "moments": moments, "t": [i * (ends_ns // buckets) for i in range(buckets)],
                           "devices": [{"device": 0, "live": shape, "reserved": [value + value // 8 for value in shape], "limbo": [value // 16 for value in shape]}]}
     report["devices"][0].update(total_bytes=8 * peak, peak_live_bytes=peak, live_bytes=live, peak_ns=(buckets // 3) * (ends_ns // buckets) + 5, peak_reserved_bytes=peak + peak // 8)
     report["oom"] = [{"t_ns": ends_ns // 2, "device": 0, "api": "cudaMalloc", "requested": GIB, "cause": "fragmentation", "live": shape[buckets // 2], "reserved": peak, "largest_free": GIB // 2,

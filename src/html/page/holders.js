@@ -46,47 +46,44 @@ function holdersOf(report, device, uses) {
   return [...holders.values()].sort((a, b) => b.stranded - a.stranded || a.site - b.site);
 }
 
-/* Who held a device's memory at a moment, as far as the report tells: at its peak and at the end every site
- * does exactly; in between the blocks that are live to the end are known to have been there, and for the rest
- * the sites that had begun by then, with no more than they ever held.
- * {exact, rows: [{site, bytes}], rest, maybe: [{site, bytes}]} */
-function heldAt(report, device, ns, until, live, atEnd) {
-  const peak = asNumber(report.list("devices")[device].peak_ns);
-  const of = report.site("device"), rows = (column) => {
-    const list = [];
-    for (let i = 0; i < of.length; i++) if (of[i] === device && column[i] > 0) list.push({ site: i, bytes: column[i] });
-    return list.sort((a, b) => b.bytes - a.bytes || a.site - b.site);
-  };
-  if (peak >= ns && peak < until) return { exact: "peak", rows: rows(report.site("peak")), rest: 0, maybe: [] };
-  if (atEnd) return { exact: "end", rows: rows(report.site("live")), rest: 0, maybe: [] };
-  const known = survivorsAt(report, device, until);
-  const sum = sumOf(Float64Array.from(known.values()));
-  const maybe = [];
-  for (let i = 0; i < of.length; i++)
-    if (of[i] === device && report.site("first_ns")[i] < until && report.site("freed_count")[i] > 0)
-      maybe.push({ site: i, bytes: Math.min(report.site("max_bytes")[i], Math.max(live - sum, 0)) });
-  return {
-    exact: "",
-    rows: [...known].map(([site, bytes]) => ({ site, bytes })).sort((a, b) => b.bytes - a.bytes || a.site - b.site),
-    rest: Math.max(live - sum, 0),
-    maybe: maybe.sort((a, b) => b.bytes - a.bytes || a.site - b.site),
-  };
+/* The moments of which the report knows who held a device's memory, each {ns, kind, of}: of most of them all
+ * sites, of a phase's largest peak those that held most. */
+function knownMoments(report, device) {
+  const row = report.list("devices")[device], known = [];
+  report.column("time.moment").forEach((ns, i) => known.push({ ns, kind: "moment", of: i }));
+  known.push({ ns: asNumber(row.peak_ns), kind: "peak" }, { ns: asNumber(report.head.run.end_unix_ns) - asNumber(report.head.run.start_unix_ns), kind: "end" });
+  for (const oom of report.list("oom"))
+    if (report.deviceOf(oom) === device && Array.isArray(oom.sites) && oom.sites.length)
+      known.push({ ns: asNumber(oom.t_ns), kind: "oom", of: oom });
+  for (const phase of report.list("phases"))
+    for (const part of phase.devices || [])
+      if (report.deviceOf(part) === device && Array.isArray(part.sites) && part.sites.length)
+        known.push({ ns: asNumber(part.peak_ns), kind: "phase", of: part, name: String(phase.name) });
+  return known;
 }
 
-/* Bytes by row of sites[] of the blocks that are live at the end and were there before `until`. */
-function survivorsAt(report, device, until) {
-  const first = report.column("segment.first"), of = report.column("segment.device"), known = new Map();
-  const born = report.column("block.born_ns"), site = report.column("block.site");
-  const bytes = report.column("block.bytes"), state = report.column("block.state");
-  const inPool = (i) => report.text("segment.tier", i) !== "followed";
-  for (let i = 0; i < of.length; i++) {
-    if (of[i] !== device) continue;
-    for (let b = first[i]; b < first[i + 1]; b++) {
-      const row = report.rows.get(site[b]);
-      if (row === undefined || report.strings[state[b]] !== "live" || !(born[b] < until)) continue;
-      if (report.site("device")[row] !== device) continue;
-      known.set(row, (known.get(row) || 0) + (inPool(i) ? report.column("block.requested")[b] : bytes[b]));
-    }
+/* What the sites held at a known moment, [{site, bytes}] by rows of sites[], the most first. */
+function heldThen(report, device, known) {
+  const of = report.site("device"), held = new Map();
+  if (known.kind === "peak" || known.kind === "end") {
+    report.site(known.kind === "peak" ? "peak" : "live").forEach((value, site) => held.set(site, value));
+  } else if (known.kind === "moment") {
+    const site = report.column("held.site"), moment = report.column("held.moment"), bytes = report.column("held.bytes");
+    for (let i = 0; i < site.length; i++) if (moment[i] <= known.of) held.set(site[i], bytes[i]);
+  } else {
+    for (const row of known.of.sites) if (report.rows.has(row.site)) held.set(report.rows.get(row.site), asNumber(row.bytes));
   }
-  return known;
+  return [...held].filter(([site, value]) => value > 0 && of[site] === device).map(([site, value]) => ({ site, bytes: value }))
+    .sort((a, b) => b.bytes - a.bytes || a.site - b.site);
+}
+
+/* Who held a device's memory in a stretch of time: of the known moment in it, or of the nearest one. A moment
+ * that is known of all sites goes before one that is not; the peak before all.
+ * {kind, ns, inside, name, rows: [{site, bytes}]} */
+function heldAt(report, device, from, until, isLast) {
+  const middle = (from + until) / 2, order = ["peak", "oom", "end", "moment", "phase"];
+  const inside = (one) => (one.ns >= from && one.ns < until) || (isLast && one.kind === "end");
+  const away = (one) => (inside(one) ? -1 : Math.abs(one.ns - middle));
+  const best = knownMoments(report, device).sort((a, b) => away(a) - away(b) || order.indexOf(a.kind) - order.indexOf(b.kind))[0];
+  return { kind: best.kind, ns: best.ns, inside: inside(best), name: best.name, rows: heldThen(report, device, best) };
 }

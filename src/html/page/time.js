@@ -168,28 +168,29 @@ class Time {
     chart.at = chart.chosen = at;
     chart.plot.redraw(false);
     const from = this.line.t[at], until = from + this.line.bucket, last = at === this.line.t.length - 1;
-    const held = heldAt(this.report, chart.series.row, from, until, chart.series.live[at], last);
+    const held = heldAt(this.report, chart.series.row, from, until, last);
     fill(this.detail, ...this.held(chart, at, held));
   }
 
   held(chart, at, held) {
     const report = this.report, from = this.line.t[at];
+    const when = held.inside ? "in this stretch" : `the nearest to it, ${timeText(Math.abs(held.ns - from))} ${held.ns < from ? "before" : "after"} it began`;
     const told = {
-      peak: "The device's peak lies here: what each call site held then is known exactly.",
-      end: "The end of the record: what each call site holds is known exactly.",
-      "": "Of this moment the report knows for certain the blocks that were live to the end; what has been freed since is named below by who can have held it.",
-    }[held.exact];
+      peak: `The device's peak, ${when}: what each call site held then.`,
+      end: `The end of the record, ${when}: what each call site held then.`,
+      oom: `A request for which there was no memory, ${when}: what each call site held then.`,
+      moment: `What each call site held after ${timeText(held.ns)}. Of the moments of which the report knows that, this is ${when}.`,
+      phase: `The largest peak of the phase ${short(held.name || "", 60)}, ${when}: the call sites that held most then.`,
+    }[held.kind];
     const rows = (list) => list.slice(0, 25).map(({ site, bytes: value }) => [bytes(value),
       [swatch(this.page, report.text("site.owner", site)), short(report.text("site.owner", site), 40)], short(report.siteLine(site), 200)]);
     const columns = [["bytes", "right"], ["owner", ""], ["where", "code"]];
     return [el("h3", {}, `${deviceName(chart.device)} after ${timeText(from)}`),
       el("p", {}, "allocated ", bytes(chart.series.live[at], { id: "held-live" }), ", reserved ", bytes(chart.series.reserved[at]), ", limbo ",
         bytes(chart.series.limbo[at]), `, at most, in these ${timeText(this.line.bucket)}`),
-      el("p", {}, told),
-      table("Held it", columns, rows(held.rows), { id: "held" }),
-      held.rows.length > 25 && el("p", {}, `and ${held.rows.length - 25} more call sites`),
-      !held.exact && held.rest > 0 && el("p", {}, "Freed since: ", bytes(held.rest, { id: "held-rest" }), "."),
-      !held.exact && held.rest > 0 && table("Can have held some of that (at most so much each)", columns, rows(held.maybe), { id: "held-maybe" })];
+      el("p", { id: "held-when" }, told),
+      table(`Held after ${timeText(held.ns)}`, columns, rows(held.rows), { id: "held" }),
+      held.rows.length > 25 && el("p", {}, `and ${held.rows.length - 25} more call sites`)];
   }
 
   table() {
