@@ -33,4 +33,12 @@ tests_programs_ranks_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/programs/screens.py
 TESTS += tests/programs/screens.py
 EXTRA_DIST += tests/programs/torch_step.py
+
+# The listings of docs/questions/.
+check_PROGRAMS += tests/programs/service
+tests_programs_service_SOURCES = tests/programs/service.c
+tests_programs_service_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_programs_service_LDADD = libcudart.so.13
+dist_check_SCRIPTS += tests/programs/questions.py
+TESTS += tests/programs/questions.py
 endif

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The listings of docs/questions/: each is what its command prints, of a program that the page runs itself. QUESTIONS_DOCS=1 writes them
+anew. Figures of the program are compared as they are; those that depend on when the device was done are not."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
+
+TOP = os.path.realpath(os.environ["top_srcdir"])
+MADE = re.compile(r"<!-- made: (.*?) -->\n\n(.*?)\n?<!-- made end -->", re.S)
+# What a page must end at: a line of the program that its listings name.
+ENDS = {"what-holds-my-memory": "load_weights", "what-leaks": "open_guest", "why-did-it-run-out": "open_session", "what-is-wasted": "open_guest"}
+
+
+def printed(command, place):
+    """What a command prints, with the same machine, process, addresses and times always."""
+    done = subprocess.run(["sh", "-c", command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, cwd=place, timeout=120, stdin=subprocess.DEVNULL,
+                          env=dict(os.environ, PATH=place + ":" + os.environ["PATH"], MEMSHIM_LOG="none", NO_COLOR="1", COLUMNS="80"))
+    text = done.stdout.replace(place + "/", "").replace(TOP + "/", "").replace(os.path.relpath(TOP, place) + "/", "")
+    text = re.sub(r"process \d+ on \S+?(,| )", r"process 4711 on node\1", text)
+    text = re.sub(r"(, |after )[\d.]+ (ns|us|ms|s)\b", r"\g<1>1.0 s", text)
+    for number, address in enumerate(sorted(set(re.findall(r"0x[0-9a-f]{12}", text)))):
+        text = text.replace(address, "0x7f%010x" % ((number + 1) << 24))
+    return text
+
+
+def block(command, text):
+    """As the page has it."""
+    lines = ["    " + command] + ["    " + line for line in text.splitlines()]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def shape(command, text):
+    """Without what depends on time: of the pool all figures, else those of what was reserved."""
+    if " frag " in command:
+        # The segments, and which of them strand how much.
+        text = "\n".join(line for line in text.splitlines() if not re.match(r"\s+0x", line))
+        return re.sub(r"[\d.]+( [KMG]?i?B|%)?", "N", re.sub(r"#+|(?<=segment)s", "", text)).split()
+    text = re.sub(r"[\d.]+ [KMG]?i?B (reserved)|(largest free piece) [\d.]+ [KMG]?i?B", "N", text)
+    return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "Found", "to do: synchronise"))]
+
+
+def check(path):
+    name = os.path.basename(path)[:-3]
+    place = os.path.join(TMP, name)
+    os.makedirs(place)
+    os.symlink(MEMSHIM, os.path.join(place, "memshim"))
+    os.symlink(os.path.join(BUILD, "tests", "programs", "service"), os.path.join(place, "service"))
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    wrong, all_texts = [], ""
+
+    def make(found):
+        nonlocal all_texts
+        text = printed(found[1], place)
+        made = block(found[1], text)
+        all_texts += text
+        if shape(found[1], made) != shape(found[1], found[2].rstrip("\n")):
+            wrong.extend([found[1], "prints:", *made.splitlines(), "the page has:", *found[2].splitlines()])
+        return "<!-- made: %s -->\n\n%s\n\n<!-- made end -->" % (found[1], made)
+
+    written = MADE.sub(make, page)
+    if os.environ.get("QUESTIONS_DOCS"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(written)
+        wrong = []
+    fact(not wrong and MADE.search(page), name + ": its listings are what the commands print (QUESTIONS_DOCS=1 writes them)", wrong)
+    last = page[page.rfind("**The line**"):]
+    fact(ENDS[name] in last and re.search(r"\b%s at tests/programs/service\.c:\d+" % ENDS[name], all_texts), name + ": ends at a line that its listings name", [last])
+    pictures = re.findall(r"!\[.*?\]\((.*?)\)", page)
+    with open(os.path.join(TOP, "tests", "html", "browser.py"), encoding="utf-8") as file:
+        shots = file.read()
+    fact(all(os.path.exists(os.path.join(os.path.dirname(path), picture)) and '"%s"' % os.path.basename(picture)[5:-4] in shots for picture in pictures),
+         name + ": its pictures are there, and made by scripts/browser", pictures)
+
+
+plan(3 * len(ENDS))
+for page_path in sorted(glob.glob(os.path.join(TOP, "docs", "questions", "w*.md"))):
+    if os.path.basename(page_path)[:-3] not in ENDS:
+        continue  # a page with a test of its own
+    if WATCHED:
+        for _ in range(3):
+            skip(page_path, "sanitizers watch")
+    else:
+        check(page_path)
