@@ -1,6 +1,7 @@
 /* blocks.c - see blocks.h.
  *
- * Floor 4. A trace does not say where a block lay: one that was never freed is the live block of the same
+ * Floor 4. A block of the trace that was never freed is the live block at its address. Traces of earlier
+ * versions, and of what has no address, do not say where a block lay: then it is the live block of the same
  * size, on the same device, that was born in the same turn. */
 #include "export/blocks.h"
 
@@ -188,6 +189,8 @@ struct born {
     uint64_t bytes;
     int64_t ns;
     size_t index; /* of a block, or of an event */
+    uint64_t address;
+    bool found; /* its other half */
 };
 
 static int by_birth(const void *a, const void *b)
@@ -212,7 +215,8 @@ static struct born *list_live(const struct ms_map *map, size_t *count_p)
         for (size_t i = map->segments[s].first; i < map->segments[s].first + map->segments[s].count; i++)
             if (map->blocks[i].state == MS_BLOCK_LIVE)
                 list[(*count_p)++] = (struct born){map->segments[s].device, map->blocks[i].requested,
-                                                   map->blocks[i].born_ns, i};
+                                                   map->blocks[i].born_ns,  i,
+                                                   map->blocks[i].address,  false};
     if (list && *count_p)
         qsort(list, *count_p, sizeof(*list), by_birth);
     return list;
@@ -279,21 +283,55 @@ static size_t *pair_events(const struct ms_events *events)
     return other;
 }
 
+/* The segment that an address is in, of all devices; NULL for none. They are in the order of addresses. */
+static const struct ms_map_segment *segment_at(const struct ms_map *map, uint64_t address)
+{
+    size_t low = 0, high = map->segment_count;
+
+    while (low < high) { /* the first that begins behind it */
+        size_t middle = low + (high - low) / 2;
+
+        if (map->segments[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || address - map->segments[low - 1].address >= map->segments[low - 1].bytes)
+        return NULL;
+    return &map->segments[low - 1];
+}
+
+/* Whether the whole block of an event that appeared is in one of the segments of its device. */
+static bool is_in_segment(const struct ms_map *map, const struct ms_event *event, size_t device)
+{
+    const struct ms_map_segment *segment =
+        event->address && event->address < NOWHERE ? segment_at(map, event->address) : NULL;
+
+    return segment && segment->device == device && event->bytes <= segment->bytes &&
+           event->address - segment->address <= segment->bytes - event->bytes;
+}
+
 static void add_gone(struct making *making, const struct ms_events *events, const size_t *other)
 {
     uint64_t *address = calloc(events->count + 1, sizeof(*address));
 
     for (size_t i = 0; address && i < events->count; i++) {
-        const struct ms_event *event = &events->rows[i];
+        const struct ms_event *event = &events->rows[i], *came;
+        size_t device = events->device[event->stream];
+        bool inside;
 
-        if (other[i] == SIZE_MAX || events->device[event->stream] == SIZE_MAX || !event->bytes)
+        if (other[i] == SIZE_MAX || device == SIZE_MAX || !event->bytes)
             continue;
-        address[i] = event->free ? address[other[i]] : take_nowhere(making, event->bytes);
+        came = event->free ? &events->rows[other[i]] : event;
+        inside = is_in_segment(making->map, came, device);
+        address[i] = event->free ? address[other[i]]
+                     : inside    ? event->address
+                                 : take_nowhere(making, event->bytes);
         add_event(making->map, (struct ms_map_event){.ns = event->ns,
                                                      .kind = event->free ? MS_MAP_FREE : MS_MAP_ALLOC,
-                                                     .gone = true,
-                                                     .device = events->device[event->stream],
-                                                     .site = SIZE_MAX,
+                                                     .alone = !inside,
+                                                     .device = device,
+                                                     .site = came->site,
                                                      .address = address[i],
                                                      .bytes = event->bytes,
                                                      .stream = event->stream});
@@ -331,30 +369,73 @@ static int by_time(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Live blocks take the time of the trace where it has them, which is never before that of an earlier line. */
+/* What is the same block in the report and in the trace: device, where it lies, size; then the order in which
+ * they were born. */
+static int by_place(const void *a, const void *b)
+{
+    const struct born *x = a, *y = b;
+
+    if (x->found != y->found)
+        return x->found ? 1 : -1;
+    return x->address != y->address ? (x->address < y->address ? -1 : 1) : by_birth(a, b);
+}
+
+/* Whether a block of the report may be that of the trace, and if not which of them comes first. */
+static int same_block(const struct born *live, const struct born *kept)
+{
+    return by_place(&(struct born){live->device, live->bytes, 0, 0, live->address, false},
+                    &(struct born){kept->device, kept->bytes, 0, 0, kept->address, false});
+}
+
+/* Goes through both in order. */
+static void match(struct ms_map *map, struct born *live, size_t live_count, struct born *kept, size_t count)
+{
+    size_t i = 0, k = 0;
+
+    if (live_count)
+        qsort(live, live_count, sizeof(*live), by_place);
+    if (count)
+        qsort(kept, count, sizeof(*kept), by_place);
+    while (i < live_count && k < count && !live[i].found && !kept[k].found) {
+        int order = same_block(&live[i], &kept[k]);
+
+        if (order == 0) {
+            map->blocks[live[i].index].born_ns = kept[k].ns;
+            live[i].found = kept[k].found = true;
+        }
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static void forget_places(struct born *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i].address = 0;
+}
+
+/* Live blocks take the time of the trace where it has them, which is never before that of an earlier line: by
+ * their addresses, and what is left over by size and order. */
 static void take_times(struct ms_map *map, const struct ms_events *events, const size_t *other,
                        struct born *live, size_t live_count)
 {
     struct born *kept = calloc(events->count + 1, sizeof(*kept));
-    size_t count = 0, k = 0;
+    size_t count = 0;
 
     for (size_t i = 0; kept && i < events->count; i++)
         if (!events->rows[i].free && other[i] == SIZE_MAX)
-            kept[count++] = (struct born){events->device[events->rows[i].stream], events->rows[i].bytes,
-                                          events->rows[i].ns, i};
-    if (count)
-        qsort(kept, count, sizeof(*kept), by_birth);
-    for (size_t i = 0; i < live_count && k < count;) {
-        bool same = live[i].device == kept[k].device && live[i].bytes == kept[k].bytes;
-
-        if (same)
-            map->blocks[live[i++].index].born_ns = kept[k++].ns;
-        else if (by_birth(&(struct born){live[i].device, live[i].bytes, 0, 0},
-                          &(struct born){kept[k].device, kept[k].bytes, 0, 0}) < 0)
-            i++;
-        else
-            k++;
-    }
+            kept[count++] = (struct born){events->device[events->rows[i].stream],
+                                          events->rows[i].bytes,
+                                          events->rows[i].ns,
+                                          i,
+                                          events->rows[i].address,
+                                          false};
+    match(map, live, live_count, kept, count);
+    forget_places(live, live_count);
+    forget_places(kept, count);
+    match(map, live, live_count, kept, count);
+    if (live_count)
+        qsort(live, live_count, sizeof(*live), by_birth);
     free(kept);
 }
 

@@ -28,12 +28,12 @@ struct ms_map_segment {
 
 enum ms_map_kind { MS_MAP_ALLOC, MS_MAP_FREE, MS_MAP_OOM };
 
-/** An event. A block that is gone has an address that is nobody else's, and was a segment by itself: where it
- * was is not recorded. */
+/** An event. A block that is gone lay where the trace says, if that is in a segment that is still there; else
+ * it has an address that is nobody else's, and was a segment by itself. */
 struct ms_map_event {
     int64_t ns;
     enum ms_map_kind kind;
-    bool gone; /* of a block that is freed later: nothing of it is in the segments */
+    bool alone; /* the block was a segment by itself */
     size_t device, site, order;
     uint64_t address, bytes, stream, left; /* left: what the device had, of MS_MAP_OOM */
 };

@@ -11,6 +11,7 @@
 
 #include "export/export.h"
 #include "export/json_text.h"
+#include "export/tree.h"
 #include "report/text.h"
 
 struct chrome {
@@ -18,6 +19,8 @@ struct chrome {
     const struct ms_report *report;
     json_int_t pid, end_ns;
     size_t told;
+    struct ms_tree tree; /* of stacks, with events alone */
+    uint32_t *leaves;    /* by site */
 };
 
 /* The beginning of an event, up to where its arguments go. `id` < 0: none. */
@@ -156,15 +159,61 @@ static void put_oom(struct chrome *chrome, const json_t *oom)
     end(chrome);
 }
 
+/* The stacks of events: a node of the tree is a frame, called from its parent. Node 0 is none. */
+static void put_frames(struct chrome *chrome)
+{
+    char number[24];
+
+    fputs(",\"stackFrames\":{", chrome->out);
+    for (size_t i = 1; i < chrome->tree.node_count; i++) {
+        const struct ms_tree_node *node = &chrome->tree.nodes[i];
+
+        fprintf(chrome->out, "%s\"%zu\":", i > 1 ? ",\n" : "\n", i);
+        ms_json_put_member(chrome->out, "{", "name", node->name);
+        snprintf(number, sizeof(number), "%" PRIu32, node->parent);
+        if (node->parent)
+            ms_json_put_member(chrome->out, ",", "parent", number);
+        fputc('}', chrome->out);
+    }
+    fputs("\n}", chrome->out);
+}
+
+/* The names of a stack's frames from the innermost on, for viewers that do not know stackFrames. */
+static void put_stack(struct chrome *chrome, uint32_t leaf)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stack = open_memstream(&text, &bytes);
+
+    if (!stack)
+        return;
+    for (uint32_t node = leaf; node; node = chrome->tree.nodes[node].parent)
+        fprintf(stack, "%s%s", node == leaf ? "" : " < ", chrome->tree.nodes[node].name);
+    if (fclose(stack) == 0)
+        ms_json_put_member(chrome->out, ",", "stack", text);
+    free(text);
+}
+
 /* A block of a trace; one that does not go is live to the end. */
 static void put_event(struct chrome *chrome, const struct ms_event *event)
 {
+    uint32_t leaf = event->free || event->site == SIZE_MAX ? 0 : chrome->leaves[event->site];
+    char address[24];
+
     begin(chrome, event->free ? "e" : "b", "block", ms_text_size((json_int_t)event->bytes).text, event->ns,
           (json_int_t)(event->id & INT64_MAX));
+    if (leaf)
+        fprintf(chrome->out, ",\"sf\":\"%" PRIu32 "\"", leaf);
     fputs(",\"args\":{", chrome->out);
     if (!event->free) {
         number(chrome, "", "bytes", (json_int_t)event->bytes);
         number(chrome, ",", "stream", event->stream);
+        if (event->address) {
+            snprintf(address, sizeof(address), "0x%" PRIx64, event->address);
+            ms_json_put_member(chrome->out, ",", "address", address);
+        }
+        if (leaf)
+            put_stack(chrome, leaf);
     }
     end(chrome);
 }
@@ -217,9 +266,17 @@ int ms_export_chrome(FILE *out, const struct ms_export *job)
                             .end_ns = begin_ns > 0 && end_ns > begin_ns ? end_ns - begin_ns : 0};
     size_t i;
 
-    fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"tool\":\"memshim " PACKAGE_VERSION
-          "\"},\"traceEvents\":[",
-          out);
+    if (job->events) {
+        chrome.leaves = calloc(job->model->site_count + 1, sizeof(*chrome.leaves));
+        if (!chrome.leaves || ms_tree_open_all(&chrome.tree, job->model, MS_VALUE_TOTAL, chrome.leaves) < 0) {
+            free(chrome.leaves);
+            return -1;
+        }
+    }
+    fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"tool\":\"memshim " PACKAGE_VERSION "\"}", out);
+    if (job->events)
+        put_frames(&chrome);
+    fputs(",\"traceEvents\":[", out);
     put_process(&chrome, run);
     put_timeline(&chrome);
     json_array_foreach (ms_report_array(root, "phases"), i, row)
@@ -229,5 +286,7 @@ int ms_export_chrome(FILE *out, const struct ms_export *job)
     if (job->events)
         put_events(&chrome, job->events);
     fputs("\n]}\n", out);
+    ms_tree_close(&chrome.tree);
+    free(chrome.leaves);
     return 0;
 }

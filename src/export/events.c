@@ -16,11 +16,15 @@
 #define NS_OF_US 1000
 #define US_MAX   (INT64_MAX / NS_OF_US)
 
+/* The record has rows beside those of the report: threads count some sites apart. */
+enum { SITE_ROOM = 1 << 17 };
+
 struct reader {
     const char *path;
     const struct ms_report *report;
     struct ms_events *events;
-    size_t room, line;
+    size_t *site_rows; /* by the number in the trace: row of sites[], plus one */
+    size_t room, line, numbers;
     char *error;
     size_t error_bytes;
 };
@@ -66,6 +70,48 @@ static int add(struct reader *reader, const struct ms_event *event)
     return 0;
 }
 
+/* A trace numbers sites as the record did. */
+static json_int_t site_number(const json_t *site)
+{
+    const json_t *row = json_object_get(site, "row");
+
+    return json_is_integer(row) ? json_integer_value(row) : ms_report_int(site, "id");
+}
+
+static int index_sites(struct reader *reader)
+{
+    const json_t *site;
+    size_t i;
+
+    reader->numbers = 2 * json_array_size(reader->report->sites) + SITE_ROOM;
+    reader->site_rows = calloc(reader->numbers, sizeof(*reader->site_rows));
+    json_array_foreach (reader->report->sites, i, site) {
+        json_int_t number = site_number(site);
+
+        if (reader->site_rows && number >= 0 && (size_t)number < reader->numbers)
+            reader->site_rows[number] = i + 1;
+    }
+    return reader->site_rows ? 0 : fail(reader, "finds no memory");
+}
+
+/* " SITE 0xADDRESS", or nothing, as traces of earlier versions have it. */
+static bool read_place(const struct reader *reader, const char *text, struct ms_event *event)
+{
+    uint64_t number;
+    int end = 0;
+
+    event->site = SIZE_MAX;
+    if (*text == '\n')
+        return true;
+    if (sscanf(text, " - 0x%" SCNx64 "%n", &event->address, &end) == 1)
+        return text[end] == '\n';
+    if (sscanf(text, " %" SCNu64 " 0x%" SCNx64 "%n", &number, &event->address, &end) != 2)
+        return false;
+    if (number < reader->numbers && reader->site_rows[number])
+        event->site = reader->site_rows[number] - 1;
+    return text[end] == '\n';
+}
+
 static int read_event(struct reader *reader, const char *text)
 {
     struct ms_events *events = reader->events;
@@ -76,9 +122,9 @@ static int read_event(struct reader *reader, const char *text)
 
     if (sscanf(text, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu32 "%n", &us, &op, &event.id,
                &event.bytes, &event.stream, &end) != 5 ||
-        text[end] != '\n' || (op != 'a' && op != 'f') || us > US_MAX || event.stream >= MS_EVENT_STREAMS ||
-        event.bytes > INT64_MAX)
-        return fail(reader, "is no line of a trace: microseconds a|f id bytes stream");
+        (op != 'a' && op != 'f') || us > US_MAX || event.stream >= MS_EVENT_STREAMS ||
+        event.bytes > INT64_MAX || !read_place(reader, text + end, &event))
+        return fail(reader, "is no line of a trace: microseconds a|f id bytes stream [site address]");
     event.ns = (int64_t)us * NS_OF_US;
     event.free = op == 'f';
     if (events->count && events->rows[events->count - 1].ns > event.ns)
@@ -147,7 +193,8 @@ int ms_events_read(const char *path, const struct ms_report *report, struct ms_e
             close(fd);
         return -1;
     }
-    result = read_lines(&reader, file);
+    result = index_sites(&reader) < 0 ? -1 : read_lines(&reader, file);
+    free(reader.site_rows);
     fclose(file);
     if (result < 0)
         ms_events_close(events);

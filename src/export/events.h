@@ -13,11 +13,13 @@
 enum { MS_EVENT_STREAMS = 1024 }; /* more have no numbers of their own */
 
 struct ms_event {
-    int64_t ns;      /* since the record began; never less than the one before */
-    uint64_t id;     /* of the block */
-    uint64_t bytes;  /* as the program asked for it */
-    uint32_t stream; /* less than MS_EVENT_STREAMS */
-    bool free;       /* the block went; else it appeared */
+    int64_t ns;       /* since the record began; never less than the one before */
+    uint64_t id;      /* of the block */
+    uint64_t bytes;   /* as the program asked for it */
+    uint32_t stream;  /* less than MS_EVENT_STREAMS */
+    bool free;        /* the block went; else it appeared */
+    size_t site;      /* row of sites[], of one that appeared; SIZE_MAX if not known */
+    uint64_t address; /* likewise; 0 if not known */
 };
 
 struct ms_events {

@@ -198,20 +198,21 @@ static void put_entry(struct snapshot *snapshot, struct ms_pickle_list *list, co
     ms_pickle_dict_end(snapshot->out);
 }
 
-/* A block that is gone comes with a segment of its own, and takes it with it. */
+/* A block that was a segment by itself comes with that, and takes it with it. */
 static void put_event(struct snapshot *snapshot, struct ms_pickle_list *list,
                       const struct ms_map_event *event)
 {
     switch (event->kind) {
     case MS_MAP_ALLOC:
-        if (event->gone)
+        if (event->alone)
             put_entry(snapshot, list, "segment_alloc", event);
         put_entry(snapshot, list, "alloc", event);
         break;
     case MS_MAP_FREE:
         put_entry(snapshot, list, "free_requested", event);
         put_entry(snapshot, list, "free_completed", event);
-        put_entry(snapshot, list, "segment_free", event);
+        if (event->alone)
+            put_entry(snapshot, list, "segment_free", event);
         break;
     case MS_MAP_OOM:
     default:

@@ -194,6 +194,7 @@ static void copy_sites(struct ms_snapshot *snapshot)
             continue;
         struct ms_snapshot_site *copy = &snapshot->sites[count];
         copy->live_first_ns = UINT64_MAX;
+        copy->row = i;
         snapshot->places[i] = count++;
         if (row)
             copy_row(row, snapshot->now_ns, &copy->site);

@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "ledger/lanes.h"
 #include "ledger/path.h"
 #include "ledger/trace.h"
 #include "ledger/trace_file.h"
@@ -92,22 +93,31 @@ static void put_text(const char *text, size_t count)
         atomic_store_explicit(&ms_trace_due, true, memory_order_relaxed);
 }
 
-static void put_line(char op, uint64_t id, uint64_t bytes, unsigned stream, uint64_t now_ns)
+static char *put_hex(char *at, uint64_t number)
 {
-    char line[LINE_BYTES], *at = line;
-    if (now_ns / 1000 > told.last_us)
-        told.last_us = now_ns / 1000;
-    at = put_number(at, told.last_us);
+    char digits[16];
+    int count = 0;
+    do
+        digits[count++] = "0123456789abcdef"[number % 16];
+    while ((number /= 16) != 0);
+    *at++ = '0';
+    *at++ = 'x';
+    while (count)
+        *at++ = digits[--count];
+    return at;
+}
+
+/* Which site counts it, as the record numbers sites, and where it lies; 0x0 if it has no address. */
+static char *put_place(char *at, uint32_t slot, const struct ms_block *block)
+{
+    const struct ms_site *site = ms_site_row(ms_slot_at(slot)->site);
     *at++ = ' ';
-    *at++ = op;
+    if (site)
+        at = put_number(at, site->whole);
+    else
+        *at++ = '-';
     *at++ = ' ';
-    at = put_number(at, id);
-    *at++ = ' ';
-    at = put_number(at, bytes);
-    *at++ = ' ';
-    at = put_number(at, stream);
-    *at++ = '\n';
-    put_text(line, (size_t)(at - line));
+    return put_hex(at, block->space == MS_SPACE_ADDRESS ? block->key : 0);
 }
 
 static void introduce(unsigned number, const struct stream *stream)
@@ -151,6 +161,28 @@ static unsigned stream_number(const struct ms_block *block)
     return number;
 }
 
+/* `slot` of a block that appears; UINT32_MAX of one that goes. */
+static void put_line(char op, uint64_t id, const struct ms_block *block, uint32_t slot, uint64_t now_ns)
+{
+    char line[LINE_BYTES], *at = line;
+    unsigned stream = stream_number(block);
+    if (now_ns / 1000 > told.last_us)
+        told.last_us = now_ns / 1000;
+    at = put_number(at, told.last_us);
+    *at++ = ' ';
+    *at++ = op;
+    *at++ = ' ';
+    at = put_number(at, id);
+    *at++ = ' ';
+    at = put_number(at, block->requested);
+    *at++ = ' ';
+    at = put_number(at, stream);
+    if (slot != UINT32_MAX)
+        at = put_place(at, slot, block);
+    *at++ = '\n';
+    put_text(line, (size_t)(at - line));
+}
+
 static void count_size(uint64_t bytes)
 {
     uint64_t place = bytes * 0x9e3779b97f4a7c15u >> 52;
@@ -172,13 +204,12 @@ void ms_trace_put_alloc(uint32_t slot, const struct ms_block *block)
         return;
     ms_lock(&lines);
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed)) {
-        unsigned stream = stream_number(block);
         ids[slot] = ++told.allocs;
         count_size(block->requested);
         told.live_bytes += block->requested;
         if (told.peak_live_bytes < told.live_bytes)
             told.peak_live_bytes = told.live_bytes;
-        put_line('a', told.allocs, block->requested, stream, block->born_ns);
+        put_line('a', told.allocs, block, slot, block->born_ns);
     }
     ms_unlock(&lines);
 }
@@ -191,7 +222,7 @@ void ms_trace_put_free(uint32_t slot, const struct ms_block *block)
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && ids[slot]) {
         told.frees++;
         told.live_bytes -= block->requested;
-        put_line('f', ids[slot], block->requested, stream_number(block), block->freed_ns);
+        put_line('f', ids[slot], block, UINT32_MAX, block->freed_ns);
         ids[slot] = 0;
     }
     ms_unlock(&lines);

@@ -73,10 +73,11 @@ static size_t make_head(char *head)
     const char *executable = ms_process_text("exe"), *slash = executable ? strrchr(executable, '/') : NULL;
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : "unknown");
     clean(name);
-    int used = snprintf(head, HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
-                        FIRST_WORDS " %s: %s, process %d\n"
-                                    "# columns: microseconds op(a|f) id bytes stream\n",
-                        PACKAGE_VERSION, name, (int)process->pid);
+    int used =
+        snprintf(head, HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
+                 FIRST_WORDS " %s: %s, process %d\n"
+                             "# columns: microseconds op(a|f) id bytes stream, and of a: site address\n",
+                 PACKAGE_VERSION, name, (int)process->pid);
     pad(head + used, "unfinished");
     return (size_t)used + MS_TRACE_SUMMARY_BYTES;
 }

@@ -87,6 +87,8 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
                         json_integer((json_int_t)(site->total_bytes - site->total_rounding_bytes)));
     if (ms_site_grew(site))
         json_object_set_new(json, "grew_bytes", json_integer((json_int_t)ms_site_grew(site)));
+    if (copy->row != id)
+        json_object_set_new(json, "row", json_integer(copy->row));
     add_held(json, site, input->snapshot->now_ns);
     if (copy->max_is_bound)
         json_object_set_new(json, "max_is_bound", json_true());

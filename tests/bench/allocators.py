@@ -238,7 +238,7 @@ def live_peak(trace):
     """The most that was asked for at a time."""
     live, now, peak = {}, 0, 0
     with open(trace, encoding="ascii") as text:
-        for _, operation, block, size, _ in (line.split() for line in text if line[0] not in "#\n"):
+        for _, operation, block, size, _ in (line.split()[:5] for line in text if line[0] not in "#\n"):
             if operation == "a":
                 live[block] = int(size)
             now += live[block] if operation == "a" else -live.pop(block)

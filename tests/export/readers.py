@@ -149,6 +149,13 @@ def chrome(data):
         else:
             assert event["ph"] == "M" and event["name"] == "process_name" and isinstance(event["args"]["name"], str), event
     told["open"] = len(begun)
+    frames = root.get("stackFrames", {})
+    for event in root["traceEvents"]:
+        names, at = [], event.get("sf")
+        while at is not None:
+            names.append(frames[at]["name"])
+            at = frames[at].get("parent")
+        assert not names or " < ".join(names) == event["args"]["stack"], event
     for row in told["counters"].values():
         assert [at for at, _ in row] == sorted(at for at, _ in row)
     return told

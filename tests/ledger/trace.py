@@ -11,7 +11,7 @@ TMP = os.environ["TEST_TMP"]
 MEMSHIM = os.environ["TEST_BIN"]
 BUILD = os.environ["top_builddir"]
 TRAINING = BUILD + "/tests/programs/training"
-COLUMNS = "# columns: microseconds op(a|f) id bytes stream"
+COLUMNS = "# columns: microseconds op(a|f) id bytes stream, and of a: site address"
 
 
 def read(path):
@@ -24,7 +24,8 @@ def read(path):
             if line.startswith("#"):
                 comments.append(line.strip())
                 continue
-            stamp, operation, number, size, stream = line.split()
+            stamp, operation, number, size, stream, *place = line.split()
+            assert len(place) == (2 if operation == "a" else 0), line
             assert int(stamp) >= last, "time runs backwards"
             last = int(stamp)
             if operation == "a":
@@ -36,7 +37,7 @@ def read(path):
             else:
                 assert operation == "f" and live.pop(number) == int(size), "a free of what is not there"
                 now -= int(size)
-            events.append((operation, int(size), int(stream)))
+            events.append((operation, int(size), int(stream), *place))
     return comments, events, now, peak
 
 
@@ -64,6 +65,12 @@ def test_agrees():
     assert allocs == sum(s["total_count"] for s in report["sites"] if s["device"] == 0)
     assert live == sum(leak["bytes"] for leak in report["leaks"]) == report["devices"][0]["live_bytes"]
     assert peak == report["devices"][0]["peak_live_bytes"]
+    by_site = {}
+    for _, size, _, site, address in (e for e in events if e[0] == "a"):
+        count, total = by_site.get(int(site), (0, 0))
+        by_site[int(site)] = (count + 1, total + size)
+        assert int(address, 16) > 0
+    assert by_site == {s.get("row", s["id"]): (s["total_count"], s["requested_bytes"]) for s in report["sites"] if s["device"] == 0}, by_site
     assert comments[1] == COLUMNS, comments
     said = comments[2].split()
     assert said[1:5] == ["allocs", str(allocs), "frees", str(len(events) - allocs)], said

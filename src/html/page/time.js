@@ -14,7 +14,7 @@ class Time {
       return;
     }
     put(place, el("p", { class: "lead" }, "Drag to zoom, double-click to see all, click a moment to see who held the memory. ",
-      "With the keyboard: arrows move, Shift moves further, plus and minus zoom, Enter chooses."));
+      "At the ticks below it is known of all. With the keyboard: arrows move, Shift moves further, plus and minus zoom, Enter chooses."));
     this.line.devices.forEach((series, i) => series.row >= 0 && this.chart(series, i));
     this.detail = el("section", { class: "detail", "aria-live": "polite", id: "time-detail" }, "Choose a moment.");
     put(place, this.detail, textTable("the timeline as a table", () => this.table()), this.ooms());
@@ -124,6 +124,16 @@ class Time {
     upright(asNumber(chart.device.peak_ns), themeColour("live"), [2 * ratio, 3 * ratio], "peak");
     for (const oom of this.report.list("oom"))
       if (this.report.deviceOf(oom) === chart.series.row) upright(asNumber(oom.t_ns), themeColour("limit"), [], "out of memory");
+    /* Ticks at the bottom: moments of which it is known who held what. */
+    context.strokeStyle = themeColour("ink");
+    context.setLineDash([]);
+    for (const ns of this.report.column("time.moment")) {
+      const x = plot.valToPos(ns / 1e9, "x", true);
+      context.beginPath();
+      context.moveTo(x, top + height - 6 * ratio);
+      context.lineTo(x, top + height);
+      context.stroke();
+    }
     if (chart.chosen !== undefined) upright(this.line.t[chart.chosen], themeColour("ink"), [], "");
     const limit = this.report.limit(chart.device);
     if (limit > 0) {
