@@ -10,8 +10,8 @@ TMP = os.environ["TEST_TMP"]
 
 
 def events(lines):
-    """All but the time of each line."""
-    return [line.split()[1:] for line in lines if not line.startswith("#")]
+    """All but the time of each line, and where what appears lies."""
+    return [line.split()[1:5] for line in lines if not line.startswith("#")]
 
 
 def peak(done):
