@@ -56,7 +56,7 @@ def traces(place):
                 assert line.endswith("\n"), f"{name} does not end with a whole line"
                 if line.startswith("#"):
                     continue
-                _, operation, number, size, _ = line.split()
+                _, operation, number, size, *_ = line.split()
                 if operation == "a":
                     assert number not in live, f"{name}: {number} twice"
                     live[number] = int(size)

@@ -99,7 +99,7 @@ def compare_trace(path, report):
     with open(path, encoding="ascii") as trace:
         for line in trace:
             words = line.split()
-            if not line.endswith("\n") or (line[0] != "#" and len(words) != 5):
+            if not line.endswith("\n") or (line[0] != "#" and len(words) != (7 if words[1:2] == ["a"] else 5)):
                 return [f"the trace has the line {line!r}"]
             if line[0] != "#" and words[1] == "a":
                 live[words[2]] = int(words[3])

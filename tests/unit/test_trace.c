@@ -65,17 +65,17 @@ static const char *next(FILE *file)
 
 static void test_lines(void)
 {
-    static const char *const wanted[] = {"a 1 1000 0",
-                                         "a 2 2000 0",
+    static const char *const wanted[] = {"a 1 1000 0 0 0x1000",
+                                         "a 2 2000 0 1 0x2000",
                                          "# stream 1: device 0, handle 0x77",
-                                         "a 3 3000 1",
+                                         "a 3 3000 1 2 0x3000",
                                          "# stream 2: device 1, handle 0x0",
-                                         "a 4 4000 2",
+                                         "a 4 4000 2 3 0x4000",
                                          "# stream 3: device 0, handle 0x2, thread 7",
-                                         "a 5 5000 3",
+                                         "a 5 5000 3 2 0x5000",
                                          "f 2 2000 0",
                                          "f 1 1000 0",
-                                         "a 6 1000 0", /* refused: it lives on */
+                                         "a 6 1000 0 0 0x1000", /* refused: it lives on */
                                          "f 3 3000 1",
                                          "f 6 1000 0",
                                          NULL};
@@ -96,7 +96,8 @@ static void test_lines(void)
     if (!file)
         bail("no trace: %s", strerror(errno));
     ok(strncmp(next(file), "# memshim ", 10) == 0, "the first line says what it is");
-    is_str(next(file), "# columns: microseconds op(a|f) id bytes stream", "the second names the columns");
+    is_str(next(file), "# columns: microseconds op(a|f) id bytes stream, and of a: site address",
+           "the second names the columns");
     is_str(next(file), "# allocs 6 frees 4 distinct_sizes 5 streams 4 peak_live_bytes 15000",
            "the third sums it up");
     for (unsigned i = 0; wanted[i]; i++)
