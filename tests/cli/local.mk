@@ -6,6 +6,10 @@ ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats 
 ms_cli_tests += tests/cli/pictures.bats
 ms_cli_tests += tests/cli/html.bats
 EXTRA_DIST += tests/html/reports.py tests/html/page_format.py tests/html/browser.py
+if BUILD_CLI
+dist_check_SCRIPTS += tests/html/quick.sh
+TESTS += tests/html/quick.sh
+endif
 TESTS += $(ms_cli_tests)
 
 # Always with debug information and inlining, whatever the build's flags are: that is what it is about.
