@@ -1,0 +1,58 @@
+"""memshim: reads the reports that memshim writes of a program's device memory.
+
+    reports = memshim.load("memshim.*.json")
+    reports.sites, reports.devices, reports.stacks   # pandas frames
+    reports.timeline, reports.phases, reports.leaks
+    reports.plot()                                   # matplotlib
+    report = memshim.read("memshim.node.4711.json")  # typed rows
+
+Bytes and nanoseconds are integers, and the names of such amounts end in _bytes or _ns (or are that word).
+Reading needs the standard library alone; pandas, matplotlib and Dask are imported where they are used.
+memshim.testing is the pytest plugin."""
+
+from memshim.errors import MissingPackage, ReportError
+from memshim.load import DaskReports, Reports, load
+from memshim.report import Report, read
+from memshim.rows import (
+    Device,
+    Frame,
+    Leak,
+    Parts,
+    Phase,
+    PhaseDevice,
+    Run,
+    Site,
+    SiteBytes,
+    StackNode,
+    TimelineRow,
+)
+from memshim.sizes import Size, format_size, parse_size
+from memshim.tables import TABLES, frame
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "TABLES",
+    "DaskReports",
+    "Device",
+    "Frame",
+    "Leak",
+    "MissingPackage",
+    "Parts",
+    "Phase",
+    "PhaseDevice",
+    "Report",
+    "ReportError",
+    "Reports",
+    "Run",
+    "Site",
+    "SiteBytes",
+    "Size",
+    "StackNode",
+    "TimelineRow",
+    "format_size",
+    "frame",
+    "load",
+    "parse_size",
+    "read",
+]
