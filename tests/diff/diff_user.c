@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef AFTER
+#include "diff_part_renamed.h"
+#else
+#include "diff_part.h"
+#endif
+
 int cudaMalloc(void **pointer, size_t bytes);
 
 enum { MIB = 1 << 20 };
@@ -18,16 +24,12 @@ __attribute__((noinline)) static void take(size_t bytes)
 }
 
 #ifdef AFTER
-#include "diff_part_renamed.h"
-
 /* Lines that were not there before: whatever follows has moved. */
 __attribute__((noinline)) static void new_buffer(void)
 {
     take(3 * MIB);
 }
 #else
-#include "diff_part.h"
-
 __attribute__((noinline)) static void old_buffer(void)
 {
     take(5 * MIB);
@@ -56,7 +58,7 @@ __attribute__((noinline)) static void planted(void)
 int main(void)
 {
     moved();
-    in_part();
+    in_part(take);
     planted();
 #ifdef AFTER
     new_buffer();

@@ -226,10 +226,13 @@ static struct range ids_of(bool frees)
 static bool check_line(const char *line, uint64_t *comes, uint64_t *goes)
 {
     static uint64_t bytes_of[BOOK_TRACED];
-    unsigned long long time, id, bytes, stream;
-    char op, end;
-    if (sscanf(line, "%llu %c %llu %llu %llu%c", &time, &op, &id, &bytes, &stream, &end) != 6 || end != '\n')
-        return book_wrong("a line of the trace is none: %.40s", line);
+    unsigned long long time, id, bytes, stream, address;
+    char op, site[24];
+    int part = 0, whole = 0;
+    int read = sscanf(line, "%llu %c %llu %llu %llu%n %23s 0x%llx%n", &time, &op, &id, &bytes, &stream, &part,
+                      site, &address, &whole);
+    if (read < 5 || line[op == 'a' ? whole : part] != '\n')
+        return book_wrong("a line of the trace is none: %.60s", line);
     if (op == 'a') {
         *comes += 1;
         if (id != *comes || id >= BOOK_TRACED)
