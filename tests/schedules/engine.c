@@ -49,7 +49,7 @@ static struct engine {
     bool settled;         /* by priorities: nothing has changed since the one that runs was chosen */
     uint64_t clock, random;
     uint64_t waited; /* of the clock: since nobody could go on */
-    uint64_t dice; /* random bits that are left, and one above them */
+    uint64_t dice;   /* random bits that are left, and one above them */
     uint64_t changes_at[8];
     unsigned planned; /* choices of the plan that were made */
     uint64_t is_planned[TASKS + 1]
@@ -73,7 +73,8 @@ uint64_t engine_clock(void)
 
 uint64_t engine_ticks(void)
 {
-    return order_is_on ? engine->waited : engine->clock;
+    uint64_t own = engine->running ? (uint64_t)engine->running->steps * STEP_NS : 0;
+    return order_is_on ? engine->waited + own : engine->clock;
 }
 
 /* splitmix64 */

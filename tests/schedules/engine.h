@@ -90,7 +90,8 @@ void engine_leave(void);
 int engine_current(void);
 /** Nanoseconds; goes on by itself with every step. */
 uint64_t engine_clock(void);
-/** The same as the processor counts it, which is no step: it stands where time does. */
+/** The same as the processor counts it. Where time stands, steps of the task's own count alone, so that they
+ * depend on nobody's. */
 uint64_t engine_ticks(void);
 uint64_t engine_random(void);
 

@@ -4,7 +4,7 @@
 those that take back what a commit mended, by which the name ends; `weak` show in no sequentially consistent memory.
 """
 BIAS_C, BIAS_H, LOCK_H = "src/base/bias.c", "src/base/bias.h", "src/base/lock.h"
-POOL, INTERNAL, LEASE, FENCE, LIMBO = ("src/pool/%s" % name for name in ("pool.c", "internal.h", "lease.c", "fence.c", "limbo.c"))
+POOL, INTERNAL, LEASE, FENCE, LIMBO, HIT = ("src/pool/%s" % name for name in ("pool.c", "internal.h", "lease.c", "fence.c", "limbo.c", "hit.c"))
 MUTANTS = (
     ("leaving-1beca02", "src/pool/flow.c", " || atomic_load(&flow->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/flow_move.c",
@@ -26,11 +26,30 @@ MUTANTS = (
      "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
     ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
      "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
+    ("hit-emptied-908e91d", HIT, "    if (MS_UNLIKELY(!slot))\n        return false; /* another has freed what was found there */\n", "", "hit-freed-twice", "history"),
     ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
     ("bias-no-recheck", BIAS_H, "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias", "plain"),
     ("bias-try-no-recheck", BIAS_H, "    if (MS_LIKELY(!atomic_load_explicit(&bias->owner, memory_order_relaxed)))\n        return true;", "    return true;", "bias-tries", "plain"),
+    ("both-no-recheck", BIAS_H, "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n"
+     "                  atomic_load_explicit(&lane->owner, memory_order_acquire) == me))\n        return true;\n", "    if (1)\n        return true;\n",
+     "hit-and-trim hits-own", "plain"),
+    ("both-lease-not-asked", BIAS_H, "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n", "    if (MS_LIKELY(1 &&\n", "hit-and-trim hits-own", "plain"),
+    ("both-lane-not-asked", BIAS_H, "                  atomic_load_explicit(&lane->owner, memory_order_acquire) == me))\n", "                  1))\n", "hit-and-lane hits-own", "plain"),
+    ("hit-alloc-left-first", HIT, "    if (!enter(pass))\n        return 0;\n", "    if (!enter(pass))\n        return 0;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-free-left-first", HIT, "    if (!enter(pass))\n        return false;\n", "    if (!enter(pass))\n        return false;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-no-exchange", HIT, "!atomic_compare_exchange_strong_explicit(\n                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,\n"
+     "                                memory_order_seq_cst, memory_order_relaxed)", "(atomic_store(&slot->stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING), false)", "hit-freed-twice", "plain"),
+    ("hit-pins-not-asked", HIT, "!set || ms_pins_any() || ", "!set || ", "hit-and-pin", "plain"),
+    ("hit-heap-not-asked", HIT, "    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&\n", "    return heap != NULL &&\n", "hit-context-ends hits-own", "plain"),
+    ("returns-not-waited", "src/pool/clock/timeline.c", "        time->gpu->event_synchronize(mark->event);", "        (void)0;", "small-returns", "plain"),
+    ("returns-unlocked", "src/pool/returns.c", "    ms_lock(&ms_streams_lock);\n    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
+     "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n    ms_unlock(&ms_streams_lock);\n",
+     "    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
+     "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n", "small-returns small-returns-twice", "plain"),
+    ("stream-named-first", "src/pool/stream.c", "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    stream->device = device;\n",
+     "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    stream->device = device;\n", "small-legacy-met", "plain"),
     ("lock-no-exchange", LOCK_H, "if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
      "                                                             memory_order_acquire, memory_order_relaxed)))",
      "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock", "plain"),
@@ -71,6 +90,9 @@ MUTANTS = (
     ("bias-leave-relaxed", BIAS_H, "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);\n    else\n        ms_bias_unlock_slowly(bias);",
      "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_relaxed);\n    else\n        ms_bias_unlock_slowly(bias);", "bias", "weak"),
     ("bias-wait-relaxed", BIAS_C, "atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias", "atomic_load_explicit(&owner->inside[kind], memory_order_relaxed) == bias", "bias", "weak"),
+    ("both-leave-relaxed", BIAS_H, "    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_release);\n}", "    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_relaxed);\n}", "hit-and-trim hit-and-stop hits-own", "weak"),
+    ("both-enter-relaxed", BIAS_H, "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n", "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_relaxed) == me &&\n", "hits-taken hits-own", "weak"),
+    ("stream-named-relaxed", "src/pool/stream.c", "    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    return stream;", "    atomic_store_explicit(&stream->handle, handle, memory_order_relaxed);\n    return stream;", "small-legacy-met", "weak"),
     ("bias-no-fence", BIAS_C, "        fence_all();\n", "", "bias", "weak"),
     ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),

@@ -28,7 +28,7 @@ HITS(lane, 256, "t0", "t1 g0", "t5", "")
 HITS(freed, 256, "t0", "t1", "g0", "")
 HITS(twice, 256, "t0", "d0", "d0", "")
 HITS(captured, 256, "t0 i", "g0", "c e", "")
-HITS(pinned, 256, "t0", "d0", "p0 u", "")
+HITS(pinned, 256, "t0", "g0 s t0", "p0 i u", "")
 HITS(waited, 256, "t0 i", "g0 t5", "s", "")
 HITS(context, 256, "t0 t1", "g0 g1", "k", "")
 HITS(many, 256, "t0 t1 i", "g0 t0 g1 t2 t1 g2 g0 t0", "t5 g5 o g1 t1 s", "x q t3 g0 i g3")
@@ -41,7 +41,7 @@ const struct program hits_programs[] = {
     CALLS_ROW(freed, "hit-and-free", "a thread hits while another frees what came from its lease"),
     CALLS_ROW(twice, "hit-freed-twice", "a block is freed by a hit and by another"),
     CALLS_ROW(captured, "hit-and-capture", "a free hits while a capture begins and ends"),
-    CALLS_ROW(pinned, "hit-and-pin", "a free hits while its block is exported"),
+    CALLS_ROW(pinned, "hit-and-pin", "a free hits while its block is exported, and its like is asked for"),
     CALLS_ROW(waited, "hit-and-wait", "a thread hits while another waits for the context"),
     CALLS_ROW(context, "hit-context-ends", "frees hit while their context ends"),
     CALLS_ROW(many, "hits-own", "a thread hits while two others do all kinds of things"),
