@@ -74,6 +74,15 @@ static MS_UNSYNCHRONIZED bool forget(enum kept kept, uint64_t address)
     return false;
 }
 
+static MS_UNSYNCHRONIZED bool is_pinned(uint64_t address)
+{
+    for (unsigned i = 0; i < span_count; i++) {
+        if (spans[i].kept == PINNED && spans[i].address == address)
+            return true;
+    }
+    return false;
+}
+
 /* The pool has handed this out. Returns what the recorder is to know it by. */
 static MS_UNSYNCHRONIZED uint32_t note_taken(uint64_t address, uint64_t bytes, struct fake_context *context)
 {
@@ -172,8 +181,11 @@ static void give_back(unsigned which, uint64_t address)
     if (is_dead(context) || !forget(HELD, address))
         return;
     keep(FREED, address, sizes[which], context);
-    if (recorded_free_hit(address))
+    if (recorded_free_hit(address)) {
+        if (is_pinned(address))
+            engine_fail("memory at %#llx is pinned, and goes where all does", (unsigned long long)address);
         return;
+    }
     recorded_begin();
     bool freed = free_usually(which, address, ticket, context, &block);
     recorded_end();

@@ -95,9 +95,10 @@ static void copy_to_fresh(struct file *file, uint64_t offset, char *out, uint64_
         uint64_t part;
         char *place = place_of(file, offset, &part);
         part = part < bytes ? part : bytes;
-        order_access(out, part, true);
-        if (place != file->bytes + offset || offset < file->written)
+        if (place != file->bytes + offset || offset < file->written) {
+            order_access(out, part, true);
             memcpy(out, place, part);
+        }
         out += part;
         offset += part;
         bytes -= part;

@@ -255,9 +255,17 @@ static void find_every(bool reduces, uint64_t count, unsigned preemptions)
         print();
         return;
     }
-    printf("# %s with up to %u preemptions: %llu made, of which %llu were cut short",
-           every.all ? "all" : "not all", preemptions, (unsigned long long)every.schedules,
-           (unsigned long long)every.cut);
+    uint64_t made = k->schedules, steps = k->steps;
+    unsigned tasks = 0;
+    fails_by(NULL, 0);
+    while (tasks < TASKS && k->outcome.task_steps[tasks])
+        tasks++;
+    k->schedules = made;
+    k->steps = steps;
+    printf(
+        "# %s with up to %u preemptions: %llu made, of which %llu were cut short, by %u tasks in %llu steps",
+        every.all ? "all" : "not all", preemptions, (unsigned long long)every.schedules,
+        (unsigned long long)every.cut, tasks, (unsigned long long)k->outcome.steps);
     if (k->hashes)
         printf("; %llu ends, %016llx", (unsigned long long)every.ends, (unsigned long long)every.ends_sum);
     printf("\n");

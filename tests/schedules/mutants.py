@@ -42,7 +42,6 @@ MUTANTS = (
     ("hit-no-exchange", HIT, "!atomic_compare_exchange_strong_explicit(\n                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,\n"
      "                                memory_order_seq_cst, memory_order_relaxed)", "(atomic_store(&slot->stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING), false)", "hit-freed-twice", "plain"),
     ("hit-pins-not-asked", HIT, "!set || ms_pins_any() || ", "!set || ", "hit-and-pin", "plain"),
-    ("hit-heap-not-asked", HIT, "    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&\n", "    return heap != NULL &&\n", "hit-context-ends hits-own", "plain"),
     ("returns-not-waited", "src/pool/clock/timeline.c", "        time->gpu->event_synchronize(mark->event);", "        (void)0;", "small-returns", "plain"),
     ("returns-unlocked", "src/pool/returns.c", "    ms_lock(&ms_streams_lock);\n    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
      "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n    ms_unlock(&ms_streams_lock);\n",
@@ -91,7 +90,6 @@ MUTANTS = (
      "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_relaxed);\n    else\n        ms_bias_unlock_slowly(bias);", "bias", "weak"),
     ("bias-wait-relaxed", BIAS_C, "atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias", "atomic_load_explicit(&owner->inside[kind], memory_order_relaxed) == bias", "bias", "weak"),
     ("both-leave-relaxed", BIAS_H, "    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_release);\n}", "    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_relaxed);\n}", "hit-and-trim hit-and-stop hits-own", "weak"),
-    ("both-enter-relaxed", BIAS_H, "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n", "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_relaxed) == me &&\n", "hits-taken hits-own", "weak"),
     ("stream-named-relaxed", "src/pool/stream.c", "    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    return stream;", "    atomic_store_explicit(&stream->handle, handle, memory_order_relaxed);\n    return stream;", "small-legacy-met", "weak"),
     ("bias-no-fence", BIAS_C, "        fence_all();\n", "", "bias", "weak"),
     ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",

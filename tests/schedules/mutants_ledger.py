@@ -61,6 +61,11 @@ CRASHES = (
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
 )
 NONE = (
+    ("hit-heap-not-asked", "src/pool/hit.c", "    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&\n", "    return heap != NULL &&\n",
+     "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared, and a hit that does not have them is none"),
+    ("both-enter-relaxed", "src/base/bias.h", "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n",
+     "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_relaxed) == me &&\n", "hits-taken",
+     "a thread that finds itself there has put itself there, and was inside since then alone"),
     ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),
     ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes",

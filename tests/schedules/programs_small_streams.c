@@ -233,6 +233,49 @@ static void start_gone(void)
     engine_task(trim, NULL);
 }
 
+/* The last two blocks of a pool that ends meanwhile, or has. */
+static void prepare_leaving(void)
+{
+    gpu = model_fresh(64 * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    pool = model_pool();
+    for (unsigned i = 0; i < 2; i++)
+        block[i] = model_take(gpu, pool, BYTES, stream[i]);
+    model_issue(stream[0]);
+    prepared();
+}
+
+static void free_one(void *arg)
+{
+    size_t which = (size_t)arg;
+    give(block[which], stream[which]);
+}
+
+static void destroy(void *arg)
+{
+    (void)arg;
+    model_destroy_pool(pool);
+}
+
+static void start_leaving(void)
+{
+    engine_task(free_one, (void *)0);
+    engine_task(destroy, NULL);
+}
+
+static void prepare_left(void)
+{
+    prepare_leaving();
+    model_destroy_pool(pool);
+}
+
+static void start_left(void)
+{
+    engine_task(free_one, (void *)0);
+    engine_task(free_one, (void *)1);
+}
+
 /* --- what goes back to the driver -------------------------------------------------------------------------
  */
 
@@ -297,6 +340,10 @@ const struct program small_streams_programs[] = {
      check_begun, RIGHT},
     {"small-pool-gone", "the last block of a pool that is gone is freed while what is idle goes back",
      prepare_gone, start_gone, check, RIGHT},
+    {"small-pool-ends", "a pool is destroyed while one of its blocks is freed", prepare_leaving,
+     start_leaving, check, RIGHT},
+    {"small-pool-left", "the last two blocks of a pool that is gone are freed", prepare_left, start_left,
+     check, RIGHT},
     {"small-returns", "memory goes back while it is looked what has gone back", prepare_returns,
      start_returns, check_returned, RIGHT},
     {"small-returns-twice", "two give back what is idle", prepare_returns, start_both, check_returned, RIGHT},
