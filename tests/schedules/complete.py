@@ -1,6 +1,6 @@
 """The table of docs/testing.md: of which programs all schedules are made, with how many preemptions, and how many those are.
 
-Used by scripts/schedules --every. A row that is there stays until its program is run again, so that the table can be made in parts.
+Used by scripts/schedules --every, and by the test, which holds the smaller ones to it. A row that is there stays until its program is run again, so that the table can be made in parts.
 """
 import os
 import re
@@ -44,6 +44,14 @@ def write_page(path, rows, order):
     all_rows.update(rows)
     with open(path, "w", encoding="utf-8") as page:
         page.write(text[:begin] + HEAD + "".join(all_rows[name] for name in order if name in all_rows) + text[end:])
+
+
+def told(top, count):
+    """(program, preemptions) of the rows of the page that have no more than so many schedules."""
+    with open(os.path.join(top, "docs", "testing.md"), encoding="utf-8") as page:
+        text = page.read()
+    rows = re.findall(r"^\| `([a-z-]+)` \| \d+ \| \d+ \| ([\d,]+) \| (\d) preemptions \|$", text[text.index(BEGIN):text.index(END)], re.MULTILINE)
+    return [(name, preemptions) for name, schedules, preemptions in rows if int(schedules.replace(",", "")) <= count and not name.startswith("litmus-")]
 
 
 def complete(top, program, names, options):

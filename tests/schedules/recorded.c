@@ -23,9 +23,11 @@ bool recorded_is_on(void)
 static void trust_the_counter(void)
 {
     uint64_t begin_ns = ms_clock_ns() - engine_ticks();
+#if defined(__x86_64__) /* elsewhere the system's clock is asked */
     atomic_store(&ms_clock_anchor.ticks, 0);
     atomic_store(&ms_clock_anchor.ns, begin_ns);
     atomic_store(&ms_clock_anchor.rate, (uint64_t)1 << MS_CLOCK_RATE_BITS);
+#endif
     atomic_store(&ms_ledger_running_since_ns, begin_ns);
 }
 
