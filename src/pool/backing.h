@@ -116,8 +116,6 @@ void ms_backing_bury(struct ms_heap *heap);
 /* backing_pages.c: heap's lock held. */
 /** Holds pages in which nothing lies, as many as `growth` has room for and at most `count`. */
 void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count);
-/** ... and makes them free again. */
-void ms_pages_uncollect(struct ms_heap *heap, struct ms_growth *growth);
 /** A held run becomes a hole. */
 void ms_pages_make_hole(struct ms_backing *b, struct ms_run *run);
 /** Where `bytes` fit with the fewest pages more: holds what it takes. False if there are no addresses. */

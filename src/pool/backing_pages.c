@@ -330,14 +330,6 @@ static void settle_source(struct ms_heap *heap, struct ms_run *run, uint64_t gon
     let_go(heap, rest);
 }
 
-void ms_pages_uncollect(struct ms_heap *heap, struct ms_growth *growth)
-{
-    for (uint32_t i = 0; i < growth->source_count; i++)
-        settle_source(heap, growth->sources[i], 0);
-    growth->source_count = 0;
-    growth->moved = 0;
-}
-
 void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled)
 {
     struct ms_backing *b = heap->backing;

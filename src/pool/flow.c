@@ -234,7 +234,7 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
 }
 
 /* In the order of its own stream, which nobody waits for; or at once, where whoever gives back has seen that
- * nothing is under way. What can go neither way now stays with the driver's pool until that ends. */
+ * nothing is under way. What can go neither way now is "not ready". */
 int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
 {
     struct ms_flow *flow = heap->flow;

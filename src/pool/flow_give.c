@@ -67,9 +67,8 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
     flow->idle = idle;
     for (; segment; segment = next) {
         next = segment->leaving_next;
-        given += idle ? segment->bytes : 0;
         if (idle)
-            ms_segment_return(flow->heap, &segment, 1);
+            given += ms_segment_return(flow->heap, &segment, 1, true);
         else
             ms_segment_attach(flow->heap, segment);
     }

@@ -78,7 +78,7 @@ static bool try_a_page(struct ms_heap *heap)
         ms_vacant_put(heap, page);
     ms_unlock(&heap->lock);
     if (idle)
-        ms_segment_return(heap, &page, 1);
+        ms_segment_return(heap, &page, 1, true);
     return !idle;
 }
 

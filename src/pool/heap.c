@@ -205,7 +205,6 @@ static void clear(struct ms_heap *heap)
     heap->trim_reserved_bytes = heap->keep_extra_bytes = heap->live_peak_bytes = 0;
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
-    heap->owed_count = 0;
     _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,
                                     &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
     for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)

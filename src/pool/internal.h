@@ -34,7 +34,6 @@
 
 enum {
     MS_LEASES = 32,
-    MS_OWED = 64,
     MS_CLASSES = 40, /* 8 steps of 512 B, then 8 per doubling up to 64 KiB */
     MS_EXACT = 64,
     MS_MAGAZINES = MS_CLASSES + MS_EXACT,
@@ -210,11 +209,9 @@ struct ms_heap {
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
     _Atomic int sick_status;          /* the vendor's, that stood it down and is yet to be told of */
-    uint64_t owed[MS_OWED]; /* the vendor's again as soon as no capture is open (wait.c); heap's lock */
-    uint32_t owed_count;
-    _Atomic uint32_t returning;     /* threads that wait for what they put there */
-    struct ms_backing *backing;     /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
-    _Atomic uint32_t backing_state; /* enum ms_backing_state */
+    _Atomic uint32_t returning;       /* threads that wait for what they put there */
+    struct ms_backing *backing;       /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
+    _Atomic uint32_t backing_state;   /* enum ms_backing_state */
 
     struct ms_fence fence;
     struct ms_limbo limbo_sums;
@@ -383,16 +380,16 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
  * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. */
 struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
 /** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without, as many as
- * there are. */
+ * there are. In a stream of the heap's own, polled for a while, so that the vendor's free waits for nothing;
+ * with `quiet` what cannot go so by that free. What cannot go at all is vacant as it was. Returns the
+ * bytes. */
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment);
-void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
+uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count,
+                           bool quiet);
 /** The other way: as vacant. Heap's lock held. */
 void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
 /** ... and found again, without a lock held: what was unlinked, and stays. */
 void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
-/** As ms_segment_return, where the vendor's free would wait for the device: in a stream of the heap's own,
- * polled for a while. False if the vendor does not do that; then the segment is vacant as it was. */
-bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment);
 /** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the
  * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
@@ -472,8 +469,8 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
-/** The same where the context is not quiet, one segment at a time and asynchronously. */
-uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes);
+/** ... and where it is not quiet, asynchronously, if the vendor can do that. */
+uint64_t ms_keep_give_back_anyhow(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** Memory is short on a device: what is idle in contexts goes back, then what streams keep, then other

@@ -64,16 +64,19 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
     return count;
 }
 
-static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
+/* `quiet`: else only what can go asynchronously. */
+static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed, bool quiet)
 {
     struct ms_segment *victims[VICTIMS];
-    uint64_t given = 0;
+    uint64_t given = 0, went;
     uint32_t count;
     do {
-        count = choose(heap, bytes, exceed, victims, &given);
-        ms_segment_return(heap, victims, count);
-    } while (count == VICTIMS);
-    if (given < bytes)
+        uint64_t chosen = given;
+        count = choose(heap, bytes, exceed, victims, &chosen);
+        went = ms_segment_return(heap, victims, count, quiet);
+        given += went;
+    } while (count == VICTIMS && went);
+    if (given < bytes && quiet)
         given += ms_backing_give_back(heap, bytes - given);
     if (given) {
         atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
@@ -99,31 +102,14 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 {
     if (!bytes || !any_may_go(heap) || (!quiet_known && !ms_fence_quiet(heap)))
         return 0;
-    return give_back(heap, bytes, true);
+    return give_back(heap, bytes, true, true);
 }
 
-uint64_t ms_keep_give_back_async(struct ms_heap *heap, uint64_t bytes)
+uint64_t ms_keep_give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t given = 0;
-    while (given < bytes && !ms_fence_captured(heap)) {
-        ms_lock(&heap->lock);
-        struct ms_segment *segment = victim(heap, bytes - given);
-        if (segment) {
-            ms_vacant_remove(heap, segment);
-            ms_segment_unlink(heap, segment);
-        }
-        ms_unlock(&heap->lock);
-        if (!segment)
-            break;
-        uint64_t size = segment->bytes;
-        if (!ms_segment_return_async(heap, segment))
-            break;
-        given += size;
-    }
-    if (given) {
-        atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
-        ms_figures_changed(heap);
-    }
+    uint64_t given = ms_keep_give_back(heap, bytes, false);
+    if (given < bytes && !ms_fence_captured(heap))
+        given += give_back(heap, bytes - given, true, false);
     return given;
 }
 
@@ -237,9 +223,8 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
     ms_unlock(&heap->lock);
     if (!over && !leaving)
         return;
-    uint64_t given = ms_keep_give_back(heap, over ? over : 1, false);
-    if (given < over && !heap->gpu->free_is_sync) /* the device is busy, with what needs none of it */
-        given += ms_keep_give_back_async(heap, over - given);
+    /* the device may be busy with what needs none of it */
+    uint64_t given = ms_keep_give_back_anyhow(heap, over ? over : 1);
     ms_lock(&heap->lock);
     ms_budget_owe(heap, least_of(given, bytes));
     ms_unlock(&heap->lock);
@@ -264,7 +249,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
     if (!over && !leaving)
         return;
     ms_lease_flush(heap);
-    uint64_t given = give_back(heap, over, false);
+    uint64_t given = give_back(heap, over, false, true);
     ms_lock(&heap->lock);
     if (given && over && heap->trim_reserved_bytes < reserved)
         heap->trim_reserved_bytes = reserved;
@@ -289,9 +274,7 @@ uint64_t ms_keep_make_room(int device, uint64_t bytes)
         if (!ms_fence_captured(heap))
             ms_captured_forget(heap);
         gather(heap);
-        given += ms_keep_give_back(heap, bytes - given, false);
-        if (given < bytes)
-            given += ms_keep_give_back_async(heap, bytes - given);
+        given += ms_keep_give_back_anyhow(heap, bytes - given);
         ms_heap_leave(heap);
     }
     if (given < bytes)

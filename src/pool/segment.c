@@ -72,12 +72,16 @@ static int plain_free(struct ms_heap *heap, uint64_t address)
     return status;
 }
 
-static void vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
+/* False if it cannot go now: a capture is open, or what was done to it is not over. */
+static bool vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
 {
     int status = heap->flow ? ms_flow_vendor_free(heap, segment->base, segment->base_bytes)
                             : plain_free(heap, segment->address);
+    if (status == CUDA_ERROR_NOT_READY)
+        return false;
     atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
     ms_segment_judge(heap, status);
+    return true;
 }
 
 static void tell(const struct ms_heap *heap, const struct ms_segment *segment, bool added)
@@ -271,29 +275,24 @@ uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *cons
     return done;
 }
 
-void ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
+uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count,
+                           bool quiet)
 {
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < count; i++) /* before another thread can be given the same addresses */
         tell(heap, segments[i], false);
-    for (uint32_t i = count ? ms_segment_free_in_stream(heap, segments, count) : 0; i < count; i++)
-        vendor_free(heap, segments[i]);
+    uint32_t gone = count ? ms_segment_free_in_stream(heap, segments, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        ms_segment_refund(heap, segments[i]->bytes);
-        ms_table_drop_segment(segments[i]);
+        if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
+            given += segments[i]->bytes;
+            ms_segment_refund(heap, segments[i]->bytes);
+            ms_table_drop_segment(segments[i]);
+        } else {
+            tell(heap, segments[i], true);
+            ms_segment_attach(heap, segments[i]);
+        }
     }
-}
-
-bool ms_segment_return_async(struct ms_heap *heap, struct ms_segment *segment)
-{
-    tell(heap, segment, false); /* before another thread can be given the same addresses */
-    if (ms_segment_free_in_stream(heap, &segment, 1) == 1) {
-        ms_segment_refund(heap, segment->bytes);
-        ms_table_drop_segment(segment);
-        return true;
-    }
-    tell(heap, segment, true);
-    ms_segment_attach(heap, segment);
-    return false;
+    return given;
 }
 
 static void forget_runs(struct ms_segment *segment)

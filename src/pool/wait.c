@@ -114,38 +114,13 @@ void ms_wait_for_work_reset(void)
     atomic_store(&entering, 0);
 }
 
-/* What a capture has overtaken goes back with the next. */
-static void owe(struct ms_heap *heap, uint64_t address)
-{
-    ms_lock(&heap->lock);
-    bool kept = heap->owed_count < MS_OWED;
-    if (kept)
-        heap->owed[heap->owed_count++] = address;
-    ms_unlock(&heap->lock);
-    if (!kept)
-        ms_pool_note("pool: memory that was to go back to the driver beside captures stays with it");
-}
-
-static uint64_t take_owed(struct ms_heap *heap)
-{
-    ms_lock(&heap->lock);
-    uint64_t address = heap->owed_count ? heap->owed[--heap->owed_count] : 0;
-    ms_unlock(&heap->lock);
-    return address;
-}
-
 int ms_wait_free(struct ms_heap *heap, uint64_t address)
 {
     struct ms_visit visit;
-    uint64_t owed;
-    if (!begin_to_enter(heap)) {
-        owe(heap, address);
-        return CUDA_SUCCESS;
-    }
+    if (!begin_to_enter(heap))
+        return CUDA_ERROR_NOT_READY;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_free(address);
-    while (status == CUDA_SUCCESS && (owed = take_owed(heap)) != 0)
-        status = (int)heap->gpu->mem_free(owed);
     ms_visit_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
     return status;

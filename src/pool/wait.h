@@ -22,8 +22,7 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p);
 bool ms_wait_is_permitted(const struct ms_heap *heap);
 
 /** The vendor's free where it waits for the device (gpu.h, `free_is_sync`): while no capture is open, which
- * that would destroy; else the memory goes back with the next one that can. No lock held. The vendor's
- * status. */
+ * that would destroy; else "not ready". No lock held. The vendor's status. */
 int ms_wait_free(struct ms_heap *heap, uint64_t address);
 /** In a fork child: nobody waits. */
 void ms_wait_for_work_reset(void);

@@ -80,7 +80,7 @@ static uint64_t segments_before, returns, returns_told;
 static void look_at_return(void)
 {
     returns++;
-    returns_told += fake_segments == segments_before - returns;
+    returns_told += fake_segments <= segments_before - returns;
 }
 
 static void test_out_of_memory(void)
