@@ -62,11 +62,10 @@ struct ms_mempool {
     _Atomic uint64_t held;   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
     struct ms_flow *_Atomic flows;
-    /* flow_grow.c: what is known of how the driver takes memory for it, and what was given back to be asked
-     * for again. */
+    /* flow_grow.c: what is known of how the driver takes memory for it. */
     _Atomic bool tried;
     _Atomic uint64_t unit; /* what it takes for little; 0: not known, or no more than a page */
-    _Atomic uint64_t held_peak, churned;
+    _Atomic uint64_t held_peak;
     _Atomic bool padded; /* the driver does not begin its memory on pages */
 };
 

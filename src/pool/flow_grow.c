@@ -84,33 +84,20 @@ static bool try_a_page(struct ms_heap *heap)
 
 /* --- asking --------------------------------------------------------------------------------------------- */
 
-/* Then what one stream does not need is for the others. */
-static bool is_short(const struct ms_flow *flow, uint64_t unit)
-{
-    if (is_alone(flow))
-        return ms_heap_left(flow->heap) < MS_FLOW_SHORT_ALONE * unit;
-    uint64_t reserved =
-        atomic_load_explicit(&ms_devices[flow->heap->device].reserved_bytes, memory_order_relaxed);
-    return ms_heap_left(flow->heap) < MS_FLOW_SHORT * reserved;
-}
-
-/* How much a flow should grow by: a part of a unit first and then as much again as it has, so that a stream
- * that needs little holds little; less beside other streams, of which each may need little. */
-static uint64_t step(const struct ms_flow *flow, uint64_t has, uint64_t unit)
-{
-    uint64_t more = has ? has / (is_alone(flow) ? 1 : MS_FLOW_OTHERS_SHARE) : unit / MS_FLOW_PIECE_SHARE;
-    return more < unit ? ms_round_up(more, MS_PAGE_BYTES) : unit;
-}
-
-/* What the driver has left of units that it took already is not exceeded for more than what is needed. */
+/* How much a flow should grow by: beside other streams, of which each may need little, no more than it must.
+ * What the driver has left of units that it took already is not exceeded for more than what is needed. */
 static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
 {
     const struct ms_mempool *pool = flow->pool;
     uint64_t least = ms_request_pages(request),
              unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
-    if (request->single || !unit || least >= unit || is_short(flow, unit))
+    if (request->single || !unit || least >= unit || !is_alone(flow) || ms_heap_left(flow->heap) < unit)
         return least;
-    uint64_t more = step(flow, has, unit), idle = idle_in_driver(pool) / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    /* as much again as it has, so that a stream that needs little holds little */
+    uint64_t more = ms_round_up(has ? has : unit / MS_FLOW_PIECE_SHARE, MS_PAGE_BYTES),
+             idle = idle_in_driver(pool) / MS_PAGE_BYTES * MS_PAGE_BYTES;
+    if (more > unit)
+        more = unit;
     if (more > idle && idle >= least)
         more = idle;
     return more > least ? more : least;
@@ -118,26 +105,16 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
 
 /* What should go back before `bytes` more are asked for. What was held once already costs the program nothing
  * that it did not have before. */
-static uint64_t over(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
+static uint64_t over(const struct ms_mempool *pool, uint64_t bytes)
 {
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
              allowed = atomic_load_explicit(&pool->held_peak, memory_order_relaxed),
-             used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes,
-             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / MS_FLOW_HABIT_SHARE,
-             most = used / MS_FLOW_HABIT_MOST_SHARE > keep ? used / MS_FLOW_HABIT_MOST_SHARE : keep,
-             slack = used / MS_FLOW_SHARE + (habit < most ? habit : most);
-    if (allowed < used + slack)
-        allowed = used + slack;
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes;
+    if (allowed < used + used / MS_FLOW_SHARE)
+        allowed = used + used / MS_FLOW_SHARE;
     if (held <= allowed)
         return 0;
     return held - allowed > MS_FLOW_MERGED * bytes ? held - allowed : MS_FLOW_MERGED * bytes;
-}
-
-static void make_room(struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
-{
-    uint64_t wanted = over(pool, bytes, keep);
-    if (wanted)
-        atomic_fetch_add_explicit(&pool->churned, ms_flow_give_back(pool, wanted), memory_order_relaxed);
 }
 
 struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
@@ -152,7 +129,9 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);
     uint64_t bytes = wanted(heap->flow, request, has);
-    make_room(pool, bytes, heap->keep_bytes);
+    uint64_t too_much = over(pool, bytes);
+    if (too_much)
+        ms_flow_give_back(pool, too_much);
     slot = ms_grow_by(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = ms_grow_by(heap, request, least, status_p);

@@ -17,7 +17,7 @@ static uint64_t longest(const struct ms_flow *flow, const struct ms_request *req
     uint64_t unit = atomic_load_explicit(&flow->pool->unit, memory_order_acquire),
              most = MS_MOVE_TIMES * request->granted;
     if (request->single)
-        return request->granted + request->granted / MS_MOVE_WHOLE_SHARE;
+        return request->granted;
     return most > unit ? most : unit;
 }
 

@@ -196,9 +196,7 @@ static bool context_may_come(const struct climb *c)
 static struct ms_slot *freed_here(struct climb *c)
 {
     uint64_t granted = c->request->granted;
-    return granted > MS_SLAB_MAX_BYTES
-               ? ms_cross_take(c->heap->flow, c->request, granted + granted / MS_FLOW_CLOSE_SHARE, false)
-               : NULL;
+    return granted > MS_SLAB_MAX_BYTES ? ms_cross_take(c->heap->flow, c->request, granted, false) : NULL;
 }
 
 static struct ms_slot *what_came_home(struct climb *c)
@@ -267,7 +265,7 @@ static bool may_borrow(struct ms_flow *flow, uint64_t granted)
         return false;
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed);
-    return held > used + used / MS_FLOW_IDLE_SHARE + granted;
+    return held > used + granted;
 }
 
 static struct ms_slot *of_idle_streams(struct climb *c)
