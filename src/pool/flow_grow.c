@@ -123,7 +123,7 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     uint64_t least = ms_request_pages(request);
     struct ms_slot *slot;
     if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) &&
-        !request->single && try_a_page(heap) && (slot = ms_ladder_from_heap(heap, request, true)) != NULL)
+        !request->single && try_a_page(heap) && (slot = ms_ladder_from_heap(heap, request)) != NULL)
         return slot;
     ms_lock(&heap->lock);
     uint64_t has = heap->reserved_bytes;

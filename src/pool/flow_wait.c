@@ -195,7 +195,7 @@ static struct ms_slot *over_elsewhere(struct ms_flow *home, const struct ms_requ
 {
     struct ms_slot *aside[TRIES], *slot = NULL;
     uint32_t count = 0;
-    while (count < TRIES && (slot = ms_ladder_from_heap(home->heap, request, true)) != NULL) {
+    while (count < TRIES && (slot = ms_ladder_from_heap(home->heap, request)) != NULL) {
         uint64_t begin = ms_slot_address(slot);
         ms_lock(&ms_streams_lock);
         bool over = ms_wait_is_over(home, begin, begin + slot->run->slot_bytes);

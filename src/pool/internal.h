@@ -448,8 +448,7 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
 struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
 /** What the heap has. No lock held. */
-struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
-                                    bool even_if_sated);
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request);
 
 /* grow.c: no lock held; NULL with the vendor's status. */
 /** A block of more memory, as much as the heap should grow by. */

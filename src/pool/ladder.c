@@ -26,12 +26,11 @@ struct climb {
     uint64_t deadline, pause;
 };
 
-struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request,
-                                    bool even_if_sated)
+struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request)
 {
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, request);
-    if (!slot && (even_if_sated || !ms_lease_sated(lease, request)))
+    if (!slot)
         slot = ms_lease_refill(heap, lease, request);
     if (slot)
         /* it may have been in limbo, and is in no bag now that says it no longer is */
@@ -69,7 +68,7 @@ static void fence(struct ms_heap *heap)
 
 static struct ms_slot *from_heap(struct climb *c)
 {
-    return ms_ladder_from_heap(c->heap, c->request, true);
+    return ms_ladder_from_heap(c->heap, c->request);
 }
 
 /* --- memory of a context --- */
@@ -89,33 +88,19 @@ static void before_splitting(struct ms_heap *heap, const struct ms_request *requ
         ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
 }
 
-/* Whether more is free than was freed since the last event: then that is used before another one is
- * recorded. */
-static bool has_spare(struct ms_heap *heap)
-{
-    ms_lock(&heap->lock);
-    uint64_t free_bytes = heap->run_free_bytes + heap->vacant_bytes;
-    ms_unlock(&heap->lock);
-    return free_bytes > ms_limbo_gathered(&heap->limbo_sums);
-}
-
-static bool is_large(const struct climb *c)
-{
-    return c->request->granted > MS_MIB && !ms_backing_on(c->heap);
-}
-
 /* What fits, or may be split. */
 static struct ms_slot *what_is_free(struct climb *c)
 {
     struct ms_heap *heap = c->heap;
     if (c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(heap))
         before_splitting(heap, c->request);
-    return ms_ladder_from_heap(heap, c->request, is_large(c) && has_spare(heap));
+    return ms_ladder_from_heap(heap, c->request);
 }
 
 static struct ms_slot *large_in_other_caches(struct climb *c)
 {
-    return is_large(c) && ms_lease_flush_others(c->heap, MS_MIB) ? from_heap(c) : NULL;
+    bool large = c->request->granted > MS_MIB && !ms_backing_on(c->heap);
+    return large && ms_lease_flush_others(c->heap, MS_MIB) ? from_heap(c) : NULL;
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)
@@ -216,7 +201,7 @@ static bool has_free(struct ms_heap *heap, uint64_t bytes)
  * after everything that was done to it. No lock held. */
 static struct ms_slot *of_another(struct climb *c, struct ms_flow *other)
 {
-    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request, true);
+    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request);
     if (!slot)
         return NULL;
     uint64_t begin = ms_slot_address(slot);

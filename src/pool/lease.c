@@ -60,12 +60,6 @@ struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine
     return single ? ms_lease_whole(heap, slot) : slot;
 }
 
-bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request)
-{
-    const struct ms_magazine *m = &lease->magazines[request->magazine];
-    return m->bytes == request->granted && m->freed && ms_bag_is_full(m->freed, m->bytes);
-}
-
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot)
 {
     struct ms_run *run = slot->run;

@@ -45,8 +45,6 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request);
-/** Lease locked: whether so much of the size waits in limbo that a fence comes before other memory. */
-bool ms_lease_sated(const struct ms_lease *lease, const struct ms_request *request);
 /** Lease locked: a block that was freed and may be handed out at once. */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's

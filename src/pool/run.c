@@ -86,34 +86,18 @@ static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t alig
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
-/* How closely free runs are told apart by size. Where large blocks begin on pages, what one leaves is of no
- * size that another asks for, and less than a unit counts for nothing. */
-static uint32_t size_bits(const struct ms_heap *heap)
-{
-    return ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES ? UNIT_BITS : STEP_BITS;
-}
-
 /* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty;
  * then the lower. */
 static bool better(const struct ms_run *run, const struct ms_run *best)
 {
-    uint32_t bits = size_bits(run->segment->heap);
-    uint64_t size = ms_run_bytes(run) >> bits, best_size = ms_run_bytes(best) >> bits;
-    if (size != best_size)
-        return size < best_size;
+    if (ms_run_bytes(run) != ms_run_bytes(best))
+        return ms_run_bytes(run) < ms_run_bytes(best);
     if (run->segment->free_bytes != best->segment->free_bytes)
         return run->segment->free_bytes < best->segment->free_bytes;
     return ms_run_address(run) < ms_run_address(best);
 }
 
-/* No block that has to be aligned has room in it, as in what one of those leaves of its last page. */
-static bool is_scrap(const struct ms_run *run)
-{
-    return !place_in(run, MS_PAGE_BYTES, MS_PAGE_BYTES);
-}
-
-static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, bool scraps,
-                                  uint32_t *looked_at_p)
+static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, uint32_t *looked_at_p)
 {
     struct ms_run *best = NULL;
     for (; run; run = run->next) {
@@ -121,30 +105,20 @@ static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t a
             break;
         if (!place_in(run, bytes, align) || (run->segment->backing && !ms_backing_suits(run, bytes)))
             continue;
-        if (!best || (scraps && is_scrap(run) != is_scrap(best) ? is_scrap(run) : better(run, best)))
+        if (!best || better(run, best))
             best = run;
     }
     return best;
 }
 
-/* Small blocks first use up what is no use to large ones. */
 static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     uint32_t row, column, looked_at = 0;
-    struct ms_run *closest = NULL;
-    bool scraps =
-        bytes < MS_PAGE_BYTES && !ms_policy->vmm && ms_run_align(heap, MS_PAGE_BYTES) == MS_PAGE_BYTES;
+    struct ms_run *best = NULL;
     bin_of(bytes, &row, &column);
-    for (; next_bin(heap, &row, &column); column++) {
-        struct ms_run *best = best_of_bin(heap->bins[row][column], bytes, align, scraps, &looked_at);
-        if (best && (!scraps || is_scrap(best)))
-            return best;
-        if (!closest)
-            closest = best;
-        if (best && (ms_run_bytes(best) >= 2 * MS_PAGE_BYTES || looked_at > LOOKED_AT))
-            break;
-    }
-    return closest;
+    for (; !best && next_bin(heap, &row, &column); column++)
+        best = best_of_bin(heap->bins[row][column], bytes, align, &looked_at);
+    return best;
 }
 
 /* The units of a run that have an entry: its first, then every multiple of 32 units from there on, and from

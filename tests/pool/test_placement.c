@@ -142,28 +142,6 @@ static void test_in_vain(void)
     }
 }
 
-/* Two holes: a page, and 2.5 MiB that hold none, since they begin and end in the middle of one. */
-static void test_scraps(void)
-{
-    static const uint64_t small[] = {3 * MIB / 4, 7 * MIB / 4, 3 * MIB / 4, 3 * MIB / 2};
-    uint64_t at[4];
-    fresh_and_large();
-    take(2 * MIB - 512); /* the first chunk, which is small */
-    uint64_t page = take(2 * MIB);
-    take(2 * MIB);
-    for (int i = 0; i < 4; i++)
-        at[i] = take(small[i]);
-    is_u64(at[0] - at[3], 4 * MIB, "small blocks lie at the end of what is free, side by side");
-    give(page);
-    give(at[1]);
-    give(at[2]);
-    uint64_t scrap = take(MIB);
-    ok(scrap >= at[2] && scrap < at[0],
-       "a small block takes what is of no use to a large one, before what fits it more closely");
-    is_u64(take(2 * MIB), page, "which is there for a large one then");
-    sound("scraps");
-}
-
 /* Two holes of 4 MiB: one of the very size, and one that is 16 KiB longer, in a chunk of which less is
  * free. */
 static void test_fuller(void)
@@ -308,7 +286,6 @@ int main(void)
     test_near_the_end();
     test_in_between();
     test_in_vain();
-    test_scraps();
     test_fuller();
     test_chunks();
     test_whole_ones();

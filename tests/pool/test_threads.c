@@ -146,7 +146,7 @@ static void test_on_its_way(void)
     uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
     fake_finish(context);
     ms_pool_sync_end((uintptr_t)context, mark, 0);
-    struct ms_slot *slot = ms_ladder_from_heap(block.own_heap, &request, true);
+    struct ms_slot *slot = ms_ladder_from_heap(block.own_heap, &request);
     ok(slot && ms_slot_address(slot) == block.address, "freed and over, it comes out of limbo");
     ms_pool_figures(0, &f);
     ms_pool_walk(see, &seen);
