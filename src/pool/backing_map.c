@@ -6,7 +6,6 @@
  * the device itself and for those that were given access to the context's memory. */
 #include "config.h"
 
-#include "base/clock.h"
 #include "base/devices.h"
 #include "pool/backing.h"
 
@@ -224,7 +223,6 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
     struct ms_visit visit;
     uint64_t mapped = 0, count = ms_run_bytes(growth->region) / heap->backing->page_bytes;
     ms_visit_begin(&visit, heap->gpu, heap->context);
-    uint64_t begin = ms_clock_ns();
     *status_p = make(heap, growth, count - growth->moved);
     if (*status_p == CUDA_SUCCESS) {
         *status_p = move(heap, growth);
@@ -235,7 +233,6 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
         if (*status_p == CUDA_ERROR_OUT_OF_MEMORY)
             *status_p = CUDA_ERROR_NOT_SUPPORTED; /* there was memory; there is none for mapping it */
     }
-    ms_segment_note_price(heap, ms_clock_ns() - begin);
     ms_visit_end(&visit);
     ms_segment_judge(heap, *status_p);
     return *status_p == CUDA_SUCCESS;

@@ -244,8 +244,7 @@ struct ms_heap {
     struct ms_pool_parts peak_parts;
     /* Giving back: see keep.c. */
     uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
-    uint64_t live_peak_bytes;   /* that was met at a growth */
-    _Atomic uint64_t vendor_ns; /* what an allocation of the vendor's costs, averaged */
+    uint64_t live_peak_bytes; /* that was met at a growth */
 
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
     struct ms_lease leases[MS_LEASES];
@@ -401,8 +400,6 @@ bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes);
 void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
-/** What a growth cost. */
-void ms_segment_note_price(struct ms_heap *heap, uint64_t ns);
 /** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of
  * them, from the first on. */
 uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);

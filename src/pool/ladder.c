@@ -39,9 +39,9 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
     return slot;
 }
 
-/* What was freed up to now comes out of limbo, if that takes no longer than an allocation of the vendor's.
- * While a thread gives memory back, no longer than that takes: it may be all that the context is busy with,
- * and to grow for it would be absurd. */
+/* What was freed up to now comes out of limbo, if that takes no longer than a moment. While a thread gives
+ * memory back, no longer than that takes: it may be all that the context is busy with, and to grow for it
+ * would be absurd. */
 static void fence(struct ms_heap *heap)
 {
     uint64_t freed = ms_fence_freed(heap);
@@ -49,14 +49,10 @@ static void fence(struct ms_heap *heap)
     ms_fence_poll(heap);
     if (!closed || ms_fence_done(heap) >= freed)
         return;
-    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     uint64_t begin = ms_clock_ns();
-    price = price < MS_FENCE_LEAST_NS  ? MS_FENCE_LEAST_NS
-            : price > MS_FENCE_MOST_NS ? MS_FENCE_MOST_NS
-                                       : price;
     atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
     for (;;) {
-        bool in_time = ms_clock_ns() - begin < price;
+        bool in_time = ms_clock_ns() - begin < MS_FENCE_NS;
         bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;
         ms_fence_poll(heap);
         if (ms_fence_done(heap) >= freed || (!in_time && !returning))

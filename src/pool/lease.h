@@ -68,9 +68,7 @@ static inline bool ms_bag_is_full(const struct ms_bag *bag, uint64_t bytes)
 {
     if (bytes <= MS_SLAB_MAX_BYTES)
         return bag->count >= MS_BAG_ITEMS;
-    if (bytes <= MS_TIER_SLAB_BYTES)
-        return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= MS_BAG_BYTES;
-    return bag->count >= (bytes <= 16 * MS_MIB ? MS_BAG_RUNS : MS_BAG_SINGLES);
+    return bag->count >= MS_BAG_ITEMS || bag->count * bytes >= MS_BAG_BYTES;
 }
 /** A bag comes out of limbo as a whole. Of large blocks it has those of one epoch, so that none of them waits
  * for a later one: what a free waits for (limbo.c) is then there to be used. */

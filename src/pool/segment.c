@@ -29,13 +29,6 @@ void ms_segment_judge(struct ms_heap *heap, int status)
         atomic_store_explicit(&heap->sick_status, status, memory_order_release);
 }
 
-void ms_segment_note_price(struct ms_heap *heap, uint64_t ns)
-{
-    uint64_t price = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
-    atomic_store_explicit(&heap->vendor_ns, price - price / MS_PRICE_SHARE + ns / MS_PRICE_SHARE,
-                          memory_order_relaxed);
-}
-
 static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
 {
     struct ms_visit visit;
@@ -51,14 +44,9 @@ static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p
 static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
                         uint64_t *base_bytes_p)
 {
-    uint64_t begin = ms_clock_ns();
-    int status = heap->flow ? ms_flow_vendor_alloc(heap, bytes, address_p, base_p, base_bytes_p)
-                            : plain_alloc(heap, bytes, address_p);
-    uint64_t end = ms_clock_ns();
     atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
-    if (end > begin)
-        ms_segment_note_price(heap, end - begin);
-    return status;
+    return heap->flow ? ms_flow_vendor_alloc(heap, bytes, address_p, base_p, base_bytes_p)
+                      : plain_alloc(heap, bytes, address_p);
 }
 
 static int plain_free(struct ms_heap *heap, uint64_t address)
