@@ -93,12 +93,6 @@ static struct ms_slot *what_is_free(struct climb *c)
     return ms_ladder_from_heap(heap, c->request);
 }
 
-static struct ms_slot *large_in_other_caches(struct climb *c)
-{
-    bool large = c->request->granted > MS_MIB && !ms_backing_on(c->heap);
-    return large && ms_lease_flush_others(c->heap, MS_MIB) ? from_heap(c) : NULL;
-}
-
 static struct ms_slot *behind_a_fence(struct climb *c)
 {
     fence(c->heap);
@@ -297,7 +291,7 @@ typedef struct ms_slot *(*step_t)(struct climb *);
 static const struct ladder {
     step_t first[8], last[8];
     bool (*may_come)(const struct climb *);
-} of_context = {{what_is_free, large_in_other_caches, behind_a_fence, in_all_caches, more},
+} of_context = {{what_is_free, behind_a_fence, in_all_caches, more},
                 {what_is_over, pages_together, in_place_of_what_is_vacant, out_of_a_chunk},
                 context_may_come},
   of_stream = {{from_heap, freed_here, what_came_home, in_all_caches, of_idle_streams, more_in_order},

@@ -259,11 +259,10 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_unlock(&heap->lock);
 }
 
-/* Magazines of at least `bytes`; whether there were any. What another thread is only just putting there comes
+/* Magazines of at least `bytes`. What another thread is only just putting there comes
  * later. */
-static bool flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t bytes)
+static void flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t bytes)
 {
-    bool any = false;
     for (uint32_t part = bytes > MS_SLAB_MAX_BYTES; part < 2; part++) {
         if (!atomic_load_explicit(&lease->bags[part], memory_order_acquire))
             continue;
@@ -276,13 +275,11 @@ static bool flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t byt
                 continue;
             empty(heap, m);
             left &= ~(all & -all);
-            any = true;
         }
         atomic_store_explicit(&lease->bags[part], left, memory_order_relaxed);
         ms_unlock(&heap->lock);
         ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
     }
-    return any;
 }
 
 void ms_lease_flush(struct ms_heap *heap)
@@ -297,14 +294,6 @@ void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     ms_unlock(&heap->lock);
-}
-
-bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < MS_LEASES; i++)
-        any |= i + 1 != ms_last_lease && flush_one(heap, &heap->leases[i], bytes);
-    return any;
 }
 
 /* Returns the bytes in limbo. */

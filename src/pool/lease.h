@@ -52,8 +52,6 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
 void ms_lease_flush(struct ms_heap *heap);
 /** ... of blocks of at least so many bytes each. */
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
-/** ... by leases other than the calling thread's. Returns whether any held something. */
-bool ms_lease_flush_others(struct ms_heap *heap, uint64_t bytes);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
 void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
