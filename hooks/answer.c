@@ -13,7 +13,7 @@
 #include "pool/foreign.h"
 #include "pool/returns.h"
 #include "pool/stream.h"
-#include "pool/whole.h"
+#include "pool/source/whole.h"
 
 /* Numbers of ours and of the vendor's never meet. */
 #define OWN_BUFFER_ID (UINT64_C(1) << 62)

@@ -1,5 +1,5 @@
-/* serve_handles.h - physical memory by handle, recycled whole (pool/whole.h): what a program gives back it
- * gets again.
+/* serve_handles.h - physical memory by handle, recycled whole (pool/source/whole.h): what a program gives
+ * back it gets again.
  *
  * Floor 3. For vendors whose file can give a handle back (gpu.h, handle_free); the classes WHOLE_* of hook.h.
  * A handle is recycled if it was asked for with properties that the row packs into `flags`, if it was
@@ -14,7 +14,7 @@
 
 #include "gpu/gpu.h"
 #include "hooks/dispatch.h"
-#include "pool/whole.h"
+#include "pool/source/whole.h"
 
 /* Around the calls, for dispatch.c. What begins may set call->answered and call->status: then the vendor is
  * not called. */

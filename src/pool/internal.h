@@ -21,7 +21,7 @@
 #include "pool/fence.h"
 #include "pool/figures.h"
 #include "pool/limbo.h"
-#include "pool/pagemap.h"
+#include "pool/space/pagemap.h"
 #include "pool/policy/params.h"
 #include "pool/pool.h"
 #include "pool/tables.h"

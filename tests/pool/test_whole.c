@@ -1,9 +1,9 @@
-/* test_whole.c - things that are recycled whole (pool/whole.h), held against a plain array; then threads that
+/* test_whole.c - things that are recycled whole (source/whole.h), held against a plain array; then threads that
  * put and take, each thing being in one hand at a time. */
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "pool/whole.h"
+#include "pool/source/whole.h"
 #include "tap.h"
 
 enum { THINGS = 400, DEVICES = 3, THREADS = 4, TURNS = 20000 };

@@ -75,9 +75,9 @@ MUTANTS = (
     ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
     ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
 
-    ("page-relaxed", "src/pool/pagemap.c", "atomic_store_explicit(entry_of(page), segment, memory_order_release)",
+    ("page-relaxed", "src/pool/space/pagemap.c", "atomic_store_explicit(entry_of(page), segment, memory_order_release)",
      "atomic_store_explicit(entry_of(page), segment, memory_order_relaxed)", "grown", "weak"),
-    ("page-read-relaxed", "src/pool/pagemap.h", "atomic_load_explicit(&leaf->pages[page & ((1 << MS_PAGE_LEAF_BITS) - 1)], memory_order_acquire)",
+    ("page-read-relaxed", "src/pool/space/pagemap.h", "atomic_load_explicit(&leaf->pages[page & ((1 << MS_PAGE_LEAF_BITS) - 1)], memory_order_acquire)",
      "atomic_load_explicit(&leaf->pages[page & ((1 << MS_PAGE_LEAF_BITS) - 1)], memory_order_relaxed)", "grown", "weak"),
     ("unlock-relaxed", LOCK_H, "atomic_store_explicit(&lock->state, 0, memory_order_release)", "atomic_store_explicit(&lock->state, 0, memory_order_relaxed)", "lock", "weak"),
     ("lock-relaxed", LOCK_H, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"

@@ -1,6 +1,6 @@
 /* whole.c - see whole.h. One lock. Entries stand in a list by key, the latest first, in a list by thing, and
  * in the order in which they came. */
-#include "pool/whole.h"
+#include "pool/source/whole.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -7,7 +7,8 @@
 #include "config.h"
 
 #include "base/arena.h"
-#include "pool/internal.h"
+#include "base/count.h"
+#include "pool/space/pagemap.h"
 
 enum { LEAF_BITS = MS_PAGE_LEAF_BITS, ROOT_BITS = MS_PAGE_ROOT_BITS, PAGE_BITS = MS_PAGE_BITS };
 

@@ -2,8 +2,8 @@
  *
  * Floor 2, for src/pool alone. Reading takes no lock: a leaf is there for ever, and so are the records that
  * its pages name. */
-#ifndef MS_POOL_PAGEMAP_H
-#define MS_POOL_PAGEMAP_H
+#ifndef MS_POOL_SPACE_PAGEMAP_H
+#define MS_POOL_SPACE_PAGEMAP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

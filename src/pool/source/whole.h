@@ -3,8 +3,8 @@
  * Floor 2. A thing that the program gave back waits here until it asks for one of the same key again. The
  * vendor is never called from here: who takes out what must go gives it back. Nothing is known of addresses;
  * a thing is a number. Any thread; one short lock, memory from the arena, used again. */
-#ifndef MS_POOL_WHOLE_H
-#define MS_POOL_WHOLE_H
+#ifndef MS_POOL_SOURCE_WHOLE_H
+#define MS_POOL_SOURCE_WHOLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
