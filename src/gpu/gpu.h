@@ -41,8 +41,8 @@ struct ms_gpu_vendor {
     /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is
      * none. */
     uint64_t (*context_of)(const struct ms_gpu *gpu, int index);
-    /* Physical memory that is recycled (pool/source/whole.h): give it back, and fill what was mapped. Statuses
-     * are the vendor's. */
+    /* Physical memory that is recycled (pool/source/whole.h): give it back, and fill what was mapped.
+     * Statuses are the vendor's. */
     int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
     int unknown_handle; /* what it answers of a handle that is none */

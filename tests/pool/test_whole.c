@@ -1,4 +1,4 @@
-/* test_whole.c - things that are recycled whole (source/whole.h), held against a plain array; then threads that
+/* test_whole.c - things that are recycled whole (source/whole.h), against a plain array; then threads that
  * put and take, each thing being in one hand at a time. */
 #include <pthread.h>
 #include <stdatomic.h>
