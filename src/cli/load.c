@@ -45,6 +45,9 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
         ms_cli_error("%s", error);
         return -1;
     }
+    if (json_object_get(report_p->root, "job"))
+        ms_cli_note("%s: %zu processes merged; this is the one that was fullest, and memshim merge shows all",
+                    path, json_array_size(ms_report_array(report_p->root, "ranks")));
     if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
         ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
     ms_cli_note_astray(path, report_p, &result.astray);

@@ -400,7 +400,7 @@ static int dump_member(FILE *out, const json_t *value)
     return fputs(json_array_size(value) ? "\n]" : "]", out) < 0 ? -1 : 0;
 }
 
-int ms_outcome_dump(FILE *out, const struct ms_report *report)
+int ms_outcome_dump_members(FILE *out, const struct ms_report *report)
 {
     bool first = true;
     const char *name;
@@ -417,7 +417,12 @@ int ms_outcome_dump(FILE *out, const struct ms_report *report)
         json_decref(key);
         first = false;
     }
-    return fputs("\n}\n", out) < 0 ? -1 : 0;
+    return 0;
+}
+
+int ms_outcome_dump(FILE *out, const struct ms_report *report)
+{
+    return ms_outcome_dump_members(out, report) < 0 || fputs("\n}\n", out) < 0 ? -1 : 0;
 }
 
 int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report)

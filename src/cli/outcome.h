@@ -64,6 +64,8 @@ void ms_outcome_free(struct ms_outcome *outcome);
 
 /** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
 int ms_outcome_dump(FILE *out, const struct ms_report *report);
+/** The same, without the brace at its end: members may follow. */
+int ms_outcome_dump_members(FILE *out, const struct ms_report *report);
 /** Write `report` to `path` through a file beside it that gets the permissions `mode`, in place of the
  * regular file that is there. 0, or -1 after an error line. */
 int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report);

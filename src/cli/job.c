@@ -1,0 +1,405 @@
+/* job.c - reports taken into a job; see job.h.
+ *
+ * Floor 5. A call site is known by its hash, which is the same in every process of one program. */
+#include "cli/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "report/findings.h"
+
+const char *const ms_job_figures[MS_JOB_FIGURES] = {"peak_bytes", "live_bytes", "leaked_bytes",
+                                                    "reserved_bytes", "calls"};
+const char *const ms_job_weights[MS_JOB_WEIGHTS] = {"at_peak_bytes", "live_bytes", "leaked_bytes", "calls"};
+
+/* Buckets are as wide as a 64th of what is in them, so that a median is as exact. */
+enum { STEPS = 64, STEP_BITS = 6 };
+
+static unsigned bucket_of(json_int_t value)
+{
+    unsigned exponent;
+
+    if (value < STEPS)
+        return value < 0 ? 0 : (unsigned)value;
+    exponent = 63 - (unsigned)__builtin_clzll((unsigned long long)value);
+    return STEPS + (exponent - STEP_BITS) * STEPS +
+           (unsigned)((value >> (exponent - STEP_BITS)) & (STEPS - 1));
+}
+
+static json_int_t begin_of(unsigned bucket)
+{
+    unsigned exponent = bucket / STEPS - 1 + STEP_BITS;
+
+    if (bucket < STEPS)
+        return bucket;
+    return (json_int_t)(STEPS + bucket % STEPS) << (exponent - STEP_BITS);
+}
+
+int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t count)
+{
+    struct ms_job_count *grown;
+    unsigned i = 0;
+
+    while (i < spread->buckets && spread->counts[i].bucket < bucket)
+        i++;
+    if (i < spread->buckets && spread->counts[i].bucket == bucket) {
+        spread->counts[i].count += count;
+        return 0;
+    }
+    grown = realloc(spread->counts, (spread->buckets + 1u) * sizeof(*grown));
+    if (!grown || spread->buckets == UINT16_MAX) {
+        spread->counts = grown ? grown : spread->counts;
+        return -1;
+    }
+    spread->counts = grown;
+    memmove(grown + i + 1, grown + i, (spread->buckets - i) * sizeof(*grown));
+    grown[i] = (struct ms_job_count){(uint16_t)bucket, count};
+    spread->buckets++;
+    return 0;
+}
+
+json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks)
+{
+    uint64_t before = 0;
+    json_int_t value = spread->max;
+
+    for (unsigned i = 0; i < spread->buckets; i++) {
+        before += spread->counts[i].count;
+        if (before * 2 >= ranks) {
+            value = begin_of(spread->counts[i].bucket);
+            break;
+        }
+    }
+    return value < spread->min ? spread->min : value > spread->max ? spread->max : value;
+}
+
+int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b)
+{
+    int host;
+
+    if (a->rank != b->rank)
+        return a->rank < 0 ? 1 : b->rank < 0 ? -1 : a->rank < b->rank ? -1 : 1;
+    host = strcmp(a->host, b->host);
+    if (host)
+        return host;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->start_unix_ns < b->start_unix_ns ? -1 : a->start_unix_ns > b->start_unix_ns;
+}
+
+void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first, json_int_t min,
+                  uint32_t min_rank, json_int_t max, uint32_t max_rank)
+{
+    if (first || min < spread->min ||
+        (min == spread->min && ms_job_compare(&job->ranks[min_rank], &job->ranks[spread->min_rank]) < 0)) {
+        spread->min = min;
+        spread->min_rank = min_rank;
+    }
+    if (first || max > spread->max ||
+        (max == spread->max && ms_job_compare(&job->ranks[max_rank], &job->ranks[spread->max_rank]) < 0)) {
+        spread->max = max;
+        spread->max_rank = max_rank;
+    }
+}
+
+const char *ms_job_text(struct ms_job *job, const char *text)
+{
+    uint32_t number = ms_names_number(&job->texts, text);
+
+    return number == UINT32_MAX ? NULL : job->texts.texts[number];
+}
+
+struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
+{
+    if (job->rank_count == job->rank_room) {
+        size_t room = job->rank_room ? 2 * job->rank_room : 64;
+        struct ms_job_rank *ranks = room < UINT32_MAX ? realloc(job->ranks, room * sizeof(*ranks)) : NULL;
+
+        if (!ranks)
+            return NULL;
+        job->ranks = ranks;
+        job->rank_room = room;
+    }
+    job->ranks[job->rank_count] = (struct ms_job_rank){.rank = -1, .host = ""};
+    return &job->ranks[job->rank_count++];
+}
+
+uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind)
+{
+    char key[320];
+    uint32_t number;
+
+    snprintf(key, sizeof(key), "%.200s %.100s", hash, kind);
+    number = ms_names_number(&job->keys, key);
+    if (number == UINT32_MAX || number < job->site_count)
+        return number;
+    if (job->site_count == job->site_room) {
+        size_t room = job->site_room ? 2 * job->site_room : 64;
+        struct ms_job_site *sites = realloc(job->sites, room * sizeof(*sites));
+
+        if (!sites)
+            return UINT32_MAX;
+        job->sites = sites;
+        job->site_room = room;
+    }
+    job->sites[number] = (struct ms_job_site){.key = job->keys.texts[number],
+                                              .hash = ms_job_text(job, hash),
+                                              .kind = ms_job_text(job, kind),
+                                              .api = "",
+                                              .at = "",
+                                              .owner = "",
+                                              .told_by = UINT32_MAX};
+    job->site_count++;
+    return job->sites[number].hash && job->sites[number].kind ? number : UINT32_MAX;
+}
+
+bool ms_job_tells(const struct ms_job *job, const struct ms_job_site *site, uint32_t rank)
+{
+    return site->told_by == UINT32_MAX || ms_job_compare(&job->ranks[rank], &job->ranks[site->told_by]) < 0;
+}
+
+static int tell(struct ms_job *job, const struct ms_report *report, uint32_t number, const json_t *json,
+                uint32_t rank)
+{
+    struct ms_job_site *site = &job->sites[number];
+    char *line = ms_finding_line(report, json, "(no stack)");
+
+    site->at = line ? ms_job_text(job, line) : NULL;
+    site->api = ms_job_text(job, ms_cli_site_api(json));
+    site->owner = ms_job_text(job, ms_report_text(json, "owner"));
+    site->told_by = rank;
+    free(line);
+    return site->at && site->api && site->owner ? 0 : -1;
+}
+
+/* What is kept of most, in order; equal ones by key. */
+static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p, uint32_t site,
+                 json_int_t bytes)
+{
+    unsigned i = *count_p;
+
+    if (bytes <= 0)
+        return;
+    while (i > 0 && (parts[i - 1].bytes < bytes ||
+                     (parts[i - 1].bytes == bytes &&
+                      strcmp(job->sites[parts[i - 1].site].key, job->sites[site].key) > 0)))
+        i--;
+    if (i == MS_JOB_PARTS)
+        return;
+    if (*count_p < MS_JOB_PARTS)
+        ++*count_p;
+    memmove(parts + i + 1, parts + i, (*count_p - i - 1u) * sizeof(*parts));
+    parts[i] = (struct ms_job_part){site, bytes};
+}
+
+/* --- a report --------------------------------------------------------------------------------------------
+ */
+
+struct taking {
+    struct ms_job *job;
+    const struct ms_report *report;
+    uint32_t rank;     /* row of ranks[] */
+    size_t fullest;    /* row of devices[] */
+    uint32_t *touched; /* sites that this report has */
+    size_t touched_count;
+    json_int_t *leaked; /* by site id */
+};
+
+static void take_devices(struct taking *taking)
+{
+    struct ms_job_rank *rank = &taking->job->ranks[taking->rank];
+    json_t *device;
+    size_t i;
+
+    taking->fullest = SIZE_MAX;
+    json_array_foreach (ms_report_array(taking->report->root, "devices"), i, device) {
+        json_int_t peak = ms_report_int(device, "peak_live_bytes");
+        json_int_t reserved = ms_report_int(device, "peak_reserved_bytes");
+
+        if (ms_report_device_first(taking->report, device) != i)
+            continue;
+        if (taking->fullest == SIZE_MAX || peak > rank->figures[MS_JOB_PEAK]) {
+            taking->fullest = i;
+            rank->figures[MS_JOB_PEAK] = peak;
+        }
+        if (reserved > rank->figures[MS_JOB_RESERVED])
+            rank->figures[MS_JOB_RESERVED] = reserved;
+        rank->figures[MS_JOB_LIVE] =
+            ms_report_sum(rank->figures[MS_JOB_LIVE], ms_report_int(device, "live_bytes"));
+        rank->figures[MS_JOB_CALLS] =
+            ms_report_sum(rank->figures[MS_JOB_CALLS], ms_report_int(device, "allocated_count"));
+    }
+    rank->figures[MS_JOB_LEAKED] = ms_report_leaked(taking->report, NULL);
+}
+
+static int take_leaks(struct taking *taking)
+{
+    size_t count = json_array_size(taking->report->sites), i;
+    json_t *leak;
+
+    taking->leaked = calloc(count + 1, sizeof(*taking->leaked));
+    if (!taking->leaked)
+        return -1;
+    json_array_foreach (ms_report_array(taking->report->root, "leaks"), i, leak) {
+        json_int_t id = ms_report_int(leak, "site");
+
+        if (ms_report_is_leak(leak) && id >= 0 && (size_t)id < count)
+            taking->leaked[id] = ms_report_sum(taking->leaked[id], ms_report_int(leak, "bytes"));
+    }
+    return 0;
+}
+
+/* One place on several devices is one site: what it held at the peaks is the most of them. */
+static int take_site(struct taking *taking, const json_t *json)
+{
+    struct ms_job *job = taking->job;
+    uint32_t number = ms_job_site(job, ms_report_text(json, "hash"), ms_report_text(json, "kind"));
+    json_int_t peak = ms_report_int(json, "at_peak_bytes"), id = ms_report_int(json, "id");
+    struct ms_job_site *site;
+
+    if (number == UINT32_MAX)
+        return -1;
+    site = &job->sites[number];
+    if (site->stamp != job->stamp) {
+        site->stamp = job->stamp;
+        memset(site->now, 0, sizeof(site->now));
+        site->now_held = 0;
+        taking->touched[taking->touched_count++] = number;
+        if (ms_job_tells(job, site, taking->rank) &&
+            tell(job, taking->report, number, json, taking->rank) < 0)
+            return -1;
+    }
+    if (peak > site->now[MS_JOB_AT_PEAK])
+        site->now[MS_JOB_AT_PEAK] = peak;
+    if (ms_report_is_device_memory(json) && ms_report_device_of(taking->report, json) == taking->fullest)
+        site->now_held = ms_report_sum(site->now_held, peak);
+    site->now[MS_JOB_SITE_LIVE] =
+        ms_report_sum(site->now[MS_JOB_SITE_LIVE], ms_report_int(json, "live_bytes"));
+    if (id >= 0 && (size_t)id < json_array_size(taking->report->sites))
+        site->now[MS_JOB_SITE_LEAKED] = ms_report_sum(site->now[MS_JOB_SITE_LEAKED], taking->leaked[id]);
+    site->now[MS_JOB_SITE_CALLS] =
+        ms_report_sum(site->now[MS_JOB_SITE_CALLS], ms_report_int(json, "total_count"));
+    return 0;
+}
+
+static int add_up(struct taking *taking)
+{
+    struct ms_job *job = taking->job;
+    struct ms_job_rank *rank = &job->ranks[taking->rank];
+
+    for (size_t i = 0; i < taking->touched_count; i++) {
+        struct ms_job_site *site = &job->sites[taking->touched[i]];
+
+        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
+            json_int_t value = site->now[weight] > 0 ? site->now[weight] : 0;
+
+            ms_job_widen(job, &site->weights[weight], site->ranks == 0, value, taking->rank, value,
+                         taking->rank);
+            if (ms_job_count_in(&site->weights[weight], bucket_of(value), 1) < 0)
+                return -1;
+        }
+        site->ranks++;
+        keep(job, rank->held, &rank->held_count, taking->touched[i], site->now_held);
+        keep(job, rank->leaked, &rank->leaked_count, taking->touched[i], site->now[MS_JOB_SITE_LEAKED]);
+    }
+    return 0;
+}
+
+/* The whole report of the process that was fullest stands for the job. */
+static void show(struct ms_job *job, json_t *root, uint32_t rank)
+{
+    const struct ms_job_rank *candidate = &job->ranks[rank], *shown = &job->ranks[job->shown_rank];
+
+    if (job->shown) {
+        json_int_t a = candidate->figures[MS_JOB_PEAK], b = shown->figures[MS_JOB_PEAK];
+
+        if (a < b || (a == b && ms_job_compare(candidate, shown) > 0))
+            return;
+    }
+    json_decref(job->shown);
+    job->shown = json_incref(root);
+    job->shown_rank = rank;
+}
+
+int ms_job_take(struct ms_job *job, struct ms_report *report)
+{
+    const json_t *run = json_object_get(report->root, "run");
+    struct taking taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
+    struct ms_job_rank *rank = ms_job_add_rank(job);
+    size_t i;
+    json_t *site;
+    int status;
+
+    if (!rank)
+        return -1;
+    rank->rank = json_object_get(run, "rank") ? ms_report_int(run, "rank") : -1;
+    rank->pid = ms_report_int(run, "pid");
+    rank->start_unix_ns = ms_report_int(run, "start_unix_ns");
+    rank->ooms = (json_int_t)json_array_size(ms_report_array(report->root, "oom"));
+    rank->host = ms_job_text(job, ms_report_text(run, "host"));
+    job->stamp++;
+    take_devices(&taking);
+    taking.touched = calloc(json_array_size(report->sites) + 1, sizeof(*taking.touched));
+    status = rank->host && taking.touched ? take_leaks(&taking) : -1;
+    json_array_foreach (report->sites, i, site)
+        status = status ? status : take_site(&taking, site);
+    if (status == 0)
+        status = add_up(&taking);
+    if (status == 0)
+        show(job, report->root, taking.rank);
+    free(taking.touched);
+    free(taking.leaked);
+    return status;
+}
+
+/* Names are there already where memshim run wrote the report; else they are looked up. */
+static int load(const char *path, struct ms_report *report_p)
+{
+    char error[4608];
+
+    if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return -1;
+    }
+    if (json_object_get(report_p->root, "job") ||
+        ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
+        return 0;
+    ms_report_close(report_p);
+    return ms_cli_load(path, report_p);
+}
+
+int ms_job_take_file(struct ms_job *job, const char *path)
+{
+    struct ms_report report;
+    bool merged;
+    int status;
+
+    if (load(path, &report) < 0)
+        return -1;
+    merged = json_object_get(report.root, "job") != NULL;
+    status = merged ? ms_job_take_merged(job, report.root) : ms_job_take(job, &report);
+    if (status < 0)
+        ms_cli_error(merged ? "%s: ranks[] and job of this job report do not agree, or there is no memory"
+                            : "no memory for %s",
+                     path);
+    ms_report_close(&report);
+    return status;
+}
+
+void ms_job_close(struct ms_job *job)
+{
+    for (size_t i = 0; i < job->site_count; i++)
+        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+            free(job->sites[i].weights[weight].counts);
+    free(job->sites);
+    free(job->ranks);
+    free(job->groups);
+    free(job->outliers);
+    json_decref(job->shown);
+    ms_names_close(&job->texts);
+    ms_names_close(&job->keys);
+    memset(job, 0, sizeof(*job));
+}

@@ -1,0 +1,150 @@
+/* job.h - the reports of a job's processes, combined: one report of the same schema, with ranks[] and job{}.
+ *
+ * Floor 5. A job report is the whole report of the process whose device was fullest, so that every verb reads
+ * it, and beside it what all processes had. Everything is made of integers by operations that any grouping
+ * leaves the same, with ties to the lower rank: merging all at once or by a tree gives the same bytes. Peaks
+ * are never added up: a process counts by its fullest device.
+ *
+ * job.c takes reports, job_read.c job reports, job_finish.c sorts, job_groups.c says who does the same and
+ * who stands out, job_write.c and job_text.c write; merge_tree.c merges files, cmd_merge.c is the verb. */
+#ifndef MS_CLI_JOB_H
+#define MS_CLI_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/names.h"
+#include "report/read.h"
+
+enum ms_job_figure {
+    MS_JOB_PEAK, /* of its fullest device */
+    MS_JOB_LIVE, /* at the end, on all devices */
+    MS_JOB_LEAKED,
+    MS_JOB_RESERVED, /* for the pool, of the device where that was most */
+    MS_JOB_CALLS,
+    MS_JOB_FIGURES
+};
+extern const char *const ms_job_figures[MS_JOB_FIGURES]; /* keys */
+
+/** What is told of a call site. */
+enum ms_job_weight {
+    MS_JOB_AT_PEAK,
+    MS_JOB_SITE_LIVE,
+    MS_JOB_SITE_LEAKED,
+    MS_JOB_SITE_CALLS,
+    MS_JOB_WEIGHTS
+};
+extern const char *const ms_job_weights[MS_JOB_WEIGHTS];
+
+/* So many call sites are kept of each process: they say what it does, and why it stands out. */
+enum { MS_JOB_PARTS = 8 };
+
+struct ms_job_part {
+    uint32_t site;
+    json_int_t bytes;
+};
+
+struct ms_job_rank {
+    json_int_t rank; /* -1: none */
+    json_int_t pid, start_unix_ns, ooms;
+    const char *host;
+    json_int_t figures[MS_JOB_FIGURES];
+    struct ms_job_part held[MS_JOB_PARTS], leaked[MS_JOB_PARTS]; /* most first */
+    uint8_t held_count, leaked_count;
+    uint32_t group;
+};
+
+/** How many processes had about so much: buckets of a 64th (job.c). */
+struct ms_job_count {
+    uint16_t bucket;
+    uint32_t count;
+};
+
+struct ms_job_spread {
+    json_int_t min, max;
+    uint32_t min_rank, max_rank; /* rows of ranks[] */
+    struct ms_job_count *counts; /* by bucket */
+    uint16_t buckets;
+};
+
+struct ms_job_site {
+    const char *key; /* hash and kind */
+    const char *hash, *kind, *api, *at, *owner;
+    uint32_t told_by; /* the row of ranks[] that says the words above: the lowest that has the site */
+    uint32_t ranks;   /* that have it */
+    struct ms_job_spread weights[MS_JOB_WEIGHTS];
+    uint32_t stamp; /* while a report is taken: what it has of the site */
+    json_int_t now[MS_JOB_WEIGHTS];
+    json_int_t now_held;
+};
+
+struct ms_job_group {
+    uint32_t first, count; /* of ranks: the lowest, and how many */
+};
+
+struct ms_job_outlier {
+    uint32_t rank; /* row of ranks[] */
+    enum ms_job_figure figure;
+    json_int_t value, median; /* its own, and its group's */
+    uint32_t site;            /* UINT32_MAX: none */
+    json_int_t site_bytes, site_median;
+};
+
+struct ms_job {
+    struct ms_names texts, keys;
+    struct ms_job_rank *ranks;
+    struct ms_job_site *sites;
+    size_t rank_count, rank_room, site_count, site_room;
+    json_t *shown; /* the report of the fullest, owned */
+    uint32_t shown_rank;
+    uint32_t stamp;
+    struct ms_job_group *groups;
+    size_t group_count;
+    struct ms_job_outlier *outliers; /* most beyond its group first */
+    size_t outlier_count, outliers_all;
+};
+
+/** Take a report that has its names; what of it is kept is kept by reference. 0, or -1 without memory. */
+int ms_job_take(struct ms_job *job, struct ms_report *report);
+/** Take a file, be it a report or a job report. 0, or -1 after an error line. */
+int ms_job_take_file(struct ms_job *job, const char *path);
+/** Take what a job report says, whose root stays the caller's. 0, or -1: no memory, or it is damaged. */
+int ms_job_take_merged(struct ms_job *job, json_t *root);
+/** Everything in its order, groups and outliers. 0, or -1 after an error line (no memory, or one process
+ * twice). Nothing is taken afterwards. */
+int ms_job_finish(struct ms_job *job);
+void ms_job_close(struct ms_job *job);
+
+/** The job report. 0, or -1 with errno. */
+int ms_job_write(FILE *out, const struct ms_job *job);
+void ms_job_put_text(FILE *out, const struct ms_job *job);
+
+/* --- between its files ------------------------------------------------------------------------------------
+ */
+
+/** By rank, those without one last, then host, process and time. */
+int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b);
+struct ms_job_rank *ms_job_add_rank(struct ms_job *job);
+/** The site with this key, new if need be; UINT32_MAX without memory. */
+uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind);
+/** A text that lives as long as the job; NULL without memory. */
+const char *ms_job_text(struct ms_job *job, const char *text);
+/** Take the words of a site from a process, if it is lower than who told them. */
+bool ms_job_tells(const struct ms_job *job, const struct ms_job_site *site, uint32_t rank);
+/** `count` processes of bucket `bucket` more; -1 without memory. */
+int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t count);
+/** The least and the most, of a row of ranks[] each. */
+void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first, json_int_t min,
+                  uint32_t min_rank, json_int_t max, uint32_t max_rank);
+/** The lower median, down to the beginning of its bucket. */
+json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks);
+/** Of a figure over ranks[]: the rows of the least, the lower median and the most. Ties to the lower rank. */
+void ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order, uint32_t rows[3]);
+/** Groups and outliers, of ranks and sites in their order. 0, or -1 without memory. */
+int ms_job_group(struct ms_job *job);
+
+/** Merge files by a tree: `processes` at once, 64 files each (merge_tree.c). 0, or -1 after an error line. */
+int ms_merge_tree(struct ms_job *job, char **paths, size_t count, long processes);
+
+#endif

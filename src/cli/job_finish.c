@@ -1,0 +1,122 @@
+/* job_finish.c - a job's processes and call sites in their order, so that any grouping ends in the same; see
+ * job.h.
+ *
+ * Floor 5. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/job.h"
+
+static const struct ms_job *sorting;
+
+static int by_rank(const void *a, const void *b)
+{
+    return ms_job_compare(&sorting->ranks[*(const uint32_t *)a], &sorting->ranks[*(const uint32_t *)b]);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(sorting->sites[*(const uint32_t *)a].key, sorting->sites[*(const uint32_t *)b].key);
+}
+
+/* Where each row goes: place_p[old] = new, and order_p[new] = old. */
+static int sort(size_t count, int (*compare)(const void *, const void *), uint32_t **order_p,
+                uint32_t **place_p)
+{
+    *order_p = calloc(count + 1, sizeof(**order_p));
+    *place_p = calloc(count + 1, sizeof(**place_p));
+    if (!*order_p || !*place_p)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        (*order_p)[i] = (uint32_t)i;
+    if (count)
+        qsort(*order_p, count, sizeof(**order_p), compare);
+    for (size_t i = 0; i < count; i++)
+        (*place_p)[(*order_p)[i]] = (uint32_t)i;
+    return 0;
+}
+
+static void renumber_parts(struct ms_job_part *parts, unsigned count, const uint32_t *site_place)
+{
+    for (unsigned i = 0; i < count; i++)
+        parts[i].site = site_place[parts[i].site];
+}
+
+static int move_ranks(struct ms_job *job, const uint32_t *order, const uint32_t *site_place)
+{
+    struct ms_job_rank *ranks = calloc(job->rank_count + 1, sizeof(*ranks));
+
+    if (!ranks)
+        return -1;
+    for (size_t i = 0; i < job->rank_count; i++) {
+        ranks[i] = job->ranks[order[i]];
+        renumber_parts(ranks[i].held, ranks[i].held_count, site_place);
+        renumber_parts(ranks[i].leaked, ranks[i].leaked_count, site_place);
+    }
+    free(job->ranks);
+    job->ranks = ranks;
+    job->rank_room = job->rank_count + 1;
+    return 0;
+}
+
+static int move_sites(struct ms_job *job, const uint32_t *order, const uint32_t *rank_place)
+{
+    struct ms_job_site *sites = calloc(job->site_count + 1, sizeof(*sites));
+
+    if (!sites)
+        return -1;
+    for (size_t i = 0; i < job->site_count; i++) {
+        sites[i] = job->sites[order[i]];
+        sites[i].told_by = rank_place[sites[i].told_by];
+        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
+            sites[i].weights[weight].min_rank = rank_place[sites[i].weights[weight].min_rank];
+            sites[i].weights[weight].max_rank = rank_place[sites[i].weights[weight].max_rank];
+        }
+    }
+    free(job->sites);
+    job->sites = sites;
+    job->site_room = job->site_count + 1;
+    return 0;
+}
+
+static int refuse_twice(const struct ms_job *job)
+{
+    for (size_t i = 1; i < job->rank_count; i++) {
+        const struct ms_job_rank *rank = &job->ranks[i];
+
+        if (ms_job_compare(rank - 1, rank) == 0) {
+            ms_cli_error("process %" JSON_INTEGER_FORMAT " of %s is in two of the reports", rank->pid,
+                         rank->host);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int ms_job_finish(struct ms_job *job)
+{
+    uint32_t *rank_order, *rank_place, *site_order, *site_place;
+    int status;
+
+    sorting = job;
+    status = sort(job->rank_count, by_rank, &rank_order, &rank_place);
+    status = sort(job->site_count, by_key, &site_order, &site_place) | status;
+    if (status == 0)
+        status = move_ranks(job, rank_order, site_place);
+    if (status == 0)
+        status = move_sites(job, site_order, rank_place);
+    if (status == 0)
+        job->shown_rank = rank_place[job->shown_rank];
+    free(rank_order);
+    free(rank_place);
+    free(site_order);
+    free(site_place);
+    if (status == 0 && refuse_twice(job) < 0)
+        return -1;
+    if (status == 0)
+        status = ms_job_group(job);
+    if (status < 0)
+        ms_cli_error("no memory for %zu processes", job->rank_count);
+    return status;
+}

@@ -1,0 +1,166 @@
+/* job_read.c - what a job report says, taken into a job; see job.h.
+ *
+ * Floor 5. A file is not trusted: numbers of rows are looked at before they are used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/job.h"
+
+struct reading {
+    struct ms_job *job;
+    size_t first;    /* its ranks[0], among ours */
+    size_t count;    /* of its ranks */
+    uint32_t *sites; /* its rows of job.sites, among ours */
+    size_t site_count;
+};
+
+/* A row of its ranks[], among ours. */
+static int rank_of(const struct reading *reading, const json_t *object, const char *key, uint32_t *rank_p)
+{
+    json_int_t row = ms_report_int(object, key);
+
+    if (row < 0 || (size_t)row >= reading->count)
+        return -1;
+    *rank_p = (uint32_t)(reading->first + (size_t)row);
+    return 0;
+}
+
+static int read_spread(const struct reading *reading, const json_t *json, struct ms_job_spread *spread,
+                       bool first)
+{
+    uint32_t min_rank, max_rank;
+    json_t *row;
+    size_t i;
+
+    if (rank_of(reading, json, "min_process", &min_rank) < 0 ||
+        rank_of(reading, json, "max_process", &max_rank) < 0)
+        return -1;
+    ms_job_widen(reading->job, spread, first, ms_report_int(json, "min"), min_rank,
+                 ms_report_int(json, "max"), max_rank);
+    json_array_foreach (ms_report_array(json, "counts"), i, row) {
+        json_int_t bucket = json_integer_value(json_array_get(row, 0));
+        json_int_t count = json_integer_value(json_array_get(row, 1));
+
+        if (bucket < 0 || bucket >= 4096 || count < 1 || count > UINT32_MAX ||
+            ms_job_count_in(spread, (unsigned)bucket, (uint32_t)count) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_site(struct reading *reading, size_t i, const json_t *json)
+{
+    struct ms_job *job = reading->job;
+    uint32_t number = ms_job_site(job, ms_report_text(json, "hash"), ms_report_text(json, "kind")), told_by;
+    struct ms_job_site *site;
+    json_int_t ranks = ms_report_int(json, "processes");
+
+    if (number == UINT32_MAX || rank_of(reading, json, "told_by", &told_by) < 0 || ranks < 1 ||
+        ranks > (json_int_t)reading->count)
+        return -1;
+    reading->sites[i] = number;
+    site = &job->sites[number];
+    if (ms_job_tells(job, site, told_by)) {
+        site->told_by = told_by;
+        site->at = ms_job_text(job, ms_report_text(json, "at"));
+        site->api = ms_job_text(job, ms_report_text(json, "api"));
+        site->owner = ms_job_text(job, ms_report_text(json, "owner"));
+        if (!site->at || !site->api || !site->owner)
+            return -1;
+    }
+    for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+        if (read_spread(reading, json_object_get(json, ms_job_weights[weight]), &site->weights[weight],
+                        site->ranks == 0) < 0)
+            return -1;
+    site->ranks += (uint32_t)ranks;
+    return 0;
+}
+
+static int read_parts(const struct reading *reading, const json_t *rows, struct ms_job_part *parts,
+                      uint8_t *count_p)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        json_int_t site = json_integer_value(json_array_get(row, 0));
+
+        if (i == MS_JOB_PARTS || site < 0 || (size_t)site >= reading->site_count)
+            return -1;
+        parts[i] = (struct ms_job_part){reading->sites[site], json_integer_value(json_array_get(row, 1))};
+        *count_p = (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+static int read_rank(struct ms_job *job, const json_t *json)
+{
+    struct ms_job_rank *rank = ms_job_add_rank(job);
+
+    if (!rank)
+        return -1;
+    rank->rank = json_object_get(json, "rank") ? ms_report_int(json, "rank") : -1;
+    rank->pid = ms_report_int(json, "pid");
+    rank->start_unix_ns = ms_report_int(json, "start_unix_ns");
+    rank->ooms = ms_report_int(json, "ooms");
+    rank->host = ms_job_text(job, ms_report_text(json, "host"));
+    for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++)
+        rank->figures[figure] = ms_report_int(json, ms_job_figures[figure]);
+    return rank->host ? 0 : -1;
+}
+
+/* Its shown process, if that is fuller than ours. */
+static int read_shown(const struct reading *reading, json_t *root)
+{
+    struct ms_job *job = reading->job;
+    const struct ms_job_rank *candidate, *shown = &job->ranks[job->shown_rank];
+    uint32_t rank;
+
+    if (rank_of(reading, json_object_get(root, "job"), "shown", &rank) < 0)
+        return -1;
+    candidate = &job->ranks[rank];
+    if (job->shown && (candidate->figures[MS_JOB_PEAK] < shown->figures[MS_JOB_PEAK] ||
+                       (candidate->figures[MS_JOB_PEAK] == shown->figures[MS_JOB_PEAK] &&
+                        ms_job_compare(candidate, shown) > 0)))
+        return 0;
+    json_decref(job->shown);
+    job->shown = json_copy(root);
+    job->shown_rank = rank;
+    if (!job->shown)
+        return -1;
+    json_object_del(job->shown, "ranks");
+    json_object_del(job->shown, "job");
+    return 0;
+}
+
+int ms_job_take_merged(struct ms_job *job, json_t *root)
+{
+    json_t *ranks = ms_report_array(root, "ranks"), *row;
+    json_t *sites = ms_report_array(json_object_get(root, "job"), "sites");
+    struct reading reading = {.job = job,
+                              .first = job->rank_count,
+                              .count = json_array_size(ranks),
+                              .site_count = json_array_size(sites)};
+    size_t i;
+    int status;
+
+    reading.sites = calloc(reading.site_count + 1, sizeof(*reading.sites));
+    status = reading.sites ? 0 : -1;
+    json_array_foreach (ranks, i, row)
+        status = status ? status : read_rank(job, row);
+    json_array_foreach (sites, i, row)
+        status = status ? status : read_site(&reading, i, row);
+    json_array_foreach (ranks, i, row) {
+        struct ms_job_rank *rank = &job->ranks[reading.first + i];
+
+        if (status == 0)
+            status = read_parts(&reading, ms_report_array(row, "held"), rank->held, &rank->held_count);
+        if (status == 0)
+            status = read_parts(&reading, ms_report_array(row, "leaked"), rank->leaked, &rank->leaked_count);
+    }
+    if (status == 0)
+        status = read_shown(&reading, root);
+    free(reading.sites);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* job_text.c - a job for people: what its processes had, who does the same, and who stands out; see job.h.
+ *
+ * Floor 5. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job.h"
+#include "report/text.h"
+
+static const char *const titles[MS_JOB_FIGURES] = {"peak", "live", "leaked", "reserved", "calls"};
+
+/* "rank 17", or "process 4711". */
+static struct ms_text_number name_of(const struct ms_job_rank *rank)
+{
+    struct ms_text_number name;
+
+    snprintf(name.text, sizeof(name.text), "%s %" JSON_INTEGER_FORMAT, rank->rank >= 0 ? "rank" : "process",
+             rank->rank >= 0 ? rank->rank : rank->pid);
+    return name;
+}
+
+static struct ms_text_number figure_of(enum ms_job_figure figure, json_int_t value)
+{
+    struct ms_text_number number = ms_text_size(value);
+
+    if (figure == MS_JOB_CALLS)
+        snprintf(number.text, sizeof(number.text), "%" JSON_INTEGER_FORMAT, value);
+    return number;
+}
+
+static void put_figures(FILE *out, const struct ms_job *job)
+{
+    uint32_t *order = calloc(job->rank_count + 1, sizeof(*order)), rows[3];
+
+    fprintf(out, "%-9s%28s%28s%28s\n", "", "least", "median", "most");
+    for (unsigned figure = 0; order && figure < MS_JOB_FIGURES; figure++) {
+        ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
+        fprintf(out, "%-9s", titles[figure]);
+        for (unsigned i = 0; i < 3; i++) {
+            const struct ms_job_rank *rank = &job->ranks[rows[i]];
+
+            fprintf(out, "%12s %-15s", figure_of((enum ms_job_figure)figure, rank->figures[figure]).text,
+                    name_of(rank).text);
+        }
+        fputc('\n', out);
+    }
+    free(order);
+}
+
+static void put_groups(FILE *out, const struct ms_job *job)
+{
+    fprintf(out, "\n%zu group%s, by the call sites that held most:\n", job->group_count,
+            job->group_count == 1 ? "" : "s");
+    for (size_t i = 0; i < job->group_count; i++) {
+        const struct ms_job_rank *first = &job->ranks[job->groups[i].first];
+
+        fprintf(out, "  %u process%s, the first %s", job->groups[i].count,
+                job->groups[i].count == 1 ? "" : "es", name_of(first).text);
+        if (first->held_count) {
+            fprintf(out, ": %s by ", ms_text_size(first->held[0].bytes).text);
+            ms_text_put(out, job->sites[first->held[0].site].at);
+        }
+        fputc('\n', out);
+    }
+}
+
+static void put_outlier(FILE *out, const struct ms_job *job, const struct ms_job_outlier *outlier)
+{
+    const struct ms_job_rank *rank = &job->ranks[outlier->rank];
+
+    fprintf(out, "  %s on ", name_of(rank).text);
+    ms_text_put(out, rank->host);
+    fprintf(out, ": %s %s, its group's median %s", titles[outlier->figure], ms_text_size(outlier->value).text,
+            ms_text_size(outlier->median).text);
+    if (outlier->site != UINT32_MAX) {
+        fprintf(out, "; %s, elsewhere %s, by ", ms_text_size(outlier->site_bytes).text,
+                ms_text_size(outlier->site_median).text);
+        ms_text_put(out, job->sites[outlier->site].at);
+        fputs(" (", out);
+        ms_text_put(out, job->sites[outlier->site].api);
+        fputc(')', out);
+    }
+    fputc('\n', out);
+}
+
+void ms_job_put_text(FILE *out, const struct ms_job *job)
+{
+    fprintf(out, "%zu process%s; fullest %s\n", job->rank_count, job->rank_count == 1 ? "" : "es",
+            name_of(&job->ranks[job->shown_rank]).text);
+    put_figures(out, job);
+    put_groups(out, job);
+    fprintf(out, "\n%zu stand%s out\n", job->outliers_all, job->outliers_all == 1 ? "s" : "");
+    for (size_t i = 0; i < job->outlier_count; i++)
+        put_outlier(out, job, &job->outliers[i]);
+    if (job->outliers_all > job->outlier_count)
+        fprintf(out, "  %zu more\n", job->outliers_all - job->outlier_count);
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""memshim merge: 64 made-up ranks of a pipeline, one of which has a leak of its own. It is named with its line, nobody else is; figures are those that are worked out
+here; any grouping gives the same bytes (TEST_GROUPINGS of them); what is damaged is refused. 100,000 ranks: scripts/merge-many."""
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "merge"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
+import made  # noqa: E402
+from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
+
+RANKS, OUTLIER = 64, 37
+GROUPINGS = int(os.environ.get("TEST_GROUPINGS", "50"))
+
+
+def memshim(*words):
+    """(status, standard output, standard error)."""
+    done = subprocess.run([MEMSHIM, *words], capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def merged(paths, to):
+    """The bytes of a job report of these files."""
+    status, _, said = memshim("merge", "-f", "-o", to, *paths)
+    if status:
+        raise RuntimeError(said)
+    with open(to, "rb") as file:
+        return file.read()
+
+
+def grouped(paths, dice, name):
+    """The same by a tree of random groups, in random order."""
+    level, files = 0, dice.sample(paths, len(paths))
+    while len(files) > 1:
+        parts, level, left = [], level + 1, files
+        while left:
+            many = dice.randint(1, max(2, len(files) // 2))
+            to = "%s.%d.%d" % (name, level, len(parts))
+            merged(left[:many], to)
+            parts.append(to)
+            left = left[many:]
+        files = dice.sample(parts, len(parts))
+    with open(files[0], "rb") as file:
+        return file.read()
+
+
+def figures(job, reports):
+    """What of figures is not what it should be."""
+    wrong = []
+    values = {"peak_bytes": [r["devices"][0]["peak_live_bytes"] for r in reports], "leaked_bytes": [sum(leak["bytes"] for leak in r["leaks"]) for r in reports],
+              "calls": [r["devices"][0]["allocated_count"] for r in reports], "reserved_bytes": [0] * len(reports)}
+    for key, of_ranks in values.items():
+        row, low = job["job"]["figures"][key], statistics.median_low(of_ranks)
+        expected = {"min": min(of_ranks), "min_process": of_ranks.index(min(of_ranks)), "median": low, "max": max(of_ranks), "max_process": of_ranks.index(max(of_ranks))}
+        at = sorted(range(len(of_ranks)), key=lambda i, of=of_ranks: (of[i], i))[(len(of_ranks) - 1) // 2]
+        if row != dict(expected, median_process=at):
+            wrong.append("%s: %s, not %s" % (key, row, expected))
+        if [rank[key] for rank in job["ranks"]] != of_ranks:
+            wrong.append("%s of ranks[]" % key)
+    for site in job["job"]["sites"]:
+        of_ranks = [s["at_peak_bytes"] for r in reports for s in r["sites"] if s["hash"] == site["hash"]]
+        row = site["at_peak_bytes"]
+        low = statistics.median_low(of_ranks)
+        if (site["processes"], row["min"], row["max"]) != (len(of_ranks), min(of_ranks), max(of_ranks)) or not low * 63 // 64 <= row["median"] <= low:
+            wrong.append("%s: %s of %s" % (site["at"], row, of_ranks))
+    return wrong
+
+
+def refusals(path, whole):
+    """Damaged job reports, one by one: each is refused in one line."""
+    wrong = []
+    damages = [("a row of ranks that is none", lambda j: j["job"].update(shown=10 ** 6)), ("a site told by nobody", lambda j: j["job"]["sites"][0].update(told_by=-1)),
+               ("a part of a site that is none", lambda j: j["ranks"][3].update(held=[[99, 1]])), ("more processes than there are", lambda j: j["job"]["sites"][0].update(processes=65)),
+               ("a bucket beyond all", lambda j: j["job"]["sites"][0]["calls"].update(counts=[[1 << 20, 1]])), ("no ranks", lambda j: j.update(ranks=[])),
+               ("more parts than are kept", lambda j: j["ranks"][0].update(held=[[0, 1]] * 9))]
+    for name, damage in damages:
+        job = json.loads(whole)
+        damage(job)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(job, file)
+        status, said, error = memshim("merge", path)
+        if status != 2 or said or error.count("\n") != 1:
+            wrong.append("%s: %d %s%s" % (name, status, said, error))
+    return wrong
+
+
+def main():
+    """Its facts."""
+    os.chdir(TMP)
+    paths = ["r%d.json" % rank for rank in range(RANKS)]
+    for rank, path in enumerate(paths):
+        made.write(path, rank, RANKS, OUTLIER)
+    reports = [made.report(rank, RANKS, OUTLIER) for rank in range(RANKS)]
+    whole = merged(paths, "job.json")
+    job = json.loads(whole)
+    status, text, error = memshim("merge", "job.json")
+    fact(status == 0 and not error, "a job report is merged by itself", [status, error])
+    fact([row["processes"] for row in job["job"]["groups"]] == [16] * 4, "each stage is a group", [job["job"]["groups"]])
+    out = job["job"]["outliers"]
+    fact({row["rank"] for row in out} == {OUTLIER} and {row["figure"] for row in out} == {"peak_bytes", "live_bytes", "leaked_bytes"}, "one stands out, and nobody else", out)
+    fact(all(job["job"]["sites"][row["site"]]["at"].startswith("stray at ") for row in out), "by its line", out)
+    fact("rank 37 on node0004: leaked 48.0 MiB, its group's median 0 B; 48.0 MiB, elsewhere 0 B, by stray at /src/train.c:19 (cudaMalloc)" in text, "and the text says so", [text])
+    wrong = figures(job, reports)
+    fact(not wrong, "figures are those worked out here", wrong)
+    status, _, error = memshim("validate", "job.json")
+    fact(status == 0, "the job report is valid", [error])
+    status, said, error = memshim("leaks", "job.json")
+    fact(status == 0 and "stray" in said and "64 processes merged" in error, "other verbs read it as the fullest's, and say so", [said, error])
+    dice = random.Random(int(os.environ.get("TEST_SEED", "21")))
+    different = [i for i in range(GROUPINGS) if grouped(paths, dice, "g%d" % i) != whole]
+    fact(not different, "%d random groupings give the same bytes" % GROUPINGS, different)
+    with open("list", "w", encoding="utf-8") as file:
+        file.write("\n".join(reversed(paths)) + "\n")
+    status, _, error = memshim("merge", "-f", "-o", "listed.json", "--files-from", "list")
+    with open("listed.json", "rb") as file:
+        fact(status == 0 and file.read() == whole, "so does a list of files", [error])
+    for rank in range(80):
+        made.write("u%d.json" % rank, rank, 80, None, ranked=False)
+    by_tree = merged(["u%d.json" % rank for rank in range(80)], "tree.json")
+    half = [merged(["u%d.json" % rank for rank in part], "half%d.json" % i) for i, part in enumerate((range(1, 80, 2), range(0, 80, 2)))]
+    fact(half and merged(["half0.json", "half1.json"], "halves.json") == by_tree, "more than 64 files are merged by a tree; processes without a rank too")
+    fact(not [name for name in os.listdir(os.environ.get("TMPDIR", "/tmp")) if name.startswith("memshim-merge.")], "the tree's files are gone")
+    status, said, error = memshim("merge", paths[0], paths[1], paths[0])
+    fact(status == 2 and "process 1000 of node0000 is in two of the reports" in error, "a process that comes twice is refused", [said, error])
+    status, said, error = memshim("merge", paths[0], "missing.json")
+    fact(status == 2 and "missing.json" in error and error.count("\n") == 1, "so is a file that is not there", [said, error])
+    wrong = refusals("damaged.json", whole)
+    fact(not wrong, "and job reports that are damaged", wrong)
+    status, said, error = memshim("merge")
+    fact(status == 2 and "no report" in error, "and no report at all", [error])
+    plan(16)
+
+
+if __name__ == "__main__":
+    if os.access(MEMSHIM, os.X_OK):
+        main()
+    else:
+        print("1..0 # SKIP the memshim command is not built")
