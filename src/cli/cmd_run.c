@@ -19,6 +19,7 @@
 #include "cli/displaced.h"
 #include "cli/doctor.h"
 #include "cli/ledgers.h"
+#include "cli/node.h"
 #include "cli/outcome.h"
 #include "cli/preload.h"
 #include "cli/see_through.h"
@@ -29,8 +30,9 @@ struct run_options {
     bool sim, force, quiet, fail_on_leak, see_through;
     uint64_t leak_bytes;
     long error_code;
-    const char *mode, *output, *trace, *baseline;
+    const char *mode, *output, *trace, *baseline, *merged;
     struct ms_check_rules rules;
+    struct ms_node node;
 };
 
 /* Whether anything is to hold at the end. */
@@ -126,6 +128,8 @@ static int take(void *arg, int id, const char *value)
     case 'B':
         options->baseline = value;
         return 0;
+    case 'M':
+        return take_file("--merge-node", value, &options->merged);
     default:
         return ms_cli_number("--error-exitcode", value, 1, 255, &options->error_code);
     }
@@ -332,12 +336,30 @@ static int follow(struct run_options *options, const char *path, char **argv, co
         ms_ledgers_complete(&run, &child, &left);
         ms_outcome_find(pattern, &run, child.pid, &outcome);
         ms_outcome_symbolize(&outcome);
-        if (!options->quiet)
+        if (!options->quiet && !options->node.directory)
             ms_closing_print(&outcome, &left, &child, argv[0]);
     }
     ms_outcome_end(&run);
     status = gate(options, &outcome, &left, &child);
+    if (options->node.path && ms_node_merge(&options->node, &outcome, options->force, options->quiet) < 0 &&
+        !status)
+        status = MS_EXIT_FAILED;
     ms_outcome_free(&outcome);
+    return status;
+}
+
+/* Where the node's report goes is looked at before the program runs, as for its own. An exit status. */
+static int begin_node(struct run_options *options)
+{
+    bool own = !options->output && !getenv("MEMSHIM_REPORT");
+    int status = options->merged ? ms_node_begin(&options->node, options->merged, own) : MS_EXIT_OK;
+
+    if (!status && options->node.path && !options->force && access(options->node.path, F_OK) == 0) {
+        ms_cli_error("%s exists; give -f to replace it", options->node.path);
+        status = MS_EXIT_USAGE;
+    }
+    if (!status && options->node.pattern)
+        options->output = options->node.pattern;
     return status;
 }
 
@@ -356,7 +378,9 @@ int ms_cmd_run(int argc, char **argv)
     }
     if (options.baseline && ms_check_baseline_read(options.baseline, &options.rules) < 0)
         return MS_EXIT_USAGE;
-    status = set_variables(&options, &patterns);
+    status = begin_node(&options);
+    if (!status)
+        status = set_variables(&options, &patterns);
     if (!status)
         status = ms_child_find(argv[first], &path);
     if (!status && ms_suppress_load() < 0)
@@ -371,5 +395,6 @@ int ms_cmd_run(int argc, char **argv)
     free(patterns.trace);
     free(path);
     ms_check_rules_free(&options.rules);
+    ms_node_end(&options.node);
     return status;
 }

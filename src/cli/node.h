@@ -1,0 +1,27 @@
+/* node.h - the processes of a run merged into one job report: memshim run --merge-node.
+ *
+ * Floor 5. Unless the user said where reports go, they lie in a directory of our own below TMPDIR and go once
+ * they are merged: of a node only one file reaches a file system that others share. */
+#ifndef MS_CLI_NODE_H
+#define MS_CLI_NODE_H
+
+#include <stdbool.h>
+
+#include "cli/outcome.h"
+
+struct ms_node {
+    char *path;      /* of the job report; NULL: none is wanted */
+    char *directory; /* of our own, or NULL */
+    char *pattern;   /* where reports go then; NULL: where the user said */
+};
+
+/** `to` may have the placeholders that do not differ between processes. `own`: the user did not say where
+ * reports go. An exit status, after an error line if not 0. */
+int ms_node_begin(struct ms_node *node, const char *to, bool own);
+/** After the run: merge and write; `force` replaces a file that is there. Returns 0, or -1 after an error
+ * line, and then the reports stay. */
+int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, bool force, bool quiet);
+/** Let go of it; the directory goes if it is empty. */
+void ms_node_end(struct ms_node *node);
+
+#endif
