@@ -20,6 +20,7 @@ CLI_SOURCES += src/cli/check.h src/cli/check.c src/cli/check_measure.c src/cli/c
 	src/cli/cmd_check.c src/cli/cmd_suppress.c
 CLI_SOURCES += src/cli/diff.h src/cli/diff_pair.c src/cli/diff.c src/cli/diff_text.c src/cli/cmd_diff.c
 CLI_SOURCES += src/cli/job.h src/cli/job.c src/cli/job_read.c src/cli/job_finish.c src/cli/job_groups.c src/cli/job_write.c src/cli/job_text.c src/cli/merge_tree.c src/cli/node.h src/cli/node.c src/cli/cmd_merge.c
+CLI_SOURCES += src/cli/cmd_snapshot.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
@@ -45,7 +46,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
-cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1
+cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI
 nodist_man1_MANS += $(cli_pages)

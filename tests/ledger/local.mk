@@ -30,3 +30,7 @@ tests_ledger_late_user_LDADD = tests/ledger/liblate.so libcuda.so.1
 ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/moments.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
+
+# A process that goes on, looked at by memshim snapshot.
+dist_check_SCRIPTS += tests/ledger/snapshot.bats
+TESTS += tests/ledger/snapshot.bats

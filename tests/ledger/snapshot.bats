@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# memshim snapshot: a process that goes on is reported, and stays as it is.
+load "$TEST_HELPERS/common.bash"
+load "$top_srcdir/tests/cli/helpers"
+
+@test "snapshots of a process that runs, then is killed; what has ended is recover's" {
+    need_plain "phases_user"
+    mkfifo said
+    MEMSHIM_REPORT=end.json MEMSHIM_DIR=$TEST_TMP LD_PRELOAD=$TEST_LIB:$TEST_SIM/libcuda.so.1 LD_LIBRARY_PATH=$TEST_SIM "$top_builddir/tests/phases/phases_user" kill >said &
+    pid=$!
+    read -r line <said
+    export MEMSHIM_DIR=$TEST_TMP
+    sum=$(md5sum memshim-*.ledger)
+    try snapshot -o one.json "$pid"
+    [ "$status" -eq 0 ]
+    [[ $err == *"process $pid goes on"* ]]
+    [ "$(md5sum memshim-*.ledger)" = "$sum" ]
+    [ "$(json one.json 'r["run"]["end_reason"]')" = running ]
+    [ "$(json one.json 'r["run"]["pid"]')" = "$pid" ]
+    [ "$(json one.json 'r["devices"][0]["live_bytes"] > 0')" = True ]
+    [ ! -e end.json ]
+    try snapshot "$pid"
+    [ -s "memshim.$pid.snapshot.json" ]
+    try snapshot "$pid"
+    refused 2 "exists" "-f"
+    try diff one.json "memshim.$pid.snapshot.json"
+    grep -qx 'nothing changed' out.txt
+    kill -0 "$pid"
+    kill -9 "$pid"
+    wait "$pid" || true
+    try snapshot -o two.json "$pid"
+    refused 2 "has ended" "memshim recover"
+    [ ! -e two.json ]
+}
+
+@test "what is no process, or has no ledger, is refused in one line" {
+    try snapshot
+    refused 2 "one process"
+    try snapshot x
+    refused 2 "'x'" "whole number"
+    MEMSHIM_DIR=$TEST_TMP try snapshot $$
+    refused 2 "no ledger" "$TEST_TMP"
+}
