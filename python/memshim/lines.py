@@ -3,6 +3,7 @@ command, and by where files lie (src/report/fold.c)."""
 
 import ast
 import re
+from functools import lru_cache
 from importlib import resources
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -39,6 +40,7 @@ def _rules() -> List[_Rule]:
 
 
 _RULES = _rules()
+_NAMES = [rule for rule in _RULES if rule.by == "NAME"]
 
 
 def _without_arguments(name: str) -> str:
@@ -92,39 +94,44 @@ def _path(frame: Frame) -> str:
     return (frame.file if frame.kind == "python" else frame.module) or ""
 
 
-def _fits(rule: _Rule, frame: Frame, path: str, file: str) -> bool:
-    function = frame.function or ""
-    if rule.function and not function.endswith(rule.function):
+@lru_cache(maxsize=16384)
+def _folded_functions(is_python: bool, path: str) -> Tuple[str, ...]:
+    """How functions end that are folded away by where they are; what is empty says all of them."""
+    file = path.rsplit("/", 1)[-1]
+
+    def fits(rule: _Rule) -> bool:
+        if rule.by == "MODULE":
+            return not is_python and file.startswith(rule.text)
+        return rule.text in path and (rule.by == "PATH" or (rule.by == "PYTHON" and is_python))
+
+    return tuple(rule.function for rule in _RULES if fits(rule))
+
+
+@lru_cache(maxsize=16384)
+def _is_own_place(is_python: bool, path: str) -> bool:
+    if not path or "/site-packages/" in path or "/dist-packages/" in path:
         return False
-    if rule.by == "PATH":
-        return rule.text in path
-    if rule.by == "PYTHON":
-        return frame.kind == "python" and rule.text in path
-    if frame.kind == "python":
-        return False
-    if rule.by == "MODULE":
-        return file.startswith(rule.text)
-    return rule.text in function and cxx_function(function).startswith(rule.text)
+    if is_python:
+        return not path.startswith("<frozen ") and not _STANDARD_LIBRARY.search(path)
+    return path.startswith("/") and not path.startswith(_LIBRARIES)
 
 
 def is_folded(frame: Frame) -> bool:
     """Whether it is machinery, an interpreter's or a runtime's or a framework's, and no line to show."""
-    path = _path(frame)
-    file = path.rsplit("/", 1)[-1]
-    return any(_fits(rule, frame, path, file) for rule in _RULES) or (
-        frame.kind != "python" and (frame.function or "") in _STARTUP
+    function, is_python = frame.function or "", frame.kind == "python"
+    if function.endswith(_folded_functions(is_python, _path(frame))):
+        return True
+    if is_python:
+        return False
+    return function in _STARTUP or any(
+        rule.text in function and cxx_function(function).startswith(rule.text) for rule in _NAMES
     )
 
 
 def is_own(frame: Frame) -> bool:
     """Whether it is the program's own: of Python neither in the standard library nor in an installed package,
     native in no library of the system or of a package."""
-    path = _path(frame)
-    if not path or "/site-packages/" in path or "/dist-packages/" in path:
-        return False
-    if frame.kind == "python":
-        return not path.startswith("<frozen ") and not _STANDARD_LIBRARY.search(path)
-    return path.startswith("/") and not path.startswith(_LIBRARIES)
+    return _is_own_place(frame.kind == "python", _path(frame))
 
 
 class Lines:

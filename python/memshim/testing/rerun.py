@@ -28,12 +28,13 @@ def own_words(arguments: Sequence[str]) -> List[str]:
 
 def rerun(config: pytest.Config, command: str, options: Sequence[str]) -> NoReturn:
     """Starts this pytest anew under memshim, in place of this process; its exit status is pytest's."""
+    own = own_words(config.invocation_params.args)
     program = shutil.which(command)
     if program is None:
         raise pytest.UsageError(
             "--memshim: there is no program %s; --memshim-command names the memshim command" % command
         )
-    words = [command, "run", *options, "--", *own_words(config.invocation_params.args)]
+    words = [command, "run", *options, "--", *own]
     environment = dict(os.environ, **{COMMAND: command})
     if "-o" not in options:
         environment.setdefault("MEMSHIM_REPORT", "none")
