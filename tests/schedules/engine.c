@@ -18,7 +18,7 @@
 
 /* STEPS_MOST: a schedule that goes on for so long is one in which nobody gets anywhere (the longest program
  * makes some ten thousand). STEP_NS: what a step takes by the engine's clock. */
-enum { STACK_BYTES = 256 << 10, TLS_BYTES = 4096, TLS_PART = 64, STEPS_MOST = 50000, STEP_NS = 10 };
+enum { STACK_BYTES = 256 << 10, TLS_BYTES = 4096, TLS_PART = 64, STEPS_MOST = 50000, STEP_NS = 40 };
 
 struct task {
     jmp_buf at, bottom; /* where it goes on, and where its next function begins */
