@@ -64,9 +64,9 @@ struct ms_mempool {
     struct ms_flow *_Atomic flows;
     /* flow_grow.c: what is known of how the driver takes memory for it. */
     _Atomic bool tried;
-    _Atomic uint64_t unit; /* what it takes for little; 0: not known, or no more than a page */
-    _Atomic uint64_t held_peak;
-    _Atomic bool padded; /* the driver does not begin its memory on pages */
+    _Atomic uint64_t unit;               /* what it takes for little; 0: not known, or no more than a page */
+    _Atomic uint64_t held_peak, churned; /* churned: given back to be asked for again */
+    _Atomic bool padded;                 /* the driver does not begin its memory on pages */
 };
 
 /** A flow without a stream belongs to nobody until `over`, and then to whoever comes first. */

@@ -105,13 +105,15 @@ static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *requ
 
 /* What should go back before `bytes` more are asked for. What was held once already costs the program nothing
  * that it did not have before. */
-static uint64_t over(const struct ms_mempool *pool, uint64_t bytes)
+static uint64_t over(const struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
 {
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
              allowed = atomic_load_explicit(&pool->held_peak, memory_order_relaxed),
-             used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes;
-    if (allowed < used + used / MS_FLOW_SHARE)
-        allowed = used + used / MS_FLOW_SHARE;
+             used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes,
+             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / MS_FLOW_HABIT_SHARE,
+             slack = used / MS_FLOW_SHARE + (habit < keep ? habit : keep);
+    if (allowed < used + slack)
+        allowed = used + slack;
     if (held <= allowed)
         return 0;
     return held - allowed > MS_FLOW_MERGED * bytes ? held - allowed : MS_FLOW_MERGED * bytes;
@@ -129,9 +131,9 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);
     uint64_t bytes = wanted(heap->flow, request, has);
-    uint64_t too_much = over(pool, bytes);
+    uint64_t too_much = over(pool, bytes, heap->keep_bytes);
     if (too_much)
-        ms_flow_give_back(pool, too_much);
+        atomic_fetch_add_explicit(&pool->churned, ms_flow_give_back(pool, too_much), memory_order_relaxed);
     slot = ms_grow_by(heap, request, bytes, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = ms_grow_by(heap, request, least, status_p);

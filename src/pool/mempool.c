@@ -93,7 +93,7 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
         pool->by_program = by_program;
         pool->number = ++made;
         pool->padded = pool->tried = false;
-        pool->unit = pool->held_peak = 0;
+        pool->unit = pool->held_peak = pool->churned = 0;
         pool->bounded = pool->marked = false;
         atomic_store_explicit(&pool->opportunistic, opportunistic != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->internal, internal != 0, memory_order_relaxed);
