@@ -3,6 +3,7 @@
  * Floor 5. */
 #include "cli/diff.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,12 @@ const char *const ms_diff_states[MS_DIFF_STATES] = {"new", "gone", "grown", "shr
 
 json_int_t ms_diff_change(const struct ms_diff_row *row, enum ms_diff_value value)
 {
-    return row->values[MS_DIFF_AFTER][value] - row->values[MS_DIFF_BEFORE][value];
+    json_int_t after = row->values[MS_DIFF_AFTER][value], before = row->values[MS_DIFF_BEFORE][value], change;
+
+    /* A figure of a report may be anything: cut to what can be written. */
+    if (__builtin_sub_overflow(after, before, &change))
+        return after > before ? INT64_MAX : -INT64_MAX;
+    return change;
 }
 
 static struct ms_diff_row *add_row(struct ms_diff *diff)

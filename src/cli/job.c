@@ -233,6 +233,8 @@ static void take_devices(struct taking *taking)
             ms_report_sum(rank->figures[MS_JOB_CALLS], ms_report_int(device, "allocated_count"));
     }
     rank->figures[MS_JOB_LEAKED] = ms_report_leaked(taking->report, NULL);
+    for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++)
+        rank->figures[figure] = ms_job_figure_of(rank->figures[figure]);
 }
 
 static int take_leaks(struct taking *taking)
@@ -294,7 +296,7 @@ static int add_up(struct taking *taking)
         struct ms_job_site *site = &job->sites[taking->touched[i]];
 
         for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
-            json_int_t value = site->now[weight] > 0 ? site->now[weight] : 0;
+            json_int_t value = ms_job_figure_of(site->now[weight]);
 
             ms_job_widen(job, &site->weights[weight], site->ranks == 0, value, taking->rank, value,
                          taking->rank);

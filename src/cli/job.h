@@ -128,6 +128,11 @@ int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b);
 struct ms_job_rank *ms_job_add_rank(struct ms_job *job);
 /** The site with this key, new if need be; UINT32_MAX without memory. */
 uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind);
+/** Figures that are below nothing, which only a damaged file has, count as nothing. */
+static inline json_int_t ms_job_figure_of(json_int_t value)
+{
+    return value > 0 ? value : 0;
+}
 /** A text that lives as long as the job; NULL without memory. */
 const char *ms_job_text(struct ms_job *job, const char *text);
 /** Take the words of a site from a process, if it is lower than who told them. */

@@ -88,7 +88,8 @@ static int read_parts(const struct reading *reading, const json_t *rows, struct 
 
         if (i == MS_JOB_PARTS || site < 0 || (size_t)site >= reading->site_count)
             return -1;
-        parts[i] = (struct ms_job_part){reading->sites[site], json_integer_value(json_array_get(row, 1))};
+        parts[i].site = reading->sites[site];
+        parts[i].bytes = ms_job_figure_of(json_integer_value(json_array_get(row, 1)));
         *count_p = (uint8_t)(i + 1);
     }
     return 0;
@@ -106,7 +107,7 @@ static int read_rank(struct ms_job *job, const json_t *json)
     rank->ooms = ms_report_int(json, "ooms");
     rank->host = ms_job_text(job, ms_report_text(json, "host"));
     for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++)
-        rank->figures[figure] = ms_report_int(json, ms_job_figures[figure]);
+        rank->figures[figure] = ms_job_figure_of(ms_report_int(json, ms_job_figures[figure]));
     return rank->host ? 0 : -1;
 }
 
