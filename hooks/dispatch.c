@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpu/gpu.h"
+#include "hooks/balance.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
@@ -17,6 +18,7 @@
 #include "hooks/serve_handles.h"
 #include "hooks/takers.h"
 #include "ledger/takers.h"
+#include "pool/stream.h"
 
 /* Primary contexts by device, learned when they are retained: reset and release name the device only. */
 static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];
@@ -103,14 +105,16 @@ static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint
                              .thread = ms_thread_id(),
                              .kind = (uint8_t)kind,
                              .device = (int16_t)device,
-                             .outlives_context =
-                                 kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE || space == MS_SPACE_HANDLE,
+                             .outlives_context = kind == MS_KIND_ASYNC || kind == MS_KIND_HANDLE ||
+                                                 space == MS_SPACE_HANDLE ||
+                                                 ms_rows[call->row]->class == MS_CLASS_ALLOC_ASYNC,
                              .context = context,
                              .api = named->row,
                              .stack = named->stack};
 
     ms_call_describe_device(call->gpu, device);
     ms_ledger_alloc(&block);
+    ms_balance_grew(device);
     if (outer)
         outer->bytes += bytes;
 }
@@ -133,8 +137,10 @@ static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context
     case MS_KIND_PINNED:
     case MS_KIND_REGISTERED:
         return MS_DEVICE_NONE;
-    case MS_KIND_ASYNC:
-        return ms_gpu_device_of(call->gpu, key, device);
+    case MS_KIND_ASYNC: /* a pool that the program names may be the host's */
+        return call->args.key != MS_MEMPOOL_CURRENT && ms_gpu_is_host(call->gpu, key)
+                   ? MS_DEVICE_NONE
+                   : ms_gpu_device_of(call->gpu, key, device);
     case MS_KIND_IMPORTED:
         return call->args.space == MS_SPACE_ADDRESS ? ms_gpu_device_of(call->gpu, key, device) : device;
     default:
@@ -151,6 +157,13 @@ static void note_oom(const struct ms_call *call)
     ms_ledger_oom(outermost(call)->row, device, call->args.bytes, stack_of_failure(call), &view);
 }
 
+/* Asked of pools alone that the program names; the device's own is plain memory. */
+static bool is_of_managed_pool(const struct ms_call *call, uint64_t key)
+{
+    return call->args.kind == MS_KIND_ASYNC && call->args.key != MS_MEMPOOL_CURRENT &&
+           ms_gpu_is_managed(call->gpu, key);
+}
+
 static void after_alloc(struct ms_call *call, int status)
 {
     uint64_t key, context;
@@ -162,6 +175,8 @@ static void after_alloc(struct ms_call *call, int status)
     if (status != 0 || (key = read_out(&call->args)) == 0)
         return;
     int device = device_of(call, key, &context);
+    if (is_of_managed_pool(call, key))
+        call->args.kind = MS_KIND_MANAGED;
     if (call->args.kind == MS_KIND_ASYNC && ms_graph_memory_captured(call)) {
         ms_graph_memory_node(call->gpu, key, device);
         if (ms_thread.outermost)
@@ -432,6 +447,7 @@ void ms_call_begin(struct ms_call *call)
     }
     if (call->records) {
         ms_thread.recording = 1;
+        ms_balance_call_begins();
         if (classes[class].takes_stack && ms_stack_sampling())
             ms_call_stack(ms_thread.outermost, call->args.bytes);
     }
@@ -454,6 +470,10 @@ void ms_call_end(struct ms_call *call, int status)
     bool owner = ms_init_owner();
     if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
+    if (call->records && MS_LIKELY(owner)) {
+        ms_balance_see(call->gpu, call->row, call->frame, call->caller);
+        ms_balance_call_ends();
+    }
     if (call->records)
         ms_thread.recording = 0;
     if (MS_LIKELY(owner))

@@ -26,6 +26,7 @@
 #include "base/options.h"
 #include "base/spare.h"
 #include "base/store.h"
+#include "hooks/balance.h"
 #include "hooks/dispatch.h"
 #include "hooks/entry.h"
 #include "hooks/ipc.h"
@@ -39,7 +40,7 @@
 
 _Atomic int ms_init_state;
 static _Atomic int exit_code = -1;
-static _Atomic bool out_of_sight;    /* something was opened that binds past us */
+static _Atomic bool out_of_sight;   /* something was opened that binds past us */
 static _Atomic uint64_t next_asked; /* rows are counted, the report names the way */
 static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
@@ -136,8 +137,10 @@ static void note_exit(int status, void *arg)
 
 static void start_locked(void)
 {
-    static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND, [MS_STACKS_SAMPLE] = MS_WALK_UNWIND,
-                                    [MS_STACKS_FP] = MS_WALK_FP, [MS_STACKS_OFF] = MS_WALK_OFF};
+    static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND,
+                                    [MS_STACKS_SAMPLE] = MS_WALK_UNWIND,
+                                    [MS_STACKS_FP] = MS_WALK_FP,
+                                    [MS_STACKS_OFF] = MS_WALK_OFF};
     _Atomic uint32_t *owner;
     bool secure = getauxval(AT_SECURE) != 0;
 
@@ -177,6 +180,7 @@ static void start_over(void)
     ms_ipc_reset();
     ms_resolve_reset();
     ms_ledger_reset();
+    ms_balance_hooks_reset();
     ms_bias_reset();
     ms_bias_start();
     start_ledger();

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "gpu/gpu.h"
 #include "hooks/answer.h"
+#include "hooks/balance.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
 #include "hooks/misfree.h"
@@ -34,7 +35,7 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
         return;
     view = ms_serve_oom_view(request->gpu, device, request->bytes,
                              ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC ? request->stream
-                                                                                   : MS_OOM_NO_STREAM);
+                                                                                  : MS_OOM_NO_STREAM);
     stack = outer ? outer->stack : 0;
     if (!stack)
         stack = outer ? ms_stack_capture(outer->frame, outer->caller)
@@ -74,6 +75,7 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
         count(outer, request->gpu, request->row, 0, request->bytes);
         *out = given.address;
         *status_p = 0;
+        ms_balance_see(request->gpu, request->row, request->frame, request->caller);
         return true;
     case MS_POOL_REFUSED:
         ms_serve_refuse(request, outer, context, device, *status_p);

@@ -6,6 +6,7 @@
  *   limbo           what was freed and may still be in use would have been enough
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
+#include "hooks/balance.h"
 #include "hooks/oom_fit.h"
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
@@ -35,6 +36,7 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
 {
     struct ms_oom_view view = {.cause = MS_OOM_UNKNOWN};
     struct ms_pool_figures figures;
+    struct ms_balance balance;
     size_t free_bytes = 0, total = 0;
     uint64_t room = UINT64_MAX;
 
@@ -46,11 +48,13 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
         view.reserved = figures.reserved_bytes;
         view.limbo = figures.parts.limbo;
         view.largest_free = figures.largest_free_bytes;
-        view.parts = ms_serve_parts(&figures.parts);
         room = ms_pool_room(device);
     }
-    view.taken = ms_ledger_taken(device);
-    if (gpu && gpu->mem_get_info && gpu->mem_get_info(&free_bytes, &total) == CUDA_SUCCESS && total) {
+    view.is_inferred = !ms_balance_of(device, &balance) || ms_ledger_taken_is_inferred(device);
+    view.taken = balance.contexts_bytes;
+    view.followed = balance.followed_bytes;
+    view.parts = balance.parts;
+    if (ms_gpu_memory(gpu, &free_bytes, &total) && total) {
         view.free = free_bytes;
         view.total = total;
     }

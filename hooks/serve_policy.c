@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/unusual.h"
 #include "hooks/answer.h"
+#include "hooks/balance.h"
 #include "hooks/buffers.h"
 #include "hooks/graph_memory.h"
 #include "hooks/serve_handles.h"
@@ -93,6 +94,7 @@ static void tell_figures(int device, const struct ms_pool_figures *f)
     const struct ms_pool_record record = record_of(f);
 
     ms_ledger_pool(device, &record);
+    ms_balance_grew(device);
 }
 
 static struct ms_flow_record flow_of(const struct ms_stream_figures *f)

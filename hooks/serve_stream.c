@@ -7,6 +7,7 @@
 #include "hooks/serve.h"
 
 #include "hooks/answer.h"
+#include "hooks/balance.h"
 #include "hooks/misfree.h"
 #include "hooks/serve_call.h"
 #include "pool/stream.h"
@@ -86,6 +87,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
         count(outer, target->gpu, row, 0, args->bytes);
         *(uint64_t *)(uintptr_t)args->out = given.address;
         *status_p = 0;
+        ms_balance_see(request.gpu, row, frame, caller);
     } else if (verdict == MS_POOL_REFUSED) {
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
         ms_serve_refuse(&request, outer, ms_stream_context(stream), ms_stream_device(stream), *status_p);

@@ -4,13 +4,10 @@
  * and after. No state. */
 #include "hooks/takers.h"
 
-#include <stdatomic.h>
-
 #include "gpu/visit.h"
+#include "hooks/balance.h"
 #include "hooks/init.h"
-#include "hooks/serve.h"
 #include "ledger/takers.h"
-#include "pool/pool.h"
 
 /* Of the context's device; false if the driver cannot say. */
 static bool ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
@@ -29,13 +26,10 @@ static bool ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size
 /* What of the device is this process's, as far as memshim knows: all that can change between two looks. */
 static uint64_t held(int device)
 {
-    struct ms_pool_figures figures = {.reserved_bytes = 0};
-    uint64_t live = ms_ledger_live(device);
+    struct ms_balance balance;
 
-    if (atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
-        ms_pool_figures(device, &figures);
-    live -= live < figures.parts.requested ? live : figures.parts.requested;
-    return figures.reserved_bytes + live + ms_ledger_taken(device);
+    ms_balance_of(device, &balance);
+    return ms_balance_known(&balance);
 }
 
 /* Before: what is free where the calling thread is, if that is the device. */
@@ -58,12 +52,13 @@ static ms_stack_id stack_of(const struct ms_call *call)
     return outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller);
 }
 
-/* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds. */
+/* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, and no
+ * more than contexts of the device took that could be told. */
 static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
     size_t left = 0, total = 0;
-    uint64_t now;
+    uint64_t now, least = ms_ledger_taken_least(before->device);
     struct ms_taking taking = {.taker = taker,
                                .context = context,
                                .module = module,
@@ -82,12 +77,42 @@ static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, ui
                                                             : now - before->held;
     } else {
         taking.bytes = total - left > now ? total - left - now : 0;
+        taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
     if (taker == MS_TAKER_MODULE && !taking.bytes)
         return;
     taking.stack = stack_of(call);
     ms_call_describe_device(call->gpu, before->device);
     ms_ledger_took(&taking);
+    if (taker == MS_TAKER_CONTEXT)
+        ms_balance_look(call->gpu, 0, NULL, NULL);
+}
+
+static bool has_hidden_contexts(const struct ms_gpu *gpu)
+{
+    return gpu->vendor && gpu->vendor->maker != MS_MAKER_CUDA;
+}
+
+bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
+                          const struct ms_balance *balance, unsigned row, const void *frame,
+                          const void *caller)
+{
+    const struct ms_call *outer = ms_thread.outermost;
+    struct ms_taking taking = {.taker = MS_TAKER_CONTEXT,
+                               .context = context,
+                               .device = (int16_t)device,
+                               .thread = ms_thread_id(),
+                               .bytes = balance->untracked_bytes};
+
+    if (!has_hidden_contexts(gpu) || !context || (!outer && !frame) ||
+        ms_ledger_taken_least(device) != UINT64_MAX)
+        return false;
+    taking.api = outer ? outer->row : (uint16_t)row;
+    taking.stack = outer && outer->stack ? outer->stack
+                   : outer               ? ms_stack_capture(outer->frame, outer->caller)
+                                         : ms_stack_capture(frame, caller);
+    ms_ledger_took(&taking);
+    return true;
 }
 
 void ms_takers_primary_begin(struct ms_call *call)

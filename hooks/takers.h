@@ -7,6 +7,7 @@
 #define MS_HOOKS_TAKERS_H
 
 #include "hooks/dispatch.h"
+#include "ledger/balance.h"
 
 /** Around cuDevicePrimaryCtxRetain, which makes the context the first time. */
 void ms_takers_primary_begin(struct ms_call *call);
@@ -15,6 +16,11 @@ void ms_takers_primary_end(struct ms_call *call, uint64_t context);
 void ms_takers_begin(struct ms_call *call);
 void ms_takers_context_end(struct ms_call *call, int status);
 void ms_takers_module_end(struct ms_call *call, int status);
+/** Where no call makes a context, the driver is asked for the first time: what of that is nobody's is the
+ * context's, and of the call in that frame. Returns whether a row was made. */
+bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
+                          const struct ms_balance *balance, unsigned row, const void *frame,
+                          const void *caller);
 /** A module or library was unloaded. */
 void ms_takers_module_gone(struct ms_call *call, int status);
 

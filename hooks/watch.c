@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "gpu/gpu.h"
+#include "hooks/balance.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/serve.h"
@@ -76,7 +77,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     watch->on = may_watch();
     if (watch->on)
         ms_unseen_tell();
-    watch->class = (uint8_t)class;
+    watch->class = (uint8_t) class;
     if (class == MS_CLASS_GRAPH_TRIM)
         ms_graph_memory_moment(0);
     if (!watch->on)
@@ -226,11 +227,15 @@ static void note(struct ms_watch *watch, int status)
     }
 }
 
+static bool waits(const struct ms_watch *watch)
+{
+    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT;
+}
+
 /* What the device keeps for graphs may be another amount now. */
 static bool is_moment(const struct ms_watch *watch)
 {
-    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT ||
-           watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;
+    return waits(watch) || watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;
 }
 
 void ms_watch_end(struct ms_watch *watch, int status)
@@ -243,7 +248,10 @@ void ms_watch_end(struct ms_watch *watch, int status)
         ms_section_enter(&watch->section);
     else
         watch->section.saved_errno = errno;
-    if (ms_init_owner())
+    if (ms_init_owner()) {
         note(watch, status);
+        if (status == 0 && waits(watch))
+            ms_balance_waited(watch->gpu);
+    }
     ms_section_leave(&watch->section);
 }

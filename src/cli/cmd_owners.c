@@ -3,6 +3,7 @@
  * Floor 5. */
 #include <string.h>
 
+#include "cli/balance_text.h"
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/many.h"
@@ -79,6 +80,7 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     }
     object = json_pack("{s:s, s:I, s:I, s:o}", "file", path, "live_bytes", owners->live_bytes, "left_out",
                        (json_int_t)(json_array_size(owners->rows) - json_array_size(rows)), "owners", rows);
+    json_object_set(object, "balances", ms_report_array(report->root, "balances"));
     ms_cli_set_view(object, report);
     for (i = 0; i < MS_ARRAY_LEN(copied); i++)
         if (json_object_get(run, copied[i]))
@@ -126,6 +128,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
     }
     if (count > top)
         fprintf(out, "... and %zu more\n", count - top);
+    ms_cli_print_balances(out, report, top);
 }
 
 int ms_cmd_owners(int argc, char **argv)

@@ -88,12 +88,18 @@ static uint64_t size_of(const struct ms_gpu *gpu, uint64_t pointer)
     return ask && ask((void *)(uintptr_t)pointer, &base, &bytes) == ACL_SUCCESS ? bytes : 0;
 }
 
+static bool memory(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p)
+{
+    aclError (*ask)(aclrtMemAttr, size_t *, size_t *) =
+        (aclError(*)(aclrtMemAttr, size_t *, size_t *))gpu->own[MEM_INFO];
+
+    return ask && ask(ACL_HBM_MEM, free_p, total_p) == ACL_SUCCESS;
+}
+
 /* Name and memory are asked of the device that is current, which is the one that memory was just made on. */
 static void describe(const struct ms_gpu *gpu, int index, struct ms_gpu_description *d)
 {
     const char *(*soc_name)(void) = (const char *(*)(void))gpu->own[SOC_NAME];
-    aclError (*mem_info)(aclrtMemAttr, size_t *, size_t *) =
-        (aclError(*)(aclrtMemAttr, size_t *, size_t *))gpu->own[MEM_INFO];
     aclError (*granularity)(aclrtPhysicalMemProp *, aclrtMemGranularityOptions, size_t *) =
         (aclError(*)(aclrtPhysicalMemProp *, aclrtMemGranularityOptions, size_t *))gpu->own[GRANULARITY];
     aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE,
@@ -104,8 +110,7 @@ static void describe(const struct ms_gpu *gpu, int index, struct ms_gpu_descript
 
     if (name)
         snprintf(d->name, sizeof(d->name), "%s", name);
-    if (mem_info && current(gpu, &context) == ms_device_number(MS_MAKER_ACL, index) &&
-        mem_info(ACL_HBM_MEM, &free_bytes, &bytes) == ACL_SUCCESS)
+    if (current(gpu, &context) == ms_device_number(MS_MAKER_ACL, index) && memory(gpu, &free_bytes, &bytes))
         d->total_bytes = bytes;
     if (granularity && granularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &bytes) == ACL_SUCCESS)
         d->granularity_bytes = bytes;
@@ -132,6 +137,7 @@ const struct ms_gpu_vendor ms_gpu_acl = {.maker = MS_MAKER_ACL,
                                          .describe = describe,
                                          .index_of = index_of,
                                          .size_of = size_of,
+                                         .memory = memory,
                                          .context_of = context_of,
                                          .handle_free = handle_free,
                                          .fill = fill,

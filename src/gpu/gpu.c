@@ -45,6 +45,31 @@ int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
     return index < 0 ? otherwise : ms_gpu_device(gpu, index);
 }
 
+bool ms_gpu_is_host(const struct ms_gpu *gpu, uint64_t pointer)
+{
+    unsigned type = 0;
+
+    return gpu && gpu->vendor == &ms_gpu_cuda && gpu->pointer_attribute &&
+           gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) == CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_HOST;
+}
+
+bool ms_gpu_is_managed(const struct ms_gpu *gpu, uint64_t pointer)
+{
+    unsigned is_managed = 0; /* one byte of it is written, or all */
+
+    return gpu && gpu->vendor == &ms_gpu_cuda && gpu->pointer_attribute &&
+           gpu->pointer_attribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer) == CUDA_SUCCESS &&
+           is_managed;
+}
+
+bool ms_gpu_memory(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p)
+{
+    if (gpu && gpu->vendor && gpu->vendor->memory)
+        return gpu->vendor->memory(gpu, free_p, total_p);
+    return gpu && gpu->mem_get_info && gpu->mem_get_info(free_p, total_p) == CUDA_SUCCESS;
+}
+
 uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
     CUdeviceptr base = 0;

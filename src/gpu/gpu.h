@@ -38,6 +38,8 @@ struct ms_gpu_vendor {
     int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
     /* Where `address_range` is not CUDA's. */
     uint64_t (*size_of)(const struct ms_gpu *gpu, uint64_t pointer);
+    /* Where `mem_get_info` is not CUDA's. */
+    bool (*memory)(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p);
     /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is
      * none. */
     uint64_t (*context_of)(const struct ms_gpu *gpu, int index);
@@ -167,6 +169,13 @@ static inline uint64_t ms_gpu_context_now(const struct ms_gpu *gpu)
 
 /** Device on which `pointer`'s memory lies, or `otherwise` if the driver cannot say. */
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise);
+
+/** Whether the memory is the host's, as far as the driver says. CUDA's alone. */
+bool ms_gpu_is_host(const struct ms_gpu *gpu, uint64_t pointer);
+bool ms_gpu_is_managed(const struct ms_gpu *gpu, uint64_t pointer);
+
+/** What is free of the thread's device, and how much it has; false if the driver cannot say. */
+bool ms_gpu_memory(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p);
 
 /** Size of the allocation that begins at `pointer`; 0 if the driver cannot say. */
 uint64_t ms_gpu_size_of(const struct ms_gpu *gpu, uint64_t pointer);

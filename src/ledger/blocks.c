@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "ledger/balance.h"
 #include "ledger/misfrees.h"
 #include "ledger/process.h"
 #include "ledger/trace.h"
@@ -113,6 +114,7 @@ static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end
     uint32_t ticket = shard->index[place].slot;
     const struct ms_slot *slot = ms_slot_at(ticket - 1);
     remove_place(shard, place);
+    ms_balance_unfollow(slot->device, ms_slot_kind(slot), slot->bytes);
     ms_account_remove(ticket, ms_slot_space(slot), slot->key, false, 0, end, now_ns, block_p);
 }
 
@@ -139,6 +141,8 @@ static void put(struct shard *shard, uint64_t h, uint32_t place, uint32_t ticket
         return;
     shard->index[place] = (struct entry){ticket, (uint32_t)h};
     shard->count++;
+    ms_balance_follow(ms_slot_at(ticket - 1)->device, ms_slot_kind(ms_slot_at(ticket - 1)),
+                      ms_slot_at(ticket - 1)->bytes);
 }
 
 void ms_ledger_alloc(const struct ms_block *block)

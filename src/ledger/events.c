@@ -132,6 +132,8 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .free_bytes = view->free,
                          .total_bytes = view->total,
                          .taken_bytes = view->taken,
+                         .followed_bytes = view->followed,
+                         .is_inferred = view->is_inferred,
                          .parts = view->parts,
                          .fit = view->fit};
     struct ms_process *process = ms_process();

@@ -12,6 +12,7 @@
 #include "ledger/exports.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
+#include "ledger/balance.h"
 #include "ledger/phases.h"
 #include "ledger/takers.h"
 #include "ledger/trace.h"
@@ -30,6 +31,7 @@ void ms_ledger_reset(void)
     ms_misfrees_reset();
     ms_phases_reset();
     ms_takers_reset();
+    ms_balance_reset();
 }
 
 /* What the live blocks add up to. */

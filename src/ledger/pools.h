@@ -82,6 +82,8 @@ struct ms_oom_view {
     uint64_t reserved, largest_free, limbo;
     uint64_t free, total; /* of the device, by the driver; 0 where it was not asked */
     uint64_t taken;       /* by the driver, for contexts and modules */
+    uint64_t followed;    /* live blocks that the vendor made, but for managed ones */
+    bool is_inferred;     /* these are */
     struct ms_parts parts;
     struct ms_oom_fit fit;
 };

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/objects.h"
+#include "ledger/balance.h"
 #include "ledger/journal.h"
 #include "ledger/misfrees.h"
 #include "ledger/takers.h"
@@ -115,7 +116,8 @@ static void clean_rings(void)
         clamp(&oom->largest_free_bytes, INT64_MAX);
         clamp(&oom->free_bytes, INT64_MAX);
         clamp(&oom->total_bytes, INT64_MAX);
-        clamp(&oom->taken_bytes, INT64_MAX);
+        clamp(&oom->taken_bytes, INT64_MAX / 16);
+        clamp(&oom->followed_bytes, INT64_MAX / 16);
         clamp(&oom->fit.free_bytes, INT64_MAX);
         clamp(&oom->fit.value, INT64_MAX);
         clamp(&oom->fit.most_bytes, INT64_MAX);
@@ -175,6 +177,23 @@ static void clean_takers(void)
         row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
         if (row->taker >= MS_TAKERS || ms_account_number(row->device) == MS_DEVICES_MAX)
             atomic_store(&row->state, 0);
+    }
+}
+
+/* Nine terms are added up; where they are not what is in use, the row is of no use. */
+static void clean_balances(void)
+{
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_BALANCES); i++) {
+        struct ms_balance_row *row = &MS_ROWS(BALANCES, struct ms_balance_row)[i];
+        struct ms_balance *balance = &row->balance;
+        clamp(&balance->asked_ns, INT64_MAX / 4);
+        clamp(&balance->in_use_bytes, INT64_MAX);
+        clean_parts(&balance->parts);
+        clamp(&balance->followed_bytes, INT64_MAX / 4);
+        clamp(&balance->contexts_bytes, INT64_MAX / 4);
+        clamp(&balance->untracked_bytes, INT64_MAX / 4);
+        if (ms_balance_known(balance) + balance->untracked_bytes != balance->in_use_bytes)
+            atomic_store(&row->sequence, 0);
     }
 }
 
@@ -466,6 +485,11 @@ static uint64_t last_ns(void)
         const struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
         last = account->last_ns > last ? account->last_ns : last;
     }
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        struct ms_balance balance;
+        if (ms_balance_read(i, MS_BALANCE_LATEST, &balance) && balance.asked_ns > last)
+            last = balance.asked_ns;
+    }
     return last < INT64_MAX / 4 ? last : INT64_MAX / 4;
 }
 
@@ -500,6 +524,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_rings();
     clean_misfrees();
     clean_takers();
+    clean_balances();
     count_blocks();
     settle_peaks();
     settle_kinds();

@@ -134,8 +134,8 @@ static void choose_timeline(struct ms_snapshot *snapshot)
 {
     unsigned shift = 20;
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
-        unsigned own = ms_timeline_shift(
-            ms_timeline_of_series(i % MS_SERIES_COUNT, i / MS_SERIES_COUNT, false));
+        unsigned own =
+            ms_timeline_shift(ms_timeline_of_series(i % MS_SERIES_COUNT, i / MS_SERIES_COUNT, false));
         shift = own > shift ? own : shift;
     }
     while (snapshot->now_ns >> shift >= ms_timeline_buckets())
@@ -158,6 +158,8 @@ static void copy_devices(struct ms_snapshot *snapshot)
         struct ms_snapshot_device *device = &snapshot->devices[i];
         ms_account_sum(i, &device->account);
         device->has_pool = ms_pools_read((int)i, &device->pool);
+        for (unsigned moment = 0; i < MS_DEVICES_MAX && moment < MS_BALANCE_MOMENTS; moment++)
+            device->has_balance[moment] = ms_balance_read((int)i, moment, &device->balances[moment]);
         copy_line(snapshot, i, MS_SERIES_LIVE, device->account.device.live_bytes);
         copy_line(snapshot, i, MS_SERIES_RESERVED, device->pool.reserved_bytes);
         copy_line(snapshot, i, MS_SERIES_LIMBO, device->pool.parts.limbo);
@@ -339,8 +341,8 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
         ms_phases_copy(snapshot);
         snapshot->consistent &=
             ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
-        snapshot->consistent &= ms_takers_copy(snapshot->takers, snapshot->taker_room,
-                                               &snapshot->taker_count, LOCK_TIMEOUT_MS);
+        snapshot->consistent &=
+            ms_takers_copy(snapshot->takers, snapshot->taker_room, &snapshot->taker_count, LOCK_TIMEOUT_MS);
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);

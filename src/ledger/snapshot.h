@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "ledger/balance.h"
 #include "ledger/misfrees.h"
 #include "ledger/phases.h"
 #include "ledger/takers.h"
@@ -23,12 +24,14 @@ struct ms_snapshot_site {
 
 struct ms_snapshot_device {
     struct ms_account account;
-    uint64_t freed_count; /* of all kinds */
-    uint64_t *timeline;   /* timeline_count values, or NULL if nothing ever lived there */
+    uint64_t freed_count;       /* of all kinds */
+    uint64_t *timeline;         /* timeline_count values, or NULL if nothing ever lived there */
     uint64_t *reserved, *limbo; /* likewise of what the pool holds */
     uint64_t served_bytes;      /* of the live bytes, from the pool */
     bool has_pool;
     struct ms_pool_record pool;
+    bool has_balance[MS_BALANCE_MOMENTS];
+    struct ms_balance balances[MS_BALANCE_MOMENTS];
 };
 
 /** A segment of the pool's and the pieces in it: none if it was not the pool that told of it. */
@@ -70,7 +73,7 @@ struct ms_snapshot {
     uint32_t misfree_count;
     struct ms_taker_row *takers;
     uint32_t taker_count, taker_room;
-    struct ms_phases_told phases; /* with sites as the record numbers them */
+    struct ms_phases_told phases;            /* with sites as the record numbers them */
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;

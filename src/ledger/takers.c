@@ -170,6 +170,49 @@ uint64_t ms_ledger_taken(int device)
     return bytes;
 }
 
+static bool is_inferred(const struct ms_taker_row *row)
+{
+    return row->taker == MS_TAKER_CONTEXT && atomic_load_explicit(&row->is_inferred, memory_order_relaxed) &&
+           get(&row->bytes);
+}
+
+bool ms_ledger_taken_is_inferred(int device)
+{
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+        if (rows_of()[i].device == device && is_inferred(&rows_of()[i]))
+            return true;
+    }
+    return false;
+}
+
+uint64_t ms_ledger_taken_least(int device)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+        const struct ms_taker_row *row = &rows_of()[i];
+        if (row->device == device && row->taker == MS_TAKER_CONTEXT && get(&row->total_bytes) < least)
+            least = get(&row->total_bytes);
+    }
+    return least;
+}
+
+uint64_t ms_ledger_took_less(int device, uint64_t bytes)
+{
+    uint64_t left = bytes;
+    ms_lock(&lock);
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS) && left; i++) {
+        struct ms_taker_row *row = &rows_of()[i];
+        uint64_t less = get(&row->bytes) < left ? get(&row->bytes) : left;
+        if (row->device != device || !is_inferred(row))
+            continue;
+        put(&row->bytes, get(&row->bytes) - less);
+        put(&row->total_bytes, get(&row->total_bytes) - less);
+        left -= less;
+    }
+    ms_unlock(&lock);
+    return bytes - left;
+}
+
 uint64_t ms_takers_dropped(void)
 {
     return get(&dropped);

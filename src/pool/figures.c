@@ -258,6 +258,13 @@ void ms_pool_figures(int device, struct ms_pool_figures *figures_p)
         device_figures(device, figures_p, true);
 }
 
+uint64_t ms_pool_charged(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX
+               ? atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed)
+               : 0;
+}
+
 /* What is free inside a chunk in use serves small requests only, so it does not count. */
 uint64_t ms_pool_reclaimable(int device)
 {

@@ -293,10 +293,18 @@ static void unmake(struct record *r)
 }
 
 /* What is spent waits for its fence as all others do, and then leaves with the next trim. */
+/* Whoever frees may be at another device than the buffer's: the epoch is one of that context, on its own. */
+static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
+{
+    uint64_t current = 0;
+    int device = gpu ? ms_gpu_current(gpu, &current) : otherwise;
+    return device >= 0 && current == context ? device : otherwise;
+}
+
 void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_gpu *gpu, uint64_t context)
 {
     bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
-    uint64_t epoch = at_once ? 0 : ms_pool_epoch(gpu, context, block->device);
+    uint64_t epoch = at_once ? 0 : ms_pool_epoch(gpu, context, device_of(gpu, context, block->device));
     struct record *r = &records[block->own];
     ms_lock(&lock);
     r->epoch = epoch;

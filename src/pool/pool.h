@@ -265,6 +265,8 @@ void ms_pool_go(void);
 
 /** Figures; of one moment while the pool is stopped, else consistent where no call is going on. */
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
+/** What is reserved, and what is being asked of the vendor, or given back, just now. */
+uint64_t ms_pool_charged(int device);
 
 /** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`
  * blocks carry their ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */

@@ -118,6 +118,89 @@ static void check_contexts(struct inquiry *inquiry)
     }
 }
 
+/* What found no room is in no sum, and a record that was read while it changed need not add up. */
+static bool adds_up(const struct ms_report *report)
+{
+    return !ms_report_int(json_object_get(report->root, "overhead"), "dropped_events") &&
+           ms_report_bool(json_object_get(report->root, "run"), "complete");
+}
+
+static void add_to(json_int_t *sum, const json_t *row, const char *key)
+{
+    *sum = ms_report_sum(*sum, ms_report_int(row, key));
+}
+
+static json_int_t sum_of_keys(const json_t *row, const char *const *keys, size_t count)
+{
+    json_int_t sum = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        sum = ms_report_sum(sum, ms_report_int(row, keys[i]));
+    return sum;
+}
+
+static const char *const pool_terms[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"},
+                         *const other_terms[] = {"followed", "contexts", "untracked"};
+
+/* At the end all but what others hold is in other lists too: nothing of it is counted twice. */
+static void check_end(struct inquiry *inquiry, const json_t *row, size_t i, const json_t *device,
+                      json_int_t contexts)
+{
+    const json_t *parts = json_object_get(device, "reserved_parts");
+    const json_t *managed = json_object_get(json_object_get(device, "kinds"), "managed");
+    size_t k;
+
+    for (k = 0; k < MS_ARRAY_LEN(pool_terms); k++)
+        expect_equal(inquiry, at("balances", i, pool_terms[k]), ms_report_int(row, pool_terms[k]),
+                     "what reserved_parts has", ms_report_int(parts, pool_terms[k]));
+    expect_equal(inquiry, at("balances", i, "contexts"), ms_report_int(row, "contexts"),
+                 "the sum of contexts[] on the device", contexts);
+    expect_equal(inquiry, at("balances", i, "followed"),
+                 ms_report_sum(ms_report_int(row, "followed"), ms_report_int(managed, "live_bytes")),
+                 "the device's followed_bytes", ms_report_int(device, "followed_bytes"));
+    expect_at_most(inquiry, at("balances", i, "requested"), ms_report_int(row, "requested"),
+                   "what is live and not followed, and its rounding",
+                   ms_report_int(device, "live_bytes") - ms_report_int(device, "followed_bytes") +
+                       ms_report_int(row, "rounding"));
+}
+
+static void check_balance(struct inquiry *inquiry, const json_t *row, size_t i, const json_int_t *contexts)
+{
+    const struct ms_report *report = inquiry->report;
+    size_t device = ms_report_device_of(report, row);
+    json_t *devices = ms_report_array(report->root, "devices");
+    const char *moment = ms_report_text(row, "moment");
+
+    expect_equal(inquiry, at("balances", i, "in_use_bytes"), ms_report_int(row, "in_use_bytes"),
+                 "the sum of its terms",
+                 ms_report_sum(sum_of_keys(row, pool_terms, MS_ARRAY_LEN(pool_terms)),
+                               sum_of_keys(row, other_terms, MS_ARRAY_LEN(other_terms))));
+    expect_at_most(inquiry, at("balances", i, "asked_ns"), ms_report_int(row, "asked_ns"), "t_ns",
+                   ms_report_int(row, "t_ns"));
+    if (!strcmp(moment, "end") && device != SIZE_MAX && contexts && adds_up(report))
+        check_end(inquiry, row, i, json_array_get(devices, device), contexts[device]);
+    if (!strcmp(moment, "oom"))
+        expect_index(inquiry, at("balances", i, "oom"), json_object_get(row, "oom"),
+                     ms_report_array(report->root, "oom"));
+}
+
+static void check_balances(struct inquiry *inquiry)
+{
+    const struct ms_report *report = inquiry->report;
+    json_int_t *contexts =
+        calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*contexts));
+    json_t *row;
+    size_t i, device;
+
+    json_array_foreach (ms_report_array(report->root, "contexts"), i, row)
+        if (contexts && (device = ms_report_device_of(report, row)) != SIZE_MAX)
+            add_to(&contexts[device], row, "bytes");
+    json_array_foreach (ms_report_array(report->root, "balances"), i, row)
+        check_balance(inquiry, row, i, contexts);
+    free(contexts);
+}
+
 static void check_phases(struct inquiry *inquiry)
 {
     const struct ms_report *report = inquiry->report;
@@ -159,18 +242,6 @@ static bool is_graphs(const json_t *site)
 struct sums {
     json_int_t live_bytes, live_count, at_peak_bytes, segments;
 };
-
-static void add_to(json_int_t *sum, const json_t *row, const char *key)
-{
-    *sum = ms_report_sum(*sum, ms_report_int(row, key));
-}
-
-/* What found no room is in no sum, and a record that was read while it changed need not add up. */
-static bool adds_up(const struct ms_report *report)
-{
-    return !ms_report_int(json_object_get(report->root, "overhead"), "dropped_events") &&
-           ms_report_bool(json_object_get(report->root, "run"), "complete");
-}
 
 static json_int_t sum_of_members(const json_t *object)
 {
@@ -412,6 +483,7 @@ size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_
         check_leaks(&inquiry);
     check_phases(&inquiry);
     check_contexts(&inquiry);
+    check_balances(&inquiry);
     check_apis(&inquiry);
     check_timeline(&inquiry);
     return inquiry.complaints;

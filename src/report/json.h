@@ -52,6 +52,9 @@ json_t *ms_json_oom(const struct ms_oom *oom, const struct ms_report_input *inpu
 /** contexts[]. json_contexts.c */
 void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input);
 
+/** balances[]. json_balance.c */
+void ms_json_balances(struct ms_out *out, const struct ms_report_input *input);
+
 /** The findings about refused frees. json_misfrees.c */
 void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);
 

@@ -117,10 +117,13 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)pool->reserved_bytes, "peak_reserved_bytes", (json_int_t)pool->peak_reserved_bytes,
         "followed_bytes", (json_int_t)without(amount->live_bytes, device->served_bytes), "reserved_parts",
         ms_json_parts(&pool->parts), "peak_parts", ms_json_parts(&pool->peak_parts), "vendor_calls",
-        (json_int_t)calls, "vendor_calls_saved", (json_int_t)saved,
-        "allocated_bytes", (json_int_t)amount->total_bytes, "allocated_count",
-        (json_int_t)amount->total_count, "kinds", kinds(&device->account));
+        (json_int_t)calls, "vendor_calls_saved", (json_int_t)saved, "allocated_bytes",
+        (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
+        kinds(&device->account));
     json_object_update(json, rest);
+    if (device->has_balance[MS_BALANCE_LATEST])
+        json_object_set_new(json, "untracked_bytes",
+                            json_integer((json_int_t)device->balances[MS_BALANCE_LATEST].untracked_bytes));
     return json;
 }
 

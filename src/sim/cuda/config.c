@@ -1,7 +1,7 @@
 /*
- * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, what contexts take,
- * seed, log (card.c has which card). Read once, on the first call of any exported function (fault.c). A bad
- * value gets one line on stderr and the default.
+ * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, what contexts and
+ * others take, seed, log, ledger (card.c has which card). Read once, on the first call of any exported
+ * function (fault.c). A bad value gets one line on stderr and the default.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -100,6 +100,19 @@ static void read_context(void)
         sim_config.context_bytes = bytes;
 }
 
+static void read_others(void)
+{
+    const char *text = secure_getenv("MEMSIM_OTHERS");
+    size_t bytes;
+
+    if (!text || !*text)
+        return;
+    if (!sim_config_size(text, &bytes) || bytes >= sim_config.memory_bytes)
+        sim_config_complain("MEMSIM_OTHERS", text, "a size, less than the device's memory");
+    else
+        sim_config.others_bytes = bytes;
+}
+
 /** Reads the environment into sim_config. Called once, by fault.c. */
 void sim_config_read(void)
 {
@@ -113,8 +126,12 @@ void sim_config_read(void)
     read_memory();
     read_granularity();
     read_context();
+    read_others();
     if (path && *path)
         sim_config.log_path = path;
+    path = secure_getenv("MEMSIM_LEDGER");
+    if (path && *path)
+        sim_config.ledger_path = path;
     if (read_number("MEMSIM_COUNT", 1, "0 or 1", &value))
         sim_config.counts = value;
 }

@@ -60,7 +60,7 @@ CUresult sim_context_open(struct CUctx_st *ctx)
         ctx->limits[i] = limits[i];
     ctx->id = sim_next_id();
     CUdeviceptr own;
-    if (sim_heap_own(ctx, sim_config.context_bytes, &own) != CUDA_SUCCESS) {
+    if (sim_heap_own(ctx, SIM_FOR_CONTEXT, sim_config.context_bytes, &own) != CUDA_SUCCESS) {
         sim_queue_put(ctx->legacy);
         ctx->legacy = NULL;
         return CUDA_ERROR_OUT_OF_MEMORY;

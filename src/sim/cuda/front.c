@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "books.h"
 #include "sim.h"
 #include "usage.h"
 
@@ -105,4 +106,9 @@ void sim_usage_context(int ordinal, int more)
 {
     (void)ordinal;
     (void)more;
+}
+
+const char *sim_books_world(void)
+{
+    return sim_front.owner;
 }

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "books.h"
 #include "sim.h"
 #include "usage.h"
 
-#define UNIT           512UL
-#define WIDEST_WINDOW  (1UL << 40)
-#define WINDOW_FACTOR  64
+#define UNIT          512UL
+#define WIDEST_WINDOW (1UL << 40)
+#define WINDOW_FACTOR 64
 
 struct sim_chunk {
     struct sim_chunk *next, **link;
@@ -41,10 +42,17 @@ size_t sim_heap_align(size_t bytes)
     return bytes >= SIM_VMM_PAGE && granule < SIM_VMM_PAGE ? SIM_VMM_PAGE : granule;
 }
 
+static void tell_used(const struct sim_device *device)
+{
+    sim_usage_bytes(device->ordinal, device->used_bytes);
+    sim_books_use(device->ordinal, device->used_bytes);
+}
+
 /** Counts memory against the capacity; unused pool memory makes room if need be. */
 CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
 {
-    size_t capacity = sim_config.memory_bytes;
+    size_t others = sim_books_others(device->ordinal),
+           capacity = sim_config.memory_bytes > others ? sim_config.memory_bytes - others : 0;
 
     if (bytes > capacity)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -54,14 +62,14 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
     device->used_bytes += bytes;
     if (device->peak_bytes < device->used_bytes)
         device->peak_bytes = device->used_bytes;
-    sim_usage_bytes(device->ordinal, device->used_bytes);
+    tell_used(device);
     return CUDA_SUCCESS;
 }
 
 void sim_heap_refund(struct sim_device *device, size_t bytes)
 {
     device->used_bytes -= bytes;
-    sim_usage_bytes(device->ordinal, device->used_bytes);
+    tell_used(device);
 }
 
 /** The device's arena, opened when it is first needed. */
@@ -219,7 +227,8 @@ static void give_extent(struct sim_device *device, struct sim_chunk *chunk, size
     sim_heap_refund(device, bytes);
 }
 
-static CUresult alloc_locked(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p)
+static CUresult alloc_locked(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes,
+                             struct sim_block **block_p)
 {
     struct sim_device *device = ctx->device;
     struct sim_chunk *chunk = NULL;
@@ -247,6 +256,7 @@ static CUresult alloc_locked(struct CUctx_st *ctx, size_t bytes, struct sim_bloc
     block->arena_offset = offset;
     block->arena_bytes = taken;
     block->chunk = chunk;
+    block->taker = taker;
     *block_p = block;
     return CUDA_SUCCESS;
 }
@@ -255,24 +265,30 @@ static CUresult alloc_locked(struct CUctx_st *ctx, size_t bytes, struct sim_bloc
  * business. */
 CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p)
 {
+    return sim_heap_take(ctx, SIM_FOR_PROGRAM, bytes, block_p);
+}
+
+/** The same for whomever. */
+CUresult sim_heap_take(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes, struct sim_block **block_p)
+{
     if (bytes > sim_config.memory_bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_memory_write_lock();
-    CUresult status = alloc_locked(ctx, bytes, block_p);
+    CUresult status = alloc_locked(ctx, taker, bytes, block_p);
     sim_memory_unlock();
     return status;
 }
 
 /** Memory that the driver takes for itself in a context, in whole granules: the context's own, or a module's.
  * It goes with the context at the latest. `address_p`: 0 where nothing is taken (MEMSIM_CONTEXT). */
-CUresult sim_heap_own(struct CUctx_st *ctx, size_t bytes, CUdeviceptr *address_p)
+CUresult sim_heap_own(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes, CUdeviceptr *address_p)
 {
     struct sim_block *block;
 
     *address_p = 0;
     if (!sim_config.context_bytes || !bytes)
         return CUDA_SUCCESS;
-    CUresult status = sim_heap_alloc(ctx, sim_heap_round(bytes), &block);
+    CUresult status = sim_heap_take(ctx, taker, sim_heap_round(bytes), &block);
     if (status == CUDA_SUCCESS)
         *address_p = block->range.start;
     return status;
@@ -350,4 +366,31 @@ void sim_heap_drop_context(struct CUctx_st *ctx)
             drop_chunk(chunk);
     }
     sim_memory_unlock();
+}
+
+static size_t *category_of(const struct sim_block *block, struct sim_books *books)
+{
+    if (block->freed || block->claimed)
+        return &books->leaving;
+    return block->taker == SIM_FOR_CONTEXT  ? &books->contexts
+           : block->taker == SIM_FOR_MODULE ? &books->modules
+           : block->taker == SIM_FOR_LAZY   ? &books->lazy
+                                            : &books->asked;
+}
+
+/** Blocks, and what granules add to them. */
+void sim_heap_count(const struct sim_device *device, struct sim_books *books)
+{
+    size_t blocks = 0, taken = 0;
+
+    for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block)) {
+        if (block->kind != SIM_BLOCK_DEVICE || block->device != device->ordinal)
+            continue;
+        *category_of(block, books) += block->range.bytes;
+        blocks += block->range.bytes;
+        taken += block->chunk ? 0 : block->arena_bytes;
+    }
+    for (const struct sim_chunk *chunk = chunks[device->ordinal]; chunk; chunk = chunk->next)
+        taken += chunk->spare ? 0 : chunk->units * UNIT;
+    books->rounding += taken - blocks;
 }

@@ -25,7 +25,7 @@ CUresult sim_library_module(struct CUlib_st *library, struct CUctx_st *ctx, stru
         if (!module)
             return CUDA_ERROR_OUT_OF_MEMORY;
         module->ctx_id = ctx->id;
-        if (sim_heap_own(ctx, library->image.bytes, &module->code) != CUDA_SUCCESS) {
+        if (sim_heap_own(ctx, SIM_FOR_LAZY, library->image.bytes, &module->code) != CUDA_SUCCESS) {
             sim_object_put(module);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }

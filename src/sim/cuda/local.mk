@@ -10,6 +10,7 @@ sim_cuda_rooms = \
 	src/sim/cuda/attributes.def \
 	src/sim/cuda/block.c \
 	src/sim/cuda/body.c \
+	src/sim/cuda/books.c src/sim/cuda/books.h \
 	src/sim/cuda/card.c \
 	src/sim/cuda/cards.def \
 	src/sim/cuda/capture.c \

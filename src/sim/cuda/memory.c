@@ -2,6 +2,7 @@
  * Device memory as programs ask for it: cuMemAlloc and its kin, cuMemFree, cuMemGetInfo, address ranges, and
  * the 32-bit entries, to which no address of ours can be given.
  */
+#include "books.h"
 #include "graph.h"
 
 #define PITCH_ALIGN 512UL
@@ -141,6 +142,7 @@ SIM_API(cuMemFree_v2)(CUdeviceptr address)
 
 static CUresult get_info(size_t *free_p, size_t *total_p)
 {
+    struct sim_books books;
     struct CUctx_st *ctx;
     CUresult status = sim_context_current(&ctx);
 
@@ -148,10 +150,17 @@ static CUresult get_info(size_t *free_p, size_t *total_p)
         return status;
     if (!free_p || !total_p)
         return CUDA_ERROR_INVALID_VALUE;
+    bool kept = sim_books_kept();
     sim_memory_read_lock();
-    *free_p = sim_config.memory_bytes - ctx->device->used_bytes;
+    if (kept)
+        sim_books_look(ctx->device, &books);
+    size_t others = kept ? books.others : sim_books_others(ctx->device->ordinal),
+           used = ctx->device->used_bytes + others;
     sim_memory_unlock();
+    *free_p = used < sim_config.memory_bytes ? sim_config.memory_bytes - used : 0;
     *total_p = sim_config.memory_bytes;
+    if (kept)
+        sim_books_write(ctx->device, &books);
     return CUDA_SUCCESS;
 }
 

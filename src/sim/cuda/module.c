@@ -47,7 +47,7 @@ static CUresult make_variable(struct CUmod_st *module, struct CUctx_st *ctx, con
 
     if (!variable)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult status = sim_heap_alloc(ctx, bytes, &block);
+    CUresult status = sim_heap_take(ctx, SIM_FOR_LAZY, bytes, &block);
     if (status != CUDA_SUCCESS) {
         free(variable);
         return status;
@@ -118,7 +118,7 @@ static CUresult load_module(CUmodule *module_p, const void *data)
         sim_object_put(module);
         return status;
     }
-    status = sim_heap_own(ctx, module->own.bytes, &module->code);
+    status = sim_heap_own(ctx, SIM_FOR_MODULE, module->own.bytes, &module->code);
     if (status != CUDA_SUCCESS) {
         sim_object_put(module);
         return status;

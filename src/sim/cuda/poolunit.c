@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "books.h"
 #include "pool.h"
 
 #define UNIT_BYTES (32 * SIM_MIB)
@@ -318,4 +319,21 @@ void sim_unit_settle(const struct sim_device *device)
             sim_heap_refund(unit->device, unit->bytes);
         free_unit(unit);
     }
+}
+
+/** Units, and what of them is in live allocations. */
+void sim_unit_count(const struct sim_device *device, struct sim_books *books)
+{
+    size_t asked = 0, reserved = 0;
+
+    for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block))
+        if (block->kind == SIM_BLOCK_POOL && block->device == device->ordinal && !block->freed &&
+            !block->claimed)
+            asked += block->range.bytes;
+    for (const struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
+        reserved += pool->device == device ? pool->reserved : 0;
+    for (const struct pool_unit *unit = lost; unit; unit = unit->next)
+        books->leaving += unit->device == device ? unit->bytes : 0;
+    books->asked += asked;
+    books->pools += reserved - asked;
 }

@@ -47,6 +47,8 @@ struct sim_config {
     size_t context_bytes;     /* that a context takes of its device; 0: nor do modules take any */
     uint64_t seed;            /* 0: streams run as fast as they can */
     const char *log_path;     /* NULL: unsupported calls are only counted */
+    size_t others_bytes;      /* that others hold of each device */
+    const char *ledger_path;  /* a directory for the driver's own ledger, or NULL (books.h) */
     bool counts;              /* every call is counted, for memsim_count */
 };
 
@@ -220,7 +222,7 @@ struct sim_device {
     unsigned primary_refs, primary_flags;
     /* under the memory lock */
     struct sim_arena arena;
-    size_t used_bytes, peak_bytes; /* of the capacity */
+    size_t used_bytes, peak_bytes;                                          /* of the capacity */
     struct CUmemPoolHandle_st *_Atomic default_pool, *_Atomic current_pool; /* NULL: the default one */
     struct sim_graph_usage {
         size_t used, used_high, reserved, reserved_high; /* as programs are told */
@@ -349,7 +351,7 @@ enum { SIM_PRIORITY_LOWEST = 0, SIM_PRIORITY_GREATEST = -5 };
 
 struct sim_queue {
     atomic_uint refs;
-    struct CUctx_st *ctx; /* referenced */
+    struct CUctx_st *ctx;   /* referenced */
     struct CUctx_st *green; /* the green context it belongs to, or NULL; referenced */
     unsigned long long id;
     bool joins_legacy, is_legacy, closed;
@@ -366,7 +368,7 @@ struct sim_queue {
     struct sim_queue *next, **link; /* in the context's list */
     pthread_cond_t more, done;
     struct sim_stream_attributes attributes; /* under the lock of streamattr.c */
-    struct sim_member *_Atomic captured; /* while it is captured; changed under the graphs' lock */
+    struct sim_member *_Atomic captured;     /* while it is captured; changed under the graphs' lock */
 };
 
 struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is_legacy);
@@ -477,9 +479,13 @@ enum sim_block_kind {
 
 #define SIM_ACCESS_HOST (1u << 31)
 
+/* For whom a block of the device's memory is: the driver takes some for itself. */
+enum sim_taker { SIM_FOR_PROGRAM, SIM_FOR_CONTEXT, SIM_FOR_MODULE, SIM_FOR_LAZY };
+
 struct sim_block {
     struct sim_range range; /* first: blocks are found as ranges */
     enum sim_block_kind kind;
+    enum sim_taker taker; /* of device memory */
     int device;           /* SIM_HOST for host memory */
     struct CUctx_st *ctx; /* compared, never followed; NULL where memory belongs to no context */
     unsigned long long ctx_id;
@@ -493,7 +499,7 @@ struct sim_block {
     size_t arena_offset, arena_bytes;
     struct sim_chunk *chunk; /* small device blocks */
     struct CUmemPoolHandle_st *pool;
-    void *owner; /* of the room that made the block */
+    void *owner;            /* of the room that made the block */
     struct sim_ticket left; /* its free in stream order, once the stream is there; the queue is referenced */
     struct sim_block *left_next;
 };
@@ -514,12 +520,13 @@ struct sim_block *sim_block_next(struct sim_block *block);
 /* With the memory lock held for writing, but for alloc and drop_context, which take it. */
 CUresult sim_heap_charge(struct sim_device *device, size_t bytes);
 void sim_heap_refund(struct sim_device *device, size_t bytes);
-CUresult sim_heap_own(struct CUctx_st *ctx, size_t bytes, CUdeviceptr *address_p);
+CUresult sim_heap_own(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes, CUdeviceptr *address_p);
 void sim_heap_disown(unsigned long long ctx_id, CUdeviceptr address);
 size_t sim_heap_round(size_t bytes);
 size_t sim_heap_align(size_t bytes);
 CUresult sim_heap_arena(struct sim_device *device, struct sim_arena **arena_p);
 CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **block_p);
+CUresult sim_heap_take(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes, struct sim_block **block_p);
 void sim_heap_free(struct sim_block *block);
 void sim_heap_leave(struct sim_block *block, struct sim_queue *queue, uint64_t seq);
 void sim_heap_settle(const struct sim_device *device);

@@ -2,6 +2,7 @@
  * Telling other processes what this one takes of the devices: see usage.h. Called under the rooms' own locks;
  * takes none. Where no file is to be had nothing is told.
  */
+#include "books.h"
 #include "usage.h"
 
 #include <pthread.h>
@@ -40,4 +41,9 @@ void sim_usage_context(int ordinal, int more)
     pthread_once(&once, make);
     if (shared)
         __atomic_fetch_add(&shared->devices[ordinal].contexts, (uint64_t)(int64_t)more, __ATOMIC_RELAXED);
+}
+
+const char *sim_books_world(void)
+{
+    return "cuda";
 }

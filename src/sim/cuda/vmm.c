@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "books.h"
 #include "vmm.h"
 
 static struct sim_phys *handles;
@@ -51,6 +52,14 @@ void sim_phys_settle(struct sim_phys *phys)
     if (phys->charged)
         sim_heap_refund(&sim_devices[phys->prop.location.id], phys->bytes);
     free(phys);
+}
+
+/** Handles that somebody has, or maps. */
+void sim_phys_count(const struct sim_device *device, struct sim_books *books)
+{
+    for (const struct sim_phys *phys = handles; phys; phys = phys->next)
+        if (phys->charged && phys->prop.location.id == device->ordinal)
+            books->asked += phys->bytes;
 }
 
 /** Checks what a handle is to be made of. */
@@ -108,8 +117,9 @@ static CUresult back(struct sim_phys *phys)
     return status;
 }
 
-SIM_API(cuMemCreate)(CUmemGenericAllocationHandle *handle_p, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
+SIM_API(cuMemCreate)
+(CUmemGenericAllocationHandle *handle_p, size_t bytes, const CUmemAllocationProp *prop,
+ unsigned long long flags)
 {
     SIM_ENTER(cuMemCreate);
     CUresult status = sim_phys_check(prop);
@@ -169,8 +179,8 @@ SIM_API(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle *handle_p, voi
     return status;
 }
 
-SIM_API(cuMemGetAllocationGranularity)(size_t *bytes_p, const CUmemAllocationProp *prop,
-                                       CUmemAllocationGranularity_flags option)
+SIM_API(cuMemGetAllocationGranularity)
+(size_t *bytes_p, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
 {
     SIM_ENTER(cuMemGetAllocationGranularity);
     if (!bytes_p || !prop || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)

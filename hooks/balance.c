@@ -1,0 +1,167 @@
+/* balance.c - see balance.h.
+ *
+ * Runs in the program's threads. The driver's answer and what is held are taken as of one moment if no call
+ * to the driver was under way around both: those of frames are counted (balance.h), and what the pool asks
+ * for is charged before the driver is asked, and until it has it back, so that the charge differs from what
+ * is reserved meanwhile. Owns what was held when each device was asked last; no lock. */
+#include "hooks/balance.h"
+
+#include <stdatomic.h>
+
+#include "gpu/visit.h"
+#include "hooks/graph_memory.h"
+#include "hooks/serve.h"
+#include "hooks/serve_handles.h"
+#include "hooks/takers.h"
+#include "ledger/takers.h"
+#include "pool/pool.h"
+#include "pool/whole.h"
+
+enum {
+    TRIES = 3,
+    GROWTH_SHARE = 8,       /* asked again when an eighth more is held: some 90 times on the way to 80 GiB */
+    GROWTH_LEAST = 1 << 20, /* ... and this much */
+};
+
+_Atomic uint64_t ms_balance_begun, ms_balance_over;
+_Atomic uint32_t ms_balance_due;
+static _Atomic uint64_t latest[MS_DEVICES_MAX]; /* what was held when the driver was asked, + 1; 0: never */
+static _Atomic uint64_t most[MS_DEVICES_MAX];   /* ... at most */
+
+static bool is_serving(void)
+{
+    return atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+
+/* Quickly: as much as memory that the driver gave can tell. */
+static uint64_t held_about(int device)
+{
+    return ms_ledger_followed(device) + ms_ledger_taken(device) +
+           (is_serving() ? ms_pool_charged(device) + ms_whole_bytes(device) : 0);
+}
+
+void ms_balance_grew(int device)
+{
+    uint64_t held, before;
+
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    held = held_about(device);
+    before = atomic_load_explicit(&most[device], memory_order_relaxed);
+    if (held > before + before / GROWTH_SHARE + (before ? GROWTH_LEAST : 0))
+        atomic_store_explicit(&ms_balance_due, 1, memory_order_relaxed);
+}
+
+bool ms_balance_of(int device, struct ms_balance *balance_p)
+{
+    struct ms_pool_figures figures = {.reserved_bytes = 0};
+    uint64_t charged = 0, begun = atomic_load(&ms_balance_begun), over = atomic_load(&ms_balance_over);
+    bool still = begun - over == (ms_thread.recording ? 1u : 0u);
+
+    *balance_p = (struct ms_balance){.asked_ns = 0};
+    if (is_serving()) {
+        charged = ms_pool_charged(device);
+        ms_pool_figures(device, &figures);
+        balance_p->parts = ms_serve_parts(&figures.parts);
+        balance_p->parts.cached += ms_whole_bytes(device);
+    }
+    balance_p->followed_bytes = ms_ledger_followed(device);
+    balance_p->contexts_bytes = ms_ledger_taken(device);
+    return still && charged == figures.reserved_bytes;
+}
+
+static bool is_as_before(uint64_t begun, uint64_t charged, int device)
+{
+    return atomic_load(&ms_balance_begun) == begun && (!is_serving() || ms_pool_charged(device) == charged);
+}
+
+/* False if the driver cannot say, or if somebody was at it each time. */
+static bool ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p)
+{
+    size_t left = 0, total = 0;
+    struct ms_visit visit;
+
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t begun = atomic_load(&ms_balance_begun), charged = is_serving() ? ms_pool_charged(device) : 0;
+        bool still;
+
+        ms_visit_begin(&visit, gpu, 0);
+        bool known = ms_gpu_memory(gpu, &left, &total);
+        ms_visit_end(&visit);
+        if (!known || left > total)
+            return false;
+        still = ms_balance_of(device, balance_p);
+        if (still && is_as_before(begun, charged, device)) {
+            balance_p->in_use_bytes = total - left;
+            balance_p->total_bytes = total;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A context whose size was told from what was in use may have been charged with others' memory: once that is
+ * gone, what is held is more than what is in use. */
+static void close(int device, struct ms_balance *balance)
+{
+    if (!ms_balance_close(balance)) {
+        uint64_t known = ms_balance_known(balance);
+        balance->contexts_bytes -= ms_ledger_took_less(device, known - balance->in_use_bytes);
+        ms_balance_close(balance);
+    }
+    balance->is_inferred = balance->untracked_bytes || ms_ledger_taken_is_inferred(device);
+    balance->asked_ns = ms_ledger_now();
+}
+
+static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsigned row, const void *frame,
+                    const void *caller)
+{
+    struct ms_balance balance;
+    uint64_t held;
+
+    ms_graph_memory_look();
+    if (!ask(gpu, device, &balance))
+        return;
+    held = held_about(device);
+    ms_call_describe_device(gpu, device);
+    ms_balance_close(&balance);
+    if (ms_takers_first_seen(gpu, device, context, &balance, row, frame, caller)) {
+        balance.contexts_bytes = ms_ledger_taken(device);
+        held = held_about(device);
+    }
+    close(device, &balance);
+    ms_ledger_balance(device, &balance);
+    atomic_store_explicit(&latest[device], held + 1, memory_order_relaxed);
+    if (held > atomic_load_explicit(&most[device], memory_order_relaxed))
+        atomic_store_explicit(&most[device], held, memory_order_relaxed);
+}
+
+void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller)
+{
+    uint64_t context = 0;
+    int device;
+
+    atomic_store_explicit(&ms_balance_due, 0, memory_order_relaxed);
+    if (gpu && (device = ms_gpu_current(gpu, &context)) >= 0)
+        look_at(gpu, device, context, row, frame, caller);
+}
+
+void ms_balance_waited(const struct ms_gpu *gpu)
+{
+    uint64_t context = 0;
+    int device = gpu ? ms_gpu_current(gpu, &context) : MS_GPU_NO_DEVICE;
+
+    if (device >= 0 && atomic_load_explicit(&latest[device], memory_order_relaxed) != held_about(device) + 1)
+        look_at(gpu, device, context, 0, NULL, NULL);
+}
+
+void ms_balance_hooks_reset(void)
+{
+    atomic_store(&ms_balance_begun, 0);
+    atomic_store(&ms_balance_over, 0);
+    atomic_store(&ms_balance_due, 0);
+    for (int i = 0; i < MS_DEVICES_MAX; i++) {
+        atomic_store(&latest[i], 0);
+        atomic_store(&most[i], 0);
+    }
+}

@@ -1,0 +1,69 @@
+/* balance_text.c - balances[] on a screen: what was in use on a device, and whose each byte of it was.
+ *
+ * Floor 5. */
+#include "cli/balance_text.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "report/text.h"
+
+static const struct {
+    const char *key, *words;
+} terms[] = {
+    {"requested", "requested"},          {"rounding", "rounding"},
+    {"limbo", "free pending"},           {"cached", "free, in whole segments"},
+    {"stranded", "free, beside blocks"}, {"pinned", "freed, and shared"},
+    {"followed", "from the driver"},     {"contexts", "contexts and modules"},
+    {"untracked", "untracked"},
+};
+
+static const char *moment_of(const json_t *row)
+{
+    const char *moment = ms_report_text(row, "moment");
+
+    return !strcmp(moment, "peak")  ? "when most was"
+           : !strcmp(moment, "end") ? "at the end"
+           : !strcmp(moment, "oom") ? "when there was no memory"
+                                    : "when its driver was asked last";
+}
+
+/* Not where it says what the row before it says. */
+static bool is_shown(const json_t *rows, size_t i)
+{
+    const json_t *row = json_array_get(rows, i), *before = i ? json_array_get(rows, i - 1) : NULL;
+
+    return !before || strcmp(ms_report_text(row, "moment"), "latest") != 0 ||
+           ms_report_int(row, "asked_ns") != ms_report_int(before, "asked_ns");
+}
+
+static void print_row(FILE *out, const json_t *row)
+{
+    fprintf(out, "  %sdevice %" JSON_INTEGER_FORMAT ", %s: %s in use (%s)\n", ms_report_device_prefix(row),
+            ms_report_int(row, "device"), moment_of(row),
+            ms_text_size(ms_report_int(row, "in_use_bytes")).text, ms_report_text(row, "confidence"));
+    for (size_t k = 0; k < MS_ARRAY_LEN(terms); k++)
+        if (ms_report_int(row, terms[k].key))
+            fprintf(out, "    %11s  %s\n", ms_text_size(ms_report_int(row, terms[k].key)).text,
+                    terms[k].words);
+}
+
+void ms_cli_print_balances(FILE *out, const struct ms_report *report, size_t most)
+{
+    const json_t *rows = ms_report_array(report->root, "balances");
+    size_t shown = 0, left_out = 0;
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        if (!is_shown(rows, i))
+            continue;
+        if (shown == most) {
+            left_out++;
+            continue;
+        }
+        if (!shown++)
+            fputs("\nin use on the device, and what for:\n", out);
+        print_row(out, json_array_get(rows, i));
+    }
+    if (left_out)
+        fprintf(out, "  ... and %zu more\n", left_out);
+}

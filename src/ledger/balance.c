@@ -1,0 +1,107 @@
+/* balance.c - see balance.h.
+ *
+ * Floor 2. Two rows for each device. What is followed is a sum beside the accounts, which count what is
+ * served in the same words: a free that is answered by the pool never comes here. One lock
+ * (MS_RANK_TIMELINE). */
+#include "config.h"
+
+#include <errno.h>
+
+#include "ledger/balance.h"
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
+static _Atomic uint64_t followed[MS_DEVICES_MAX];
+
+static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
+{
+    return &MS_ROWS(BALANCES, struct ms_balance_row)[device * MS_BALANCE_MOMENTS + (int)moment];
+}
+
+bool ms_balance_close(struct ms_balance *balance)
+{
+    uint64_t known = ms_balance_known(balance);
+    balance->untracked_bytes = balance->in_use_bytes > known ? balance->in_use_bytes - known : 0;
+    return balance->in_use_bytes >= known;
+}
+
+/* Where the pages of managed memory lie nobody tells. */
+static bool counts(int device, enum ms_kind kind)
+{
+    return device >= 0 && device < MS_DEVICES_MAX && ms_kind_is_device(kind) && kind != MS_KIND_MANAGED;
+}
+
+void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes)
+{
+    if (counts(device, kind))
+        atomic_fetch_add_explicit(&followed[device], bytes, memory_order_relaxed);
+}
+
+void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes)
+{
+    if (counts(device, kind))
+        atomic_fetch_sub_explicit(&followed[device], bytes, memory_order_relaxed);
+}
+
+uint64_t ms_ledger_followed(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX
+               ? atomic_load_explicit(&followed[device], memory_order_relaxed)
+               : 0;
+}
+
+static bool open_rows(int device)
+{
+    uint64_t rows = ((uint64_t)device + 1) * MS_BALANCE_MOMENTS;
+    if (!ms_table_reserve(MS_TABLE_BALANCES, rows))
+        return false;
+    if (ms_table_rows(MS_TABLE_BALANCES) < rows)
+        ms_table_publish(MS_TABLE_BALANCES, rows);
+    return true;
+}
+
+static void write_row(struct ms_balance_row *row, const struct ms_balance *balance)
+{
+    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+    atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    row->balance = *balance;
+    atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
+}
+
+void ms_ledger_balance(int device, const struct ms_balance *balance)
+{
+    int saved_errno = errno;
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    ms_events_touch();
+    ms_lock(&lock);
+    if (open_rows(device)) {
+        struct ms_balance_row *peak = row_of(device, MS_BALANCE_PEAK),
+                              *latest = row_of(device, MS_BALANCE_LATEST);
+        if (balance->in_use_bytes >= peak->balance.in_use_bytes || !atomic_load(&peak->sequence))
+            write_row(peak, balance);
+        if (balance->asked_ns >= latest->balance.asked_ns)
+            write_row(latest, balance);
+    }
+    ms_unlock(&lock);
+    errno = saved_errno;
+}
+
+bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p)
+{
+    if (device < 0 || ((uint64_t)device + 1) * MS_BALANCE_MOMENTS > ms_table_rows(MS_TABLE_BALANCES))
+        return false;
+    const struct ms_balance_row *row = row_of(device, moment);
+    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_acquire);
+    *balance_p = row->balance;
+    atomic_thread_fence(memory_order_acquire);
+    return sequence && !(sequence & 1) &&
+           atomic_load_explicit(&row->sequence, memory_order_relaxed) == sequence;
+}
+
+void ms_balance_reset(void)
+{
+    ms_lock_reset(&lock);
+    for (int device = 0; device < MS_DEVICES_MAX; device++)
+        atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
+}

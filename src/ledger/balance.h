@@ -1,0 +1,51 @@
+/* balance.h - what of a device is in use, as its driver says, and whose that is: the terms of one equation,
+ * each byte in one of them, at the moments at which the driver was asked.
+ *
+ * Floor 2. Told by the hooks, in sections of theirs. Rows lie in a table of base/store.h:
+ * docs/ledger-format.md. One short lock; allocates rows only. */
+#ifndef MS_LEDGER_BALANCE_H
+#define MS_LEDGER_BALANCE_H
+
+#include "ledger/internal.h"
+
+/** Of the moments at which the driver was asked: the one when most was in use, and the latest. */
+enum ms_balance_moment { MS_BALANCE_PEAK, MS_BALANCE_LATEST, MS_BALANCE_MOMENTS };
+
+struct ms_balance {
+    uint64_t asked_ns;
+    uint64_t in_use_bytes, total_bytes; /* as the driver says */
+    struct ms_parts parts;              /* of the pool's memory, all that the vendor gave for it */
+    uint64_t followed_bytes;            /* live blocks that the vendor made, but for managed ones */
+    uint64_t contexts_bytes;            /* what the driver took for contexts and modules, as it was seen to */
+    uint64_t untracked_bytes;           /* in use, and none of these */
+    uint32_t is_inferred;               /* one of them is */
+};
+
+struct MS_CACHELINE ms_balance_row {
+    _Atomic uint64_t sequence; /* odd while it is written; 0: nobody was asked */
+    struct ms_balance balance;
+};
+_Static_assert(sizeof(struct ms_balance_row) == MS_TABLE_BALANCES_ROW_BYTES, "a row of the ledger");
+
+/** All that this process is known to hold of a device. */
+static inline uint64_t ms_balance_known(const struct ms_balance *balance)
+{
+    const struct ms_parts *p = &balance->parts;
+    return p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned +
+           balance->followed_bytes + balance->contexts_bytes;
+}
+/** What is in use beyond that is untracked. False where that is less than nothing. */
+bool ms_balance_close(struct ms_balance *balance);
+
+/** Blocks that the vendor made come and go: whatever of them takes the device's memory by itself. */
+void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes);
+void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes);
+uint64_t ms_ledger_followed(int device);
+
+/** The driver was asked. */
+void ms_ledger_balance(int device, const struct ms_balance *balance);
+/** False if it never was, or the row was being written. */
+bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p);
+void ms_balance_reset(void);
+
+#endif

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""What is in use on a device, as its driver says, is what memshim has in the terms of balances[], and the simulated driver's own ledger says the
+same of each: for every program among the tests that allocates, in every mode. TEST_BALANCE=all runs them all, a pattern those whose name matches;
+without it there is a part of each."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+import hooklib  # noqa: E402
+from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment  # noqa: E402
+
+POOL = ("requested", "rounding", "limbo", "cached", "stranded", "pinned")
+TERMS = POOL + ("followed", "contexts", "untracked")
+MIB = 1 << 20
+CONTEXT = 20 * MIB
+
+MODES = {
+    "pool": {},
+    "track": {"MEMSHIM_MODE": "track"},
+    "none": {"MEMSHIM_PACK": "none"},
+    "vmm": {"MEMSHIM_BACKING": "vmm"},
+    "keep": {"MEMSHIM_KEEP": "0"},
+    "strict": {"MEMSHIM_FREE": "strict"},
+}
+# For every run of the tests.
+PART = {"sim/driver_pool": ("pool", "track"), "sim/runtime_memory_13": ("pool", "none", "vmm"), "sim/driver_graphmem": ("pool",),
+        "sim/driver_vmm": ("pool",), "sim/nccl_calls": ("pool",)}
+
+
+def books_of(folder):
+    """Per process: the lines of the simulator's ledger, in order."""
+    found = {}
+    for path in glob.glob(os.path.join(folder, "*.books")):
+        lines = []
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                words = line.split()
+                lines.append((words[0], int(words[1]), {k: int(v) for k, v in (word.split("=") for word in words[2:])}))
+        found[int(os.path.basename(path).split(".")[0])] = lines
+    return found
+
+
+WORLDS = {"cuda": "cuda", "hip": "HIP", "acl": "runtime"}
+
+
+def own(line):
+    """What of the device's capacity is this process's."""
+    return sum(line[k] for k in ("asked", "contexts", "modules", "lazy", "graphs", "rounding", "pools", "leaving"))
+
+
+def rest(line):
+    """What no call of this process asked for, and no context or module was seen to take."""
+    return sum(line[k] for k in ("lazy", "rounding", "pools", "leaving", "others"))
+
+
+def hidden(lines):
+    """What else was in use of a device when its first context began: how big that is nobody tells, so it counts as the context's."""
+    return rest(lines[0]) if lines else 0
+
+
+def differs(row, line, most_hidden):
+    """What is wrong with a row that is to be of the same moment as a line; '' if nothing."""
+    if row["in_use_bytes"] != own(line) + line["others"]:
+        return "in_use"
+    ours = sum(row[k] for k in POOL) + row["followed"]
+    if ours != line["asked"] + line["graphs"]:
+        return "known %d, asked %d graphs %d" % (ours, line["asked"], line["graphs"])
+    taken, left = line["contexts"] + line["modules"], rest(line)
+    if row["contexts"] + row["untracked"] != taken + left or not taken <= row["contexts"] <= taken + most_hidden:
+        return "contexts %d not %d, untracked %d not %d" % (row["contexts"], taken, row["untracked"], left)
+    return ""
+
+
+def check_row(row, lines):
+    """Complaints about one row."""
+    if sum(row[k] for k in TERMS) != row["in_use_bytes"]:
+        return ["the terms of %s do not add up" % row]
+    if row["moment"] == "end":
+        return []
+    same = [line for world, device, line in lines if device == row["device"] and world == WORLDS[row.get("device_api", "cuda")]]
+    reasons = [differs(row, line, hidden(same)) for line in same]
+    if "" in reasons:
+        return []
+    close = [(reason, line) for reason, line in zip(reasons, same) if reason != "in_use"]
+    return ["%s" % row] + ["  %s: %s" % pair for pair in close[:3]] + ["  of %d lines" % len(same)]
+
+
+def check_reports(folder, books):
+    """(reports, rows, complaints) of all that a folder holds."""
+    lines, complaints, rows, reports = books_of(books), [], 0, []
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        reports.append(report)
+        for row in report["balances"]:
+            rows += 1
+            complaints += check_row(row, lines.get(report["run"]["pid"], []))
+        valid = subprocess.run([MEMSHIM, "validate", path], text=True, capture_output=True, check=False)
+        if valid.returncode:
+            complaints += valid.stdout.splitlines() + valid.stderr.splitlines()
+    return reports, rows, complaints
+
+
+def folders():
+    folder = tempfile.mkdtemp(dir=TMP)
+    for name in ("books", "in", "ledgers"):
+        os.mkdir(os.path.join(folder, name))
+    return folder, os.path.join(folder, "books"), os.path.join(folder, "in")
+
+
+def environment(folder, mode, **more):
+    given = {"MEMSIM_CONTEXT": "%d" % CONTEXT, "MEMSIM_LEDGER": os.path.join(folder, "books"), "TEST_TMP": os.path.join(folder, "in"),
+             "MEMSHIM_DIR": os.path.join(folder, "ledgers"), **MODES[mode], **more}
+    return shim_environment(os.path.join(folder, "%e.%p.json"), **given)
+
+
+def run(command, mode, **more):
+    """Runs it, and returns how it ended, its reports, how many rows they have, and complaints."""
+    folder, books, inside = folders()
+    try:
+        done = subprocess.run(command, env=environment(folder, mode, **more), cwd=inside, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=60, check=False, errors="replace")
+        status = done.returncode
+    except subprocess.TimeoutExpired:
+        status = "late"
+    return (status,) + check_reports(folder, books)
+
+
+class Agent:
+    """A process that does as it is told (agent.c); without a mode it is one without memshim."""
+
+    def __init__(self, folder, mode, **more):
+        env = environment(folder, mode or "pool", **more)
+        if not mode:
+            del env["LD_PRELOAD"]
+        self.process = subprocess.Popen([os.path.join(BUILD, "tests", "balance", "agent")], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=os.path.join(folder, "in"))
+
+    def does(self, *lines):
+        answers = []
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answers.append(self.process.stdout.readline().strip())
+        assert not [a for a in answers if a in ("", "failed")], (lines, answers)
+        return answers
+
+    def ends(self):
+        self.process.communicate(timeout=60)
+
+    def dies(self):
+        self.process.kill()
+        self.process.communicate(timeout=60)
+
+
+def rows_of(reports, agent, moment, device=0):
+    return [row for r in reports if r["run"]["pid"] == agent.process.pid for row in r["balances"]
+            if row["moment"] == moment and row["device"] == device]
+
+
+def scenario(name, mode, act, **more):
+    """`act` drives agents and returns what to expect of whose rows: (agent, moment, device, key, bytes)."""
+    folder, books, _ = folders()
+    agents = []
+
+    def start(own_mode):
+        agents.append(Agent(folder, own_mode, **more))
+        return agents[-1]
+
+    expected = act(start, mode)
+    for agent in agents:
+        if agent.process.poll() is None:
+            agent.ends()
+    subprocess.run([MEMSHIM, "recover", os.path.join(folder, "ledgers")], env=environment(folder, mode), capture_output=True, check=False)
+    for path in glob.glob(os.path.join(folder, "ledgers", "*.json")):
+        os.rename(path, os.path.join(folder, os.path.basename(path)))
+    reports, rows, complaints = check_reports(folder, books)
+    for agent, moment, device, key, value in expected:
+        found = rows_of(reports, agent, moment, device)
+        if len(found) != 1 or found[0][key] != value:
+            complaints.append("%s of %s on device %d is not %d: %s" % (key, moment, device, value, found))
+    fact(rows and not complaints, "%s, %s: %d rows of %d reports" % (name, mode, rows, len(reports)), complaints or ["no rows"])
+
+
+def beside(start, mode):
+    one = start(mode)
+    one.does("alloc %d" % (40 * MIB), "sync")
+    other = start(None)
+    other.does("alloc %d" % (100 * MIB))
+    one.does("alloc %d" % (64 * MIB), "sync")
+    return [(one, "latest", 0, "untracked", 100 * MIB + CONTEXT), (one, "latest", 0, "contexts", CONTEXT)]
+
+
+def killed(start, mode):
+    one, other = start(mode), start(mode)
+    one.does("alloc %d" % (40 * MIB), "sync")
+    other.does("alloc %d" % (100 * MIB), "sync")
+    other.dies()
+    one.does("alloc %d" % (64 * MIB), "sync")
+    return [(one, "latest", 0, "untracked", 0), (one, "latest", 0, "contexts", CONTEXT)]
+
+
+def before(start, mode):
+    """Others' memory seems the context's until it is gone."""
+    other, one = start(None), start(mode)
+    other.does("alloc %d" % (100 * MIB))
+    one.does("alloc %d" % (40 * MIB), "sync")
+    other.dies()
+    one.does("alloc %d" % (64 * MIB), "sync")
+    return [(one, "latest", 0, "untracked", 0), (one, "latest", 0, "contexts", CONTEXT)]
+
+
+def imports(start, mode):
+    one, other = start(mode), start(mode)
+    handle = one.does("alloc %d" % (8 * MIB), "export 0")[1]
+    other.does("alloc %d" % (4 * MIB), "import " + handle, "alloc %d" % (32 * MIB), "sync")
+    one.does("alloc %d" % (32 * MIB), "sync")
+    other.does("free 1")
+    return []
+
+
+def hosts(start, mode):
+    one = start(mode)
+    one.does("managed %d" % (50 * MIB), "pinned %d" % (30 * MIB), "alloc %d" % (40 * MIB), "sync")
+    return [(one, "latest", 0, "contexts", CONTEXT), (one, "latest", 0, "untracked", 0)]
+
+
+def ordered(start, mode):
+    one = start(mode)
+    one.does("async %d" % (5 * MIB), "sync", "pool %d" % (70 * MIB), "sync", "free 0", "sync", "graph %d" % (24 * MIB), "alloc 1000", "sync")
+    return [(one, "latest", 0, "contexts", CONTEXT)]
+
+
+def devices(start, mode):
+    one = start(mode)
+    one.does("alloc %d" % (40 * MIB), "sync", "device 1", "alloc %d" % (24 * MIB), "sync", "device 0", "free 0", "alloc %d" % (90 * MIB), "sync")
+    return [(one, "latest", device, key, value) for device in (0, 1) for key, value in (("contexts", CONTEXT), ("untracked", 0))]
+
+
+SCENARIOS = {"a process without memshim beside it": (beside, {}), "a process that is killed beside it": (killed, {}),
+             "others' memory before its own": (before, {}), "memory that another process exports": (imports, {}),
+             "managed and pinned memory": (hosts, {}), "pools and graphs": (ordered, {}), "two devices": (devices, {"MEMSIM_DEVICES": "2"})}
+
+
+def programs(pattern):
+    found = [p for p in sorted(glob.glob(os.path.join(BUILD, "tests", "*", "*"))) if os.path.isfile(p) and os.access(p, os.X_OK)]
+    found = [p for p in found if "." not in os.path.basename(p) and open(p, "rb").read(4) == b"\x7fELF"]
+    return [p for p in found if re.search(pattern, p)]
+
+
+def wanted():
+    """Which programs, each with its modes."""
+    chosen = os.environ.get("TEST_BALANCE", "")
+    if not chosen:
+        return [(os.path.join(BUILD, "tests", name), modes) for name, modes in PART.items()]
+    return [(path, tuple(MODES)) for path in programs("" if chosen == "all" else chosen)]
+
+
+def main():
+    for name, (act, more) in SCENARIOS.items():
+        for mode in ("pool", "track") if act is imports else ("pool", "track", "vmm"):
+            scenario(name, mode, act, **more)
+    for path, modes in wanted():
+        for mode in modes:
+            status, reports, rows, complaints = run([path], mode)
+            if reports:
+                fact(not complaints, "%s, %s: %d rows of %d reports (%s)" % (os.path.relpath(path, BUILD), mode, rows, len(reports), status),
+                     complaints)
+    plan(hooklib.number)
+
+
+main()
