@@ -164,16 +164,16 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
     uint32_t slot = lane->free_list;
     if (MS_UNLIKELY(!slot))
         return take_fresh_slot(lane);
-    lane->free_list = ms_slot_at(slot - 1)->next;
+    lane->free_list = ms_block_row_at(slot - 1)->next;
     return slot;
 }
 
 /* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, int8_t device,
+static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, int8_t device,
                                 const struct arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    ms_slot_set(slot, MS_SLOT_CHANGING);
+    ms_block_row_set(slot, MS_BLOCK_ROW_CHANGING);
     atomic_thread_fence(memory_order_release);
     slot->key = block->key;
     slot->bytes = block->bytes;
@@ -185,8 +185,8 @@ static MS_INLINE void fill_slot(struct ms_slot *slot, uint32_t site, int8_t devi
     slot->thread = block->thread;
     slot->api = block->api;
     slot->device = device;
-    slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_SLOT_OUTLIVES |
-                           arrival->served * MS_SLOT_SERVED);
+    slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
+                           arrival->served * MS_BLOCK_ROW_SERVED);
 }
 
 static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
@@ -204,14 +204,14 @@ static MS_INLINE void trace_copy(uint32_t slot, const struct arrival *arrival)
 }
 
 /* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL. */
-static MS_INLINE void count_in(struct ms_lane *lane, struct ms_slot *slot, uint32_t number,
+static MS_INLINE void count_in(struct ms_lane *lane, struct ms_block_row *slot, uint32_t number,
                                struct ms_site *site, const struct arrival *arrival)
 {
     fill_slot(slot, number, lane->device, arrival);
     if (MS_LIKELY(site))
         raise_site(lane, site, arrival);
     raise_account(lane->row, arrival);
-    ms_slot_set(slot, MS_SLOT_LIVE);
+    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);
 }
 
 /* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
@@ -222,7 +222,7 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     uint32_t ticket = take_slot(lane);
     if (MS_UNLIKELY(!ticket))
         return 0;
-    count_in(lane, ms_slot_at(ticket - 1), number, site, arrival);
+    count_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
         trace_copy(ticket - 1, arrival);
     return ticket;
@@ -391,7 +391,7 @@ uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t
                     ((lane->latest_key != site_key || !lane->latest_row) &&
                      ms_lane_look_for_site(lane, site_key) == UINT32_MAX)))
         return 0;
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     lane->free_list = slot->next;
     lane->is_active = true;
     count_in(lane, slot, lane->latest_site - 1, lane->latest_row, &arrival);
@@ -404,31 +404,31 @@ uint32_t ms_account_restore(const struct ms_block *block)
     return arrive(lane_of(block->site, block->device), &arrival);
 }
 
-static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_slot *slot)
+static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_block_row *slot)
 {
     return lane_of(slot->site, slot->device);
 }
 
-static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_slot *slot, enum ms_space space, uint64_t key,
+static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *slot, enum ms_space space, uint64_t key,
                                         bool served, uint64_t context)
 {
-    return ms_slot_is_live(slot) && slot->key == key && ms_slot_space(slot) == space &&
-           !(slot->tags & MS_SLOT_SERVED) == !served && (!context || slot->context == context);
+    return ms_block_row_is_live(slot) && slot->key == key && ms_block_row_space(slot) == space &&
+           !(slot->tags & MS_BLOCK_ROW_SERVED) == !served && (!context || slot->context == context);
 }
 
 /* The trace and some callers want it as it was. */
 static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *block_p)
 {
     struct ms_block block;
-    ms_slot_read(ms_slot_at(ticket - 1), &block);
+    ms_block_row_read(ms_block_row_at(ticket - 1), &block);
     block.freed_ns = now_ns;
     ms_trace_free(ticket - 1, &block);
     if (block_p)
         *block_p = block;
 }
 
-static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site, const struct ms_slot *slot,
-                                 enum ms_block_end end, uint64_t now_ns)
+static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site,
+                                 const struct ms_block_row *slot, enum ms_block_end end, uint64_t now_ns)
 {
     keep_past(lane, site, now_ns);
     site->live_bytes -= slot->bytes;
@@ -457,20 +457,20 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
 }
 
 /* The slot becomes the first of the free ones, and what it counted in is lowered. */
-static MS_INLINE void count_out(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+static MS_INLINE void count_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                                 enum ms_block_end end, uint64_t now_ns)
 {
     struct ms_site *site = ms_site_row(slot->site);
-    ms_slot_set(slot, MS_SLOT_FREE);
+    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);
     if (MS_LIKELY(site))
         lower_site(lane, site, slot, end, now_ns);
-    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);
+    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);
     slot->freed_ns = now_ns;
     slot->next = lane->free_list;
     lane->free_list = ticket;
 }
 
-static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                             enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
@@ -479,7 +479,7 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_slo
 }
 
 /* Under the lock of the lane, which may be let go on the way. */
-static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct ms_slot *slot,
+static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                                   enum ms_space space, uint64_t key, bool served, uint64_t context,
                                   enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
@@ -502,7 +502,7 @@ static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct 
 
 /* While an account has one lane it is the slot's, whatever its site says: that is looked at again under the
  * lock. */
-static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_slot *slot)
+static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_block_row *slot)
 {
     struct ms_lane *first = &ms_lanes[0][ms_account_number(slot->device)];
     return MS_LIKELY(first->is_alone) ? first : NULL;
@@ -512,7 +512,7 @@ static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_
                                    uint64_t context, enum ms_block_end end, uint64_t now_ns,
                                    struct ms_block *block_p)
 {
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
     MS_KEEP(slot);
     MS_KEEP(lane);
@@ -534,7 +534,7 @@ bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool 
 }
 
 /* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
-static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_slot *slot)
+static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_block_row *slot)
 {
     const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
     __builtin_prefetch(site, 1);
@@ -545,7 +545,7 @@ bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
 {
     if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
-    expect_site(ms_slot_at(ticket - 1));
+    expect_site(ms_block_row_at(ticket - 1));
     bool found =
         remove_block(ticket, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
     ms_trace_look();
@@ -558,7 +558,7 @@ bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key
     struct ms_lane *lane = me->pass.lane;
     if (MS_UNLIKELY(!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || now_ns >= lane->until_ns))
         return false;
-    struct ms_slot *slot = ms_slot_at(ticket - 1);
+    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     if (MS_UNLIKELY(!is_wanted(slot, MS_SPACE_ADDRESS, key, true, 0) ||
                     !(lane->is_alone || lane_of_slot(slot) == lane)))
         return false;

@@ -64,8 +64,8 @@ static uint32_t probe(const struct shard *shard, uint64_t h, unsigned space, uin
     for (; shard->index[place].slot; place = (place + 1) & shard->mask) {
         if (shard->index[place].hash != (uint32_t)h)
             continue;
-        const struct ms_slot *slot = ms_slot_at(shard->index[place].slot - 1);
-        if (slot->key == key && ms_slot_space(slot) == space)
+        const struct ms_block_row *slot = ms_block_row_at(shard->index[place].slot - 1);
+        if (slot->key == key && ms_block_row_space(slot) == space)
             break;
     }
     return place;
@@ -112,10 +112,10 @@ static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end
                       struct ms_block *block_p)
 {
     uint32_t ticket = shard->index[place].slot;
-    const struct ms_slot *slot = ms_slot_at(ticket - 1);
+    const struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     remove_place(shard, place);
-    ms_balance_unfollow(slot->device, ms_slot_kind(slot), slot->bytes);
-    ms_account_remove(ticket, ms_slot_space(slot), slot->key, false, 0, end, now_ns, block_p);
+    ms_balance_unfollow(slot->device, ms_block_row_kind(slot), slot->bytes);
+    ms_account_remove(ticket, ms_block_row_space(slot), slot->key, false, 0, end, now_ns, block_p);
 }
 
 /* The place of a block that comes, in an index with room for it. False without memory. */
@@ -213,7 +213,7 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
     if (shard->index && shard->index[place].slot) {
-        ms_slot_read(ms_slot_at(shard->index[place].slot - 1), block_p);
+        ms_block_row_read(ms_block_row_at(shard->index[place].slot - 1), block_p);
         found = true;
     }
     ms_unlock(&shard->lock);
@@ -221,20 +221,20 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 }
 
 /* Also looked at without a lock, to be looked at again with it. */
-static MS_UNSYNCHRONIZED bool dies_with(const struct ms_slot *slot, uint64_t context)
+static MS_UNSYNCHRONIZED bool dies_with(const struct ms_block_row *slot, uint64_t context)
 {
-    return ms_slot_is_live(slot) && slot->context == context && !(slot->tags & MS_SLOT_OUTLIVES);
+    return ms_block_row_is_live(slot) && slot->context == context && !(slot->tags & MS_BLOCK_ROW_OUTLIVES);
 }
 
 /* Looks again under the locks: the block may have been freed meanwhile, and its slot used again. */
 static MS_UNSYNCHRONIZED bool end_with_context(uint32_t ticket, uint64_t context, uint64_t now_ns,
                                                struct ms_block *block_p)
 {
-    const struct ms_slot *slot = ms_slot_at(ticket - 1);
-    unsigned space = ms_slot_space(slot);
+    const struct ms_block_row *slot = ms_block_row_at(ticket - 1);
+    unsigned space = ms_block_row_space(slot);
     uint64_t key = slot->key, h = hash(space, key);
     struct shard *shard = shard_of(h);
-    if (slot->tags & MS_SLOT_SERVED)
+    if (slot->tags & MS_BLOCK_ROW_SERVED)
         return ms_account_remove(ticket, space, key, true, context, MS_BLOCK_DIED, now_ns, block_p);
     ms_lock(&shard->lock);
     uint32_t place = shard->index ? probe(shard, h, space, key) : 0;
@@ -252,7 +252,7 @@ void ms_ledger_context_died(uint64_t context)
     bool any = false;
     for (uint32_t ticket = 1; ticket <= slots; ticket++) {
         struct ms_block block;
-        if (!dies_with(ms_slot_at(ticket - 1), context) ||
+        if (!dies_with(ms_block_row_at(ticket - 1), context) ||
             !end_with_context(ticket, context, death.t_ns, &block))
             continue;
         any = true;

@@ -38,7 +38,7 @@ struct ms_amount {
 
 /* A block as it lies in the table. It is live if `state` says so, which is written last; the rest of `state`
  * counts the uses of the slot, so that a reader sees that one was used again. */
-struct ms_slot {
+struct ms_block_row {
     uint64_t key, bytes;
     union {
         uint64_t requested;
@@ -55,10 +55,10 @@ struct ms_slot {
     uint8_t tags; /* kind, space, outlives_context, is_served */
     _Atomic uint32_t state;
 };
-_Static_assert(sizeof(struct ms_slot) == MS_TABLE_BLOCKS_ROW_BYTES, "a row of the ledger");
-enum { MS_SLOT_FREE, MS_SLOT_CHANGING, MS_SLOT_LIVE, MS_SLOT_STATES = 4 };
+_Static_assert(sizeof(struct ms_block_row) == MS_TABLE_BLOCKS_ROW_BYTES, "a row of the ledger");
+enum { MS_BLOCK_ROW_FREE, MS_BLOCK_ROW_CHANGING, MS_BLOCK_ROW_LIVE, MS_BLOCK_ROW_STATES = 4 };
 
-enum { MS_SLOT_OUTLIVES = 64, MS_SLOT_SERVED = 128 };
+enum { MS_BLOCK_ROW_OUTLIVES = 64, MS_BLOCK_ROW_SERVED = 128 };
 
 /* What sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken number of
  * them. */
@@ -207,31 +207,32 @@ uint64_t ms_sites_dropped(void);
 uint64_t ms_sites_merged(void);
 
 /* slots.c: the rows of blocks. */
-static inline struct ms_slot *ms_slot_at(uint32_t number)
+static inline struct ms_block_row *ms_block_row_at(uint32_t number)
 {
-    return &MS_ROWS(BLOCKS, struct ms_slot)[number];
+    return &MS_ROWS(BLOCKS, struct ms_block_row)[number];
 }
-static inline unsigned ms_slot_space(const struct ms_slot *slot)
+static inline unsigned ms_block_row_space(const struct ms_block_row *slot)
 {
     return slot->tags >> 4 & 3;
 }
-static inline unsigned ms_slot_kind(const struct ms_slot *slot)
+static inline unsigned ms_block_row_kind(const struct ms_block_row *slot)
 {
     return slot->tags & 15;
 }
-static inline bool ms_slot_is_live(const struct ms_slot *slot)
+static inline bool ms_block_row_is_live(const struct ms_block_row *slot)
 {
-    return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_SLOT_STATES == MS_SLOT_LIVE;
+    return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_BLOCK_ROW_STATES ==
+           MS_BLOCK_ROW_LIVE;
 }
 /** Writes the state last, and counts the uses. */
-static inline void ms_slot_set(struct ms_slot *slot, unsigned state)
+static inline void ms_block_row_set(struct ms_block_row *slot, unsigned state)
 {
     uint32_t old = atomic_load_explicit(&slot->state, memory_order_relaxed);
-    uint32_t uses = old / MS_SLOT_STATES + (state == MS_SLOT_CHANGING);
-    atomic_store_explicit(&slot->state, uses * MS_SLOT_STATES + state, memory_order_release);
+    uint32_t uses = old / MS_BLOCK_ROW_STATES + (state == MS_BLOCK_ROW_CHANGING);
+    atomic_store_explicit(&slot->state, uses * MS_BLOCK_ROW_STATES + state, memory_order_release);
 }
 /** Everything but the state. */
-void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p);
+void ms_block_row_read(const struct ms_block_row *slot, struct ms_block *block_p);
 /** The live block of a ticket; false if there is none. */
 bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);

@@ -38,25 +38,25 @@ static bool is_spent(uint64_t rows)
     return false;
 }
 
-static struct ms_misfree misfree_of(enum ms_misfree_rule rule, const struct ms_slot *slot)
+static struct ms_misfree misfree_of(enum ms_misfree_rule rule, const struct ms_block_row *slot)
 {
     return (struct ms_misfree){
         .rule = rule, .begin = slot->key, .bytes = slot->bytes, .site = slot->site, .device = slot->device};
 }
 
-static void look_at_live(struct look *look, const struct ms_slot *slot)
+static void look_at_live(struct look *look, const struct ms_block_row *slot)
 {
     if (slot->key == look->key) {
         look->is_live = true;
         look->live = misfree_of(MS_MISFREE_DOUBLE, slot);
-    } else if (look->space == MS_SPACE_ADDRESS && ms_slot_kind(slot) != MS_KIND_GRAPH &&
+    } else if (look->space == MS_SPACE_ADDRESS && ms_block_row_kind(slot) != MS_KIND_GRAPH &&
                look->key - slot->key < slot->bytes &&
                (!look->inside.rule || slot->bytes < look->inside.bytes)) {
         look->inside = misfree_of(MS_MISFREE_INTERIOR, slot);
     }
 }
 
-static void look_at_freed(struct look *look, const struct ms_slot *slot)
+static void look_at_freed(struct look *look, const struct ms_block_row *slot)
 {
     if (slot->key != look->key || slot->freed_ns <= look->freed_ns)
         return;
@@ -65,7 +65,8 @@ static void look_at_freed(struct look *look, const struct ms_slot *slot)
 }
 
 /* A slot may be used again while it is read: then the copy is of nothing. */
-static MS_UNSYNCHRONIZED bool read_slot(const struct ms_slot *slot, unsigned *state_p, struct ms_slot *copy_p)
+static MS_UNSYNCHRONIZED bool read_slot(const struct ms_block_row *slot, unsigned *state_p,
+                                        struct ms_block_row *copy_p)
 {
     uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
     copy_p->key = slot->key;
@@ -75,20 +76,20 @@ static MS_UNSYNCHRONIZED bool read_slot(const struct ms_slot *slot, unsigned *st
     copy_p->device = slot->device;
     copy_p->tags = slot->tags;
     atomic_thread_fence(memory_order_acquire);
-    *state_p = state % MS_SLOT_STATES;
+    *state_p = state % MS_BLOCK_ROW_STATES;
     return state && atomic_load_explicit(&slot->state, memory_order_relaxed) == state;
 }
 
 static void look_at_slots(struct look *look, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
-        struct ms_slot copy;
+        struct ms_block_row copy;
         unsigned state;
-        if (!read_slot(ms_slot_at(i), &state, &copy) || ms_slot_space(&copy) != look->space)
+        if (!read_slot(ms_block_row_at(i), &state, &copy) || ms_block_row_space(&copy) != look->space)
             continue;
-        if (state == MS_SLOT_LIVE)
+        if (state == MS_BLOCK_ROW_LIVE)
             look_at_live(look, &copy);
-        else if (state == MS_SLOT_FREE)
+        else if (state == MS_BLOCK_ROW_FREE)
             look_at_freed(look, &copy);
     }
 }

@@ -346,7 +346,7 @@ static void count_in_site(struct ms_site *site, const struct ms_block *block)
 }
 
 /* Whether a slot that says it is live can be believed. */
-static bool is_sound(const struct ms_slot *slot, const struct ms_block *block)
+static bool is_sound(const struct ms_block_row *slot, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_at(block->site);
     if (block->kind >= MS_KIND_COUNT || slot->bytes > INT64_MAX / MANY ||
@@ -364,14 +364,14 @@ static void count_blocks(void)
     uint64_t rows = ms_table_reserved(MS_TABLE_BLOCKS);
     ms_table_publish(MS_TABLE_BLOCKS, rows);
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_slot *slot = &MS_ROWS(BLOCKS, struct ms_slot)[i];
+        struct ms_block_row *slot = &MS_ROWS(BLOCKS, struct ms_block_row)[i];
         struct ms_block block;
-        if (atomic_load(&slot->state) % MS_SLOT_STATES != MS_SLOT_LIVE)
+        if (atomic_load(&slot->state) % MS_BLOCK_ROW_STATES != MS_BLOCK_ROW_LIVE)
             continue;
         clamp(&slot->requested, slot->bytes);
-        ms_slot_read(slot, &block);
+        ms_block_row_read(slot, &block);
         if (!is_sound(slot, &block)) {
-            atomic_store(&slot->state, MS_SLOT_FREE);
+            atomic_store(&slot->state, MS_BLOCK_ROW_FREE);
             ms_table_drop(MS_TABLE_BLOCKS);
             continue;
         }

@@ -6,7 +6,7 @@
 
 #include "ledger/internal.h"
 
-void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
+void ms_block_row_read(const struct ms_block_row *slot, struct ms_block *block_p)
 {
     const struct ms_site *site = ms_site_at(slot->site);
     *block_p = (struct ms_block){
@@ -21,18 +21,19 @@ void ms_slot_read(const struct ms_slot *slot, struct ms_block *block_p)
         .thread = slot->thread,
         .device = slot->device,
         .api = slot->api,
-        .space = (uint8_t)ms_slot_space(slot),
-        .kind = ms_slot_kind(slot),
-        .outlives_context = slot->tags & MS_SLOT_OUTLIVES,
-        .is_served = slot->tags & MS_SLOT_SERVED,
+        .space = (uint8_t)ms_block_row_space(slot),
+        .kind = ms_block_row_kind(slot),
+        .outlives_context = slot->tags & MS_BLOCK_ROW_OUTLIVES,
+        .is_served = slot->tags & MS_BLOCK_ROW_SERVED,
     };
 }
 
 bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p)
 {
-    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || !ms_slot_is_live(ms_slot_at(ticket - 1)))
+    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) ||
+        !ms_block_row_is_live(ms_block_row_at(ticket - 1)))
         return false;
-    ms_slot_read(ms_slot_at(ticket - 1), block_p);
+    ms_block_row_read(ms_block_row_at(ticket - 1), block_p);
     return true;
 }
 
@@ -40,11 +41,11 @@ void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void
 {
     uint64_t slots = ms_table_rows(MS_TABLE_BLOCKS);
     for (uint64_t i = 0; i < slots; i++) {
-        const struct ms_slot *slot = ms_slot_at((uint32_t)i);
+        const struct ms_block_row *slot = ms_block_row_at((uint32_t)i);
         struct ms_block block;
-        if (!ms_slot_is_live(slot))
+        if (!ms_block_row_is_live(slot))
             continue;
-        ms_slot_read(slot, &block);
+        ms_block_row_read(slot, &block);
         visit(arg, &block);
     }
 }
@@ -53,7 +54,7 @@ uint64_t ms_blocks_count(void)
 {
     uint64_t slots = ms_table_rows(MS_TABLE_BLOCKS), count = 0;
     for (uint64_t i = 0; i < slots; i++)
-        count += ms_slot_is_live(ms_slot_at((uint32_t)i));
+        count += ms_block_row_is_live(ms_block_row_at((uint32_t)i));
     return count;
 }
 

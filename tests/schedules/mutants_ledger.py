@@ -36,17 +36,17 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", ACCOUNTS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_slot_set(slot, MS_SLOT_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
+    ("live-first", ACCOUNTS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
      "served-across"),
     ("live-before-site", ACCOUNTS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
-     "    ms_slot_set(slot, MS_SLOT_LIVE);\n",
-     "    ms_slot_set(slot, MS_SLOT_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n"
+     "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n",
+     "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n"
      "    raise_account(lane->row, arrival);\n", "run-long"),
-    ("free-last", ACCOUNTS, "    ms_slot_set(slot, MS_SLOT_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
+    ("free-last", ACCOUNTS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+     "    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
      "    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, ms_slot_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
-     "    ms_slot_set(slot, MS_SLOT_FREE);\n", "served-across"),
+     "    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
+     "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n"

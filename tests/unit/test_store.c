@@ -27,13 +27,13 @@ static int make_file(void)
 static void write_rows(uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i++)
-        MS_ROWS(BLOCKS, struct ms_slot)[i].key = i * 7;
+        MS_ROWS(BLOCKS, struct ms_block_row)[i].key = i * 7;
 }
 
 static bool reads_back(uint64_t rows)
 {
     for (uint64_t i = 0; i < rows; i++) {
-        if (MS_ROWS(BLOCKS, struct ms_slot)[i].key != i * 7)
+        if (MS_ROWS(BLOCKS, struct ms_block_row)[i].key != i * 7)
             return false;
     }
     return true;
@@ -48,7 +48,7 @@ static void test_memory(void)
     write_rows(0, 10);
     ok(ms_table_reserve(MS_TABLE_BLOCKS, ROWS), "many rows");
     ok(base == atomic_load(&ms_store_base) && reads_back(10), "are in the same place");
-    is_u64(MS_ROWS(BLOCKS, struct ms_slot)[ROWS - 1].key, 0, "and begin as zeros");
+    is_u64(MS_ROWS(BLOCKS, struct ms_block_row)[ROWS - 1].key, 0, "and begin as zeros");
     ok(!ms_table_reserve(MS_TABLE_BLOCKS, (uint64_t)MS_TABLE_BLOCKS_ROWS + 1), "a table has an end");
     ok(ms_table_take(MS_TABLE_SITES, 3, &first) && first == 0 && ms_table_take(MS_TABLE_SITES, 1, &first) &&
            first == 3,
