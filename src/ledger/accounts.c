@@ -11,35 +11,14 @@
 
 #include "base/compiler.h"
 #include "base/guard.h"
-#include "ledger/lanes.h"
+#include "ledger/internal.h"
 #include "ledger/process.h"
+#include "ledger/totals.h"
 #include "ledger/trace.h"
 
 enum { SLOTS_AT_ONCE = 16 };
 
-/* What the pool serves has bytes, and less than the last class begins with. */
-static MS_INLINE unsigned size_class(uint64_t bytes, bool served)
-{
-    if (served)
-        return 64 - (unsigned)__builtin_clzll(bytes | 1);
-    unsigned size = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
-    return size < MS_SIZE_CLASSES ? size : MS_SIZE_CLASSES - 1;
-}
-
-/* What the vendor was asked for beyond what the program asked for. */
-static inline uint64_t rounding(uint64_t bytes, uint64_t requested)
-{
-    return bytes > requested ? bytes - requested : 0;
-}
-
-/* Born on one processor, freed on another, whose clocks differ a little. */
-static inline uint64_t lifetime_ns(uint64_t born_ns, uint64_t end_ns)
-{
-    return end_ns > born_ns ? end_ns - born_ns : 0;
-}
-
-/* Memory that is not a device's has totals over all devices besides. */
-static void raise_host(unsigned kind, uint64_t bytes, bool again)
+void ms_totals_raise_host(unsigned kind, uint64_t bytes, bool again)
 {
     __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
     uint64_t live = atomic_fetch_add_explicit(&amount->live_bytes, bytes, memory_order_relaxed) + bytes;
@@ -54,88 +33,11 @@ static void raise_host(unsigned kind, uint64_t bytes, bool again)
     atomic_fetch_add_explicit(&amount->total_count, 1, memory_order_relaxed);
 }
 
-static void lower_host(unsigned kind, uint64_t bytes)
+void ms_totals_lower_host(unsigned kind, uint64_t bytes)
 {
     __typeof__(&ms_process()->kinds[0]) amount = &ms_process()->kinds[kind];
     atomic_fetch_sub_explicit(&amount->live_bytes, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&amount->live_count, 1, memory_order_relaxed);
-}
-
-/* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it
- * holds at the end of the spans since. Once it says which peak it has seen the rest has to be so, and what it
- * holds may change: a process may be killed after any of these stores. */
-static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
-{
-    if (MS_UNLIKELY(site->peak_seen != lane->peaks)) {
-        site->at_peak_bytes = site->live_bytes;
-        atomic_signal_fence(memory_order_seq_cst);
-        site->peak_seen = lane->peaks;
-        atomic_signal_fence(memory_order_seq_cst);
-    }
-    ms_site_mark(site, now_ns, site->live_bytes);
-}
-
-/* A block that comes: `again` if its free was refused. What is compiled into the usual way has it in
- * registers; whoever is called from there gets a copy. */
-struct arrival {
-    struct ms_block block;
-    uint64_t now_ns;
-    bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
-};
-
-static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site,
-                                 const struct arrival *arrival)
-{
-    const struct ms_block *block = &arrival->block;
-    uint64_t bytes = block->bytes;
-    keep_past(lane, site, arrival->now_ns);
-    site->live_bytes += bytes;
-    site->live_count++;
-    if (site->live_bytes > site->max_bytes)
-        site->max_bytes = site->live_bytes;
-    uint64_t extra = rounding(bytes, block->requested);
-    site->rounding_bytes += extra;
-    if (MS_UNLIKELY(extra && !arrival->again))
-        site->total_rounding_bytes += extra;
-    if (MS_UNLIKELY(arrival->again)) {
-        site->free_count--;
-        site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
-        return;
-    }
-    site->size_hist[size_class(bytes, arrival->served)]++;
-    site->total_bytes += bytes;
-    site->total_count++;
-    site->last_ns = arrival->now_ns;
-    if (MS_UNLIKELY(arrival->sampled) && site->stack)
-        ms_estimate_add(&site->estimate, bytes);
-}
-
-static MS_INLINE void raise_amount(struct ms_amount *amount, uint64_t bytes, bool again)
-{
-    amount->live_bytes += bytes;
-    amount->live_count++;
-    amount->total_bytes += again ? 0 : bytes;
-    amount->total_count += !again;
-}
-
-static inline void lower_amount(struct ms_amount *amount, uint64_t bytes)
-{
-    amount->live_bytes -= bytes;
-    amount->live_count--;
-}
-
-static MS_INLINE void raise_account(struct ms_account *row, const struct arrival *arrival)
-{
-    const struct ms_block *block = &arrival->block;
-    struct ms_amount *kind = &row->kinds[block->kind];
-    row->last_ns = arrival->now_ns;
-    raise_amount(kind, block->bytes, arrival->again);
-    if (kind->live_bytes > kind->peak_live_bytes)
-        kind->peak_live_bytes = kind->live_bytes;
-    if (MS_LIKELY(ms_kind_is_device(block->kind)))
-        raise_amount(&row->device, block->bytes, arrival->again);
-    else
-        raise_host(block->kind, block->bytes, arrival->again);
 }
 
 /* False when there is no memory for one more slot, which is counted. */
@@ -168,28 +70,7 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
     return slot;
 }
 
-/* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, int8_t device,
-                                const struct arrival *arrival)
-{
-    const struct ms_block *block = &arrival->block;
-    ms_block_row_set(slot, MS_BLOCK_ROW_CHANGING);
-    atomic_thread_fence(memory_order_release);
-    slot->key = block->key;
-    slot->bytes = block->bytes;
-    slot->requested = block->requested;
-    slot->context = block->context;
-    slot->stream = block->stream;
-    slot->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
-    slot->site = site;
-    slot->thread = block->thread;
-    slot->api = block->api;
-    slot->device = device;
-    slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
-                           arrival->served * MS_BLOCK_ROW_SERVED);
-}
-
-static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
+static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
 {
     struct ms_block block = arrival->block;
     if (!arrival->again)
@@ -197,53 +78,36 @@ static MS_NOINLINE void trace(uint32_t slot, const struct arrival *arrival)
     ms_trace_put_alloc(slot, &block);
 }
 
-static MS_INLINE void trace_copy(uint32_t slot, const struct arrival *arrival)
+static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival)
 {
-    const struct arrival copy = *arrival;
+    const struct ms_arrival copy = *arrival;
     trace(slot, &copy);
-}
-
-/* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL. */
-static MS_INLINE void count_in(struct ms_lane *lane, struct ms_block_row *slot, uint32_t number,
-                               struct ms_site *site, const struct arrival *arrival)
-{
-    fill_slot(slot, number, lane->device, arrival);
-    if (MS_LIKELY(site))
-        raise_site(lane, site, arrival);
-    raise_account(lane->row, arrival);
-    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);
 }
 
 /* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
  * and once for all others. */
-static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct ms_arrival *arrival)
 {
     struct ms_site *site = ms_site_row(number);
     uint32_t ticket = take_slot(lane);
     if (MS_UNLIKELY(!ticket))
         return 0;
-    count_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
+    ms_totals_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
         trace_copy(ticket - 1, arrival);
     return ticket;
 }
 
 static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number,
-                                          const struct arrival *arrival)
+                                          const struct ms_arrival *arrival)
 {
     return enter(lane, number, arrival);
 }
 
-static MS_INLINE bool has_room(const struct ms_lane *lane, const struct arrival *arrival)
-{
-    return !ms_kind_is_device(arrival->block.kind) ||
-           (lane->row->device.live_bytes + arrival->block.bytes <= lane->charge &&
-            arrival->now_ns < lane->until_ns);
-}
-
 /* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
  * peak. */
-static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, const struct arrival *arrival)
+static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number,
+                                        const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
     bool is_peak = false;
@@ -260,7 +124,7 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number, c
     return ticket;
 }
 
-static uint32_t site_in_first_lane(unsigned account, const struct arrival *arrival)
+static uint32_t site_in_first_lane(unsigned account, const struct ms_arrival *arrival)
 {
     struct ms_lane *first = &ms_lanes[0][account];
     ms_lane_lock(first);
@@ -271,7 +135,7 @@ static uint32_t site_in_first_lane(unsigned account, const struct arrival *arriv
 
 /* Where a lane cannot do it by itself, as for the first block of all: it has no room, or does not know the
  * site, or is not there yet. */
-static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct arrival *arrival)
+static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
     unsigned account = ms_lane_account(lane);
@@ -304,7 +168,7 @@ static inline struct ms_lane *lane_of(uint32_t site, int device)
     return &ms_lanes[row ? row->lane % MS_LANES : 0][ms_account_number(device)];
 }
 
-static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival *arrival)
+static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct ms_arrival *arrival)
 {
     uint32_t number = arrival->block.site, ticket;
     ms_lane_lock(lane);
@@ -316,7 +180,7 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival *arr
         ms_lane_unlock(lane);
         return ticket;
     }
-    const struct arrival copy = *arrival;
+    const struct ms_arrival copy = *arrival;
     if (!lane->is_alone) {
         ms_lane_unlock(lane);
         return enter_together(lane, &copy);
@@ -326,7 +190,7 @@ static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct arrival *arr
     return ticket;
 }
 
-static MS_INLINE uint32_t arrive_new(const struct arrival *arrival)
+static MS_INLINE uint32_t arrive_new(const struct ms_arrival *arrival)
 {
     struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(arrival->block.device)];
     if (MS_UNLIKELY(!ms_lanes[0][0].row))
@@ -337,13 +201,13 @@ static MS_INLINE uint32_t arrive_new(const struct arrival *arrival)
 
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 {
-    const struct arrival arrival = {*block, now_ns, false, false, ms_stack_sampling()};
+    const struct ms_arrival arrival = {*block, now_ns, false, false, ms_stack_sampling()};
     return arrive_new(&arrival);
 }
 
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
-    const struct arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
+    const struct ms_arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
     uint32_t ticket = arrive_new(&arrival);
     ms_trace_look();
     return ticket;
@@ -352,55 +216,27 @@ uint32_t ms_ledger_serve(const struct ms_block *block)
 uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
                                int device, uint16_t api)
 {
-    const struct arrival arrival = {.block = {.key = address,
-                                              .bytes = bytes,
-                                              .requested = bytes,
-                                              .context = context,
-                                              .stack = stack,
-                                              .thread = ms_thread_id(),
-                                              .device = (int16_t)device,
-                                              .api = api,
-                                              .space = MS_SPACE_ADDRESS,
-                                              .kind = MS_KIND_DEVICE},
-                                    .now_ns = ms_ledger_now(),
-                                    .served = true,
-                                    .sampled = ms_stack_sampling()};
+    const struct ms_arrival arrival = {.block = {.key = address,
+                                                 .bytes = bytes,
+                                                 .requested = bytes,
+                                                 .context = context,
+                                                 .stack = stack,
+                                                 .thread = ms_thread_id(),
+                                                 .device = (int16_t)device,
+                                                 .api = api,
+                                                 .space = MS_SPACE_ADDRESS,
+                                                 .kind = MS_KIND_DEVICE},
+                                       .now_ns = ms_ledger_now(),
+                                       .served = true,
+                                       .sampled = ms_stack_sampling()};
     uint32_t ticket = arrive_new(&arrival);
     ms_trace_look();
     return ticket;
 }
 
-uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t bytes, uint64_t context,
-                          ms_stack_id stack, uint16_t api, uint64_t now_ns)
-{
-    struct ms_lane *lane = me->pass.lane;
-    const struct arrival arrival = {.block = {.key = address,
-                                              .bytes = bytes,
-                                              .requested = bytes,
-                                              .context = context,
-                                              .thread = me->tid,
-                                              .device = lane->device,
-                                              .api = api,
-                                              .space = MS_SPACE_ADDRESS,
-                                              .kind = MS_KIND_DEVICE},
-                                    .now_ns = now_ns,
-                                    .served = true};
-    uint64_t site_key = ms_site_key(stack, api, MS_KIND_DEVICE);
-    uint32_t ticket = lane->free_list;
-    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival) ||
-                    ((lane->latest_key != site_key || !lane->latest_row) &&
-                     ms_lane_look_for_site(lane, site_key) == UINT32_MAX)))
-        return 0;
-    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
-    lane->free_list = slot->next;
-    lane->is_active = true;
-    count_in(lane, slot, lane->latest_site - 1, lane->latest_row, &arrival);
-    return ticket;
-}
-
 uint32_t ms_account_restore(const struct ms_block *block)
 {
-    const struct arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};
+    const struct ms_arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};
     return arrive(lane_of(block->site, block->device), &arrival);
 }
 
@@ -427,55 +263,12 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
         *block_p = block;
 }
 
-static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site,
-                                 const struct ms_block_row *slot, enum ms_block_end end, uint64_t now_ns)
-{
-    keep_past(lane, site, now_ns);
-    site->live_bytes -= slot->bytes;
-    site->live_count--;
-    site->rounding_bytes -= rounding(slot->bytes, slot->requested);
-    if (end == MS_BLOCK_FREED) {
-        site->free_count++;
-        site->lifetime_ns_sum += lifetime_ns(slot->born_ns, now_ns);
-        site->freed_key = slot->key;
-        site->freed_bytes = slot->bytes;
-        site->freed_ns = now_ns;
-    } else if (end == MS_BLOCK_DIED) {
-        site->died_bytes += slot->bytes;
-        site->died_count++;
-    }
-}
-
-static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint64_t bytes, uint64_t now_ns)
-{
-    row->last_ns = now_ns;
-    lower_amount(&row->kinds[kind], bytes);
-    if (MS_LIKELY(ms_kind_is_device(kind)))
-        lower_amount(&row->device, bytes);
-    else
-        lower_host(kind, bytes);
-}
-
-/* The slot becomes the first of the free ones, and what it counted in is lowered. */
-static MS_INLINE void count_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
-                                enum ms_block_end end, uint64_t now_ns)
-{
-    struct ms_site *site = ms_site_row(slot->site);
-    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);
-    if (MS_LIKELY(site))
-        lower_site(lane, site, slot, end, now_ns);
-    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);
-    slot->freed_ns = now_ns;
-    slot->next = lane->free_list;
-    lane->free_list = ticket;
-}
-
 static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                             enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
         tell(ticket, now_ns, block_p);
-    count_out(lane, ticket, slot, end, now_ns);
+    ms_totals_out(lane, ticket, slot, ms_site_row(slot->site), ms_block_row_kind(slot), end, now_ns);
 }
 
 /* Under the lock of the lane, which may be let go on the way. */
@@ -551,19 +344,6 @@ bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
     ms_trace_look();
     ms_blocks_look_if_late(found);
     return found;
-}
-
-bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key, uint64_t now_ns)
-{
-    struct ms_lane *lane = me->pass.lane;
-    if (MS_UNLIKELY(!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) || now_ns >= lane->until_ns))
-        return false;
-    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
-    if (MS_UNLIKELY(!is_wanted(slot, MS_SPACE_ADDRESS, key, true, 0) ||
-                    !(lane->is_alone || lane_of_slot(slot) == lane)))
-        return false;
-    count_out(lane, ticket, slot, MS_BLOCK_FREED, now_ns);
-    return true;
 }
 
 struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "ledger/internal.h"
 #include "ledger/lanes.h"
 
 enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20 };

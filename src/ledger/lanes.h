@@ -14,7 +14,7 @@
 #define MS_LEDGER_LANES_H
 
 #include "base/bias.h"
-#include "ledger/internal.h"
+#include "ledger/rows.h"
 
 struct MS_CACHELINE ms_lane {
     struct ms_bias lock; /* MS_RANK_SITE */

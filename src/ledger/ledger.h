@@ -158,15 +158,9 @@ static inline void ms_ledger_expect(uint32_t ticket)
  * NULL. */
 bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);
 
-/** The same for a thread that holds the lock of the lane which it has at hand (base/pass.h), in which it
- * counts a block of that device: ms_ledger_serve_plain, or 0, and nothing has happened, where the lane cannot
- * do it by itself; ms_ledger_unserve, or false, likewise. For src/pool/hit.c. */
+/** hit.h has the same for a thread that holds the lock of the lane which it has at hand (base/pass.h). */
 struct ms_bias;
 struct ms_lane;
-struct ms_thread;
-uint32_t ms_ledger_hit_in(const struct ms_thread *me, uint64_t address, uint64_t bytes, uint64_t context,
-                          ms_stack_id stack, uint16_t api, uint64_t now_ns);
-bool ms_ledger_hit_out(const struct ms_thread *me, uint32_t ticket, uint64_t key, uint64_t now_ns);
 /** The lane in which the calling thread counts what is on the device; its lock is returned. */
 struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p);
 

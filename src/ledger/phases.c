@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/guard.h"
 #include "base/lock.h"
+#include "ledger/internal.h"
 #include "ledger/lanes.h"
 #include "ledger/phases.h"
 #include "ledger/process.h"

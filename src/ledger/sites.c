@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "ledger/internal.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
 #include "stack/python.h"

@@ -10,7 +10,7 @@
  * the locks' owners; nobody takes it back. */
 #include "config.h"
 
-#include "ledger/ledger.h"
+#include "ledger/hit.h"
 #include "pool/hit.h"
 #include "pool/lease.h"
 #include "pool/limbo.h"
@@ -40,19 +40,18 @@ static MS_INLINE bool enter(struct ms_pass *pass)
     return MS_LIKELY(ms_bias_enter_both(pass->own, &pass->lease->lock, lane_lock(pass))) || forget(pass);
 }
 
-/* Inside: the slot that the lease would give next, or NULL. */
-static MS_INLINE struct ms_slot *next_of(const struct ms_lease *lease, const struct ms_magazine *m)
+/* Inside: the bag whose last slot the lease gives next, or NULL. */
+static MS_INLINE struct ms_bag *bag_of(const struct ms_lease *lease, const struct ms_magazine *m)
 {
-    const struct ms_bag *bag = m->ready;
-    return MS_LIKELY(bag && bag->count && lease->serial != lease->serial_end) ? bag->items[bag->count - 1]
-                                                                              : NULL;
+    struct ms_bag *bag = m->ready;
+    return MS_LIKELY(bag && bag->count && lease->serial != lease->serial_end) ? bag : NULL;
 }
 
-static MS_INLINE void bear(struct ms_lease *lease, struct ms_bag *bag, uint64_t bytes, uint64_t granted,
-                           uint32_t ticket)
+/* Inside: the bag's last slot becomes a live block. */
+static MS_INLINE void give(struct ms_lease *lease, struct ms_bag *bag, struct ms_slot *slot, uint64_t bytes,
+                           uint64_t granted, uint32_t ticket)
 {
     uint32_t left = bag->count - 1;
-    struct ms_slot *slot = bag->items[left];
     bag->count = left;
     if (MS_LIKELY(left))
         __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
@@ -66,22 +65,25 @@ uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms
     struct ms_lease *lease = pass->lease;
     struct ms_heap *heap = pass->heap;
     uint64_t now_ns;
-    if (MS_UNLIKELY(bytes > MS_SLAB_MAX_BYTES || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
+    if (MS_UNLIKELY(bytes - 1 >= MS_SLAB_MAX_BYTES ||
+                    __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
         return 0;
     if (MS_UNLIKELY(atomic_load_explicit(&heap->context, memory_order_acquire) != context ||
                     !is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return 0;
-    uint32_t class_index = ms_slab_class(bytes), ticket = 0;
-    struct ms_magazine *m = &lease->magazines[class_index];
-    struct ms_slot *slot = next_of(lease, m);
+    struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
+    struct ms_bag *bag = bag_of(lease, m);
+    struct ms_slot *slot = NULL;
     uint64_t address = 0;
-    if (MS_LIKELY(slot != NULL)) {
+    uint32_t ticket = 0;
+    if (MS_LIKELY(bag != NULL)) {
+        slot = bag->items[bag->count - 1];
         address = ms_slot_address(slot);
-        ticket = ms_ledger_hit_in(me, address, bytes, context, stack, api, now_ns);
+        ticket = ms_ledger_hit_in(pass->lane, me->tid, address, bytes, context, stack, api, now_ns);
         if (MS_LIKELY(ticket))
-            bear(lease, m->ready, bytes, m->bytes, ticket);
+            give(lease, bag, slot, bytes, m->bytes, ticket);
     }
     ms_bias_leave_both(pass->own);
     if (MS_UNLIKELY(!ticket))
@@ -94,9 +96,8 @@ uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms
  * a slot here may be of long ago, and its records in use for anything since, or cleared; its stamp, which
  * stays the same while its run is read, and then until it is exchanged, says that it is not. */
 static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
-                                                uint64_t address, uint64_t *stamp_p)
+                                                uint64_t address, uint64_t stamp)
 {
-    uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     const struct ms_run *run = slot->run;
     atomic_thread_fence(memory_order_acquire);
     if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
@@ -106,24 +107,36 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, cons
     if (MS_UNLIKELY(segment->heap != pass->heap || ms_slot_address(slot) != address ||
                     run->class_index >= MS_CLASSES || segment->release))
         return NULL;
-    const struct ms_magazine *m = &pass->lease->magazines[run->class_index];
-    struct ms_bag *bag = m->freed;
+    struct ms_bag *bag = pass->lease->magazines[run->class_index].freed;
     return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS &&
                      pass->lease->unweighed + run->slot_bytes < MS_LIMBO_WEIGH_BYTES)
                ? bag
                : NULL;
 }
 
-/* The pool's half is done, the record's is not: that has to ask others, which nobody may inside. */
-static MS_NOINLINE void end_somehow(struct ms_pass *pass, struct ms_slot *slot, uint64_t address)
+/* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. */
+static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, uint64_t address,
+                                uint64_t now_ns)
 {
-    struct ms_pool_block block;
+    struct ms_lease *lease = pass->lease;
+    struct ms_site *site;
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     uint32_t ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    ms_pool_describe_dying(slot, &block);
-    block.own_life = pass->life;
-    ms_bias_leave_both(pass->own);
-    ms_ledger_unserve(ticket, address, NULL);
-    ms_pool_free_hit_end(&block);
+    struct ms_bag *bag = bag_for(pass, slot, address, stamp);
+    struct ms_block_row *row =
+        MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, ticket, address, now_ns, &site) : NULL;
+    if (MS_UNLIKELY(!row || !atomic_compare_exchange_strong_explicit(
+                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_LIMBO,
+                                memory_order_seq_cst, memory_order_relaxed)))
+        return false;
+    ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
+    uint64_t bytes = slot->run->slot_bytes;
+    ms_bag_add(bag, slot, ms_fence_tag(pass->heap));
+    ms_count(&lease->requested, -atomic_load_explicit(&slot->requested, memory_order_relaxed));
+    ms_count(&lease->granted, -bytes);
+    ms_count(&lease->frees, 1);
+    lease->unweighed += bytes;
+    return true;
 }
 
 bool ms_hit_free(struct ms_thread *me, uint64_t address)
@@ -131,40 +144,20 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     struct ms_pass *pass = &me->pass;
     struct ms_heap *heap = pass->heap;
     unsigned way;
-    uint64_t now_ns, stamp;
+    uint64_t now_ns;
     struct ms_near_set *set = ms_near_find(address, &way);
     if (MS_UNLIKELY(!set || ms_pins_any() || ms_fence_captured(heap)))
         return false;
-    struct ms_slot *slot = ms_near_slot(set, way);
-    if (MS_UNLIKELY(!slot))
-        return false; /* another has freed what was found there */
     ms_ledger_expect(atomic_load_explicit(&set->tickets[way], memory_order_relaxed));
     if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
-    struct ms_bag *bag = bag_for(pass, slot, address, &stamp);
-    if (MS_UNLIKELY(!bag || !atomic_compare_exchange_strong_explicit(
-                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_DYING,
-                                memory_order_seq_cst, memory_order_relaxed))) {
-        ms_bias_leave_both(pass->own);
-        return false;
-    }
-    ms_near_drop(set, way);
-    if (MS_UNLIKELY(!ms_ledger_hit_out(me, atomic_load_explicit(&slot->ticket, memory_order_relaxed), address,
-                                       now_ns))) {
-        end_somehow(pass, slot, address);
-        return true;
-    }
-    struct ms_lease *lease = pass->lease;
-    uint64_t bytes = slot->run->slot_bytes;
-    ms_bag_put(bag, slot, ms_fence_tag(heap));
-    ms_count(&lease->requested, -atomic_load_explicit(&slot->requested, memory_order_relaxed));
-    ms_count(&lease->granted, -bytes);
-    ms_count(&lease->frees, 1);
-    lease->unweighed += bytes;
+    bool done = take_back(pass, ms_near_slot(set, way), address, now_ns);
+    if (MS_LIKELY(done))
+        ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);
-    return true;
+    return done;
 }
 
 /* What never changes once it serves: a free waits for nothing, and nothing is filled. */

@@ -99,12 +99,16 @@ static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot,
     ms_count(&lease->granted, granted);
     ms_count(&lease->allocs, 1);
 }
-/** Lease locked: a block that was freed, into a bag that has room for it. */
+/** Lease locked: a block that was freed, and whose state says so, into a bag that has room for it. */
+static inline void ms_bag_add(struct ms_bag *bag, struct ms_slot *slot, uint64_t epoch)
+{
+    bag->epoch = epoch;
+    bag->items[bag->count++] = slot;
+}
 static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t epoch)
 {
     ms_slot_set(slot, MS_SLOT_LIMBO);
-    bag->epoch = epoch;
-    bag->items[bag->count++] = slot;
+    ms_bag_add(bag, slot, epoch);
 }
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);

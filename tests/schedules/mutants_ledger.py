@@ -3,7 +3,7 @@
 SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves that is killed after a store (`crash`). Each is
 (name, file, what is there, what is put there, program). Those of NONE are no mistakes, though they look like some; each says why.
 """
-ACCOUNTS, BLOCKS, EVENTS, LANES = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c", "src/ledger/lanes.c"
+ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c", "src/ledger/lanes.c", "src/ledger/totals.h"
 STORE, TREE = "src/base/store.c", "src/stack/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&shard->lock);\n    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n"
@@ -36,16 +36,16 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", ACCOUNTS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
+    ("live-first", TOTALS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
      "served-across"),
-    ("live-before-site", ACCOUNTS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
+    ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
      "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n",
      "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n"
      "    raise_account(lane->row, arrival);\n", "run-long"),
-    ("free-last", ACCOUNTS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
+    ("free-last", TOTALS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+     "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
      "    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, ms_block_row_kind(slot), slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
+     "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
      "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",

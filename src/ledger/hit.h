@@ -1,0 +1,72 @@
+/* hit.h - the record's half of a hit: a block that a thread counts in or out by itself, in the lane that it
+ * has at hand and whose lock it holds (base/pass.h).
+ *
+ * Floor 2, for src/pool/hit.c alone. It is ms_ledger_serve_plain and ms_ledger_unserve where the lane needs
+ * nobody: what it would have to ask for is looked at first, and is left to those. Both ways count by
+ * totals.h. */
+#ifndef MS_LEDGER_HIT_H
+#define MS_LEDGER_HIT_H
+
+#include "ledger/totals.h"
+
+/* What the tags of a row say of a block that is counted in here, and of none that differs in any way. */
+enum { MS_HIT_TAGS = MS_KIND_DEVICE | MS_SPACE_ADDRESS << 4 | MS_BLOCK_ROW_SERVED };
+
+/** As ms_ledger_serve_plain; or 0, and nothing has happened, for want of a row, a site or room. */
+static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread, uint64_t address,
+                                           uint64_t bytes, uint64_t context, ms_stack_id stack, uint16_t api,
+                                           uint64_t now_ns)
+{
+    const struct ms_arrival arrival = {.block = {.key = address,
+                                                 .bytes = bytes,
+                                                 .requested = bytes,
+                                                 .context = context,
+                                                 .thread = thread,
+                                                 .api = api,
+                                                 .space = MS_SPACE_ADDRESS,
+                                                 .kind = MS_KIND_DEVICE},
+                                       .now_ns = now_ns,
+                                       .served = true};
+    uint64_t site_key = ms_site_key(stack, api, MS_KIND_DEVICE);
+    uint32_t ticket = lane->free_list;
+    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival) ||
+                    ((lane->latest_key != site_key || !lane->latest_row) &&
+                     ms_lane_look_for_site(lane, site_key) == UINT32_MAX)))
+        return 0;
+    struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    lane->free_list = row->next;
+    lane->is_active = true;
+    ms_totals_in(lane, row, lane->latest_site - 1, lane->latest_row, &arrival);
+    return ticket;
+}
+
+/** The row of the block with that ticket and its site's, if the lane can count it out by itself; else NULL.
+ * Of a row that is another lane's what is read may be anything. */
+static MS_UNSYNCHRONIZED struct ms_block_row *ms_ledger_hit_row(const struct ms_lane *lane, uint32_t ticket,
+                                                                uint64_t key, uint64_t now_ns,
+                                                                struct ms_site **site_p)
+{
+    struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    if (MS_UNLIKELY(!ticket || now_ns >= lane->until_ns || !ms_block_row_is_live(row) || row->key != key ||
+                    row->tags != MS_HIT_TAGS))
+        return NULL;
+    struct ms_site *site = lane->latest_row;
+    if (MS_UNLIKELY(row->site != lane->latest_site - 1)) {
+        if (row->site >= ms_table_rows(MS_TABLE_SITES))
+            return NULL;
+        site = ms_site_row(row->site);
+        if (site->lane != lane->number || site->device != lane->device)
+            return NULL;
+    }
+    *site_p = site;
+    return site ? row : NULL;
+}
+
+/** What ms_ledger_hit_row has found: as ms_ledger_unserve. */
+static MS_INLINE void ms_ledger_hit_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *row,
+                                        struct ms_site *site, uint64_t now_ns)
+{
+    ms_totals_out(lane, ticket, row, site, MS_KIND_DEVICE, MS_BLOCK_FREED, now_ns);
+}
+
+#endif
