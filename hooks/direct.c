@@ -48,9 +48,7 @@ static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_bloc
     return ms_pool_hit(context, bytes, given);
 }
 
-/* `context`: 0 if the driver was not asked yet. */
-bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
-                     uint64_t context)
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
 {
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
@@ -59,9 +57,7 @@ bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64
     if (!ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
-    if (!context)
-        context = ms_gpu_context_now(ms_direct_mine[MS_DIRECTLY].gpu);
-    served = hits(context, bytes, &given);
+    served = hits(ms_gpu_context_now(ms_direct_mine[MS_DIRECTLY].gpu), bytes, &given);
     if (MS_LIKELY(served)) {
         ms_stack_id stack = ms_serve_stack(bytes, frame, caller);
         ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,

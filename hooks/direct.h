@@ -33,9 +33,7 @@ extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
 extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
-/** `context` is the one that is current; 0: the driver was not asked yet. */
-bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes,
-                     uint64_t context);
+bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
 /** The same in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
@@ -78,30 +76,16 @@ static MS_INLINE void ms_direct_leave_hit(struct ms_thread *me)
     me->depth = 0;
 }
 
-/* The driver may leave something in errno; what else is done here does not. */
-static MS_INLINE uint64_t ms_direct_context(const struct ms_thread *me, const struct ms_gpu *gpu)
-{
-    int saved_errno = *me->errno_place;
-    uint64_t context = ms_gpu_context_now(gpu);
-
-    *me->errno_place = saved_errno;
-    return context;
-}
-
-/* Out of what the thread has at hand: 0, and nothing has happened, for all else. `context_p` is the context
- * that is current, if the driver was asked. */
+/* Out of what the thread has at hand: 0, and nothing has happened, for all else. */
 static MS_INLINE uint64_t ms_direct_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, unsigned row,
-                                              const void *frame, const void *caller, uint64_t bytes,
-                                              uint64_t *context_p)
+                                              const void *frame, const void *caller, uint64_t bytes)
 {
-    uint64_t address = 0;
+    uint64_t address;
 
     if (MS_UNLIKELY(!ms_direct_may_hit(me) || !ms_ipc_is_looked_for()))
         return 0;
     ms_direct_enter_hit(me);
-    *context_p = ms_direct_context(me, gpu);
-    if (MS_LIKELY(*context_p))
-        address = ms_hit_alloc(me, *context_p, bytes, ms_stack_capture(frame, caller), (uint16_t)row);
+    address = ms_hit_alloc(me, gpu, bytes, frame, caller, (uint16_t)row);
     ms_direct_leave_hit(me);
     return address;
 }
@@ -123,7 +107,7 @@ static MS_INLINE bool ms_direct_hit_free(struct ms_thread *me, uint64_t address)
 static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
                                           const void *caller, const struct ms_args *args, int *status_p)
 {
-    uint64_t *out = (uint64_t *)(uintptr_t)args->out, address, context = 0;
+    uint64_t *out = (uint64_t *)(uintptr_t)args->out, address;
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
@@ -134,10 +118,9 @@ static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *
     if (args->direct != MS_DIRECTLY)
         return ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key,
                                      args->stream);
-    address =
-        ms_direct_hit_alloc(me, ms_direct_mine[args->direct].gpu, row, frame, caller, args->bytes, &context);
+    address = ms_direct_hit_alloc(me, ms_direct_mine[args->direct].gpu, row, frame, caller, args->bytes);
     if (MS_UNLIKELY(!address))
-        return ms_direct_alloc(row, frame, caller, out, args->bytes, context);
+        return ms_direct_alloc(row, frame, caller, out, args->bytes);
     ms_ledger_call_answered((uint16_t)row, args->bytes);
     *out = address;
     return true;

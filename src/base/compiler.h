@@ -21,6 +21,9 @@
 #else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #endif
+/* For code that reads words of stacks as they lie: a sanitizer would take them for accesses to the variables
+ * there. */
+#define MS_RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 /* For the declaration of a variable that every call reads: without it the address is taken from the linker's
  * table each time, wherever the variable is defined. */
 #define MS_HIDDEN __attribute__((visibility("hidden")))

@@ -15,6 +15,7 @@
 #include "pool/lease.h"
 #include "pool/limbo.h"
 #include "pool/near.h"
+#include "stack/again.h"
 
 /* Heap and locks are what they were when they came to hand. */
 static MS_INLINE bool is_serving(const struct ms_heap *heap, const struct ms_pass *pass)
@@ -40,55 +41,67 @@ static MS_INLINE bool enter(struct ms_pass *pass)
     return MS_LIKELY(ms_bias_enter_both(pass->own, &pass->lease->lock, lane_lock(pass))) || forget(pass);
 }
 
-/* Inside: the bag whose last slot the lease gives next, or NULL. */
-static MS_INLINE struct ms_bag *bag_of(const struct ms_lease *lease, const struct ms_magazine *m)
+/* The driver may leave something in errno; what else is done here does not. */
+static MS_INLINE bool is_current(const struct ms_pass *pass, const struct ms_thread *me,
+                                 const struct ms_gpu *gpu, uint64_t *context_p)
 {
-    struct ms_bag *bag = m->ready;
-    return MS_LIKELY(bag && bag->count && lease->serial != lease->serial_end) ? bag : NULL;
+    int saved_errno = *me->errno_place;
+    uint64_t context = *context_p = ms_gpu_context_now(gpu);
+    *me->errno_place = saved_errno;
+    return atomic_load_explicit(&pass->heap->context, memory_order_acquire) == context && context;
 }
 
-/* Inside: the bag's last slot becomes a live block. */
-static MS_INLINE void give(struct ms_lease *lease, struct ms_bag *bag, struct ms_slot *slot, uint64_t bytes,
-                           uint64_t granted, uint32_t ticket)
+static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
 {
+    ms_stack_id stack = ms_stack_again(frame, caller);
+    return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
+}
+
+/* Inside: a block of the class of `bytes`, which the record has; 0 without one. */
+static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                               uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint32_t *ticket_p)
+{
+    struct ms_lease *lease = me->pass.lease;
+    const struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
+    struct ms_bag *bag = m->ready;
+    if (MS_UNLIKELY(!bag || !bag->count || lease->serial == lease->serial_end))
+        return 0;
     uint32_t left = bag->count - 1;
+    struct ms_slot *slot = *slot_p = bag->items[left];
+    uint64_t address = ms_slot_address(slot);
+    uint32_t ticket = *ticket_p =
+        ms_ledger_hit_in(me->pass.lane, me->tid, address, bytes, context, stack, api, now_ns);
+    if (MS_UNLIKELY(!ticket))
+        return 0;
     bag->count = left;
     if (MS_LIKELY(left))
         __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
-    ms_slot_bear(lease, slot, bytes, granted, ticket);
+    ms_slot_bear(lease, slot, bytes, m->bytes, ticket);
     ms_count(&lease->hits[MS_TIER_SLAB], 1);
+    return address;
 }
 
-uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack, uint16_t api)
+uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
+                      const void *caller, uint16_t api)
 {
     struct ms_pass *pass = &me->pass;
-    struct ms_lease *lease = pass->lease;
-    struct ms_heap *heap = pass->heap;
-    uint64_t now_ns;
+    struct ms_slot *slot;
+    uint64_t context, now_ns;
+    uint32_t ticket;
     if (MS_UNLIKELY(bytes - 1 >= MS_SLAB_MAX_BYTES ||
                     __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
         return 0;
-    if (MS_UNLIKELY(atomic_load_explicit(&heap->context, memory_order_acquire) != context ||
-                    !is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
+    if (MS_UNLIKELY(!is_current(pass, me, gpu, &context) || !is_serving(pass->heap, pass)))
+        return forget(pass);
+    ms_stack_id stack = stack_of(frame, caller);
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return 0;
-    struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
-    struct ms_bag *bag = bag_of(lease, m);
-    struct ms_slot *slot = NULL;
-    uint64_t address = 0;
-    uint32_t ticket = 0;
-    if (MS_LIKELY(bag != NULL)) {
-        slot = bag->items[bag->count - 1];
-        address = ms_slot_address(slot);
-        ticket = ms_ledger_hit_in(pass->lane, me->tid, address, bytes, context, stack, api, now_ns);
-        if (MS_LIKELY(ticket))
-            give(lease, bag, slot, bytes, m->bytes, ticket);
-    }
+    uint64_t address = take(me, context, bytes, stack, api, now_ns, &slot, &ticket);
     ms_bias_leave_both(pass->own);
-    if (MS_UNLIKELY(!ticket))
-        return 0;
-    ms_near_note(address, slot, ticket);
+    if (MS_LIKELY(address))
+        ms_near_note(address, slot, ticket);
     return address;
 }
 

@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "base/guard.h"
-#include "stack/stack.h"
+#include "gpu/gpu.h"
 
-/** A request of device memory of the context that is current, by function `api`: the address, with a record
- * and a ticket; or 0, and nothing has happened. `me` is the calling thread, inside nothing of memshim's. */
-uint64_t ms_hit_alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
-                      uint16_t api);
+/** A request of device memory of the context that is current, as the driver says, by function `api`, which
+ * was called so (ms_stack_capture): the address, with a record and a ticket; or 0, and nothing has happened.
+ * `me` is the calling thread, inside nothing of memshim's but this. */
+uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
+                      const void *caller, uint16_t api);
 /** A free, all of it; or false, and nothing has happened. */
 bool ms_hit_free(struct ms_thread *me, uint64_t address);
 /** The same request was answered another way: what that used is at hand for the next, if it may be. */

@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** For code that reads words of stacks as they lie: a sanitizer would take them for accesses to the variables
- * there. */
-#define MS_RAW __attribute__((no_sanitize("address", "thread", "undefined")))
+#include "base/compiler.h"
 
 enum { MS_PAGE_BYTES = 4096 /* the smallest there is */ };
 

@@ -1,11 +1,12 @@
 /* recall.h - what this thread's latest stack looked like, so that the next one is walked only as far as it
  * differs.
  *
- * Floor 1, for src/stack alone. A program allocates again and again from nearly the same place: most of its
- * stack is the one that was walked a moment ago. A frame is the same as a remembered one if its registers are
- * (address, stack and frame pointer); and then so are all further out, if the words that led from each of
- * them to its caller (the return address, and where it was saved the frame pointer) are still what they were.
- * Looking at those words costs a tenth of a walk, and what stack the frames make is known.
+ * Floor 1, for src/stack alone, and by again.h for calls that are answered quickly. A program allocates again
+ * and again from nearly the same place: most of its stack is the one that was walked a moment ago. A frame is
+ * the same as a remembered one if its registers are (address, stack and frame pointer); and then so are all
+ * further out, if the words that led from each of them to its caller (the return address, and where it was
+ * saved the frame pointer) are still what they were. Looking at those words costs a tenth of a walk, and what
+ * stack the frames make is known.
  *
  * Only what lies on the thread's own stack is remembered, which stays while the thread lives, and only plain
  * frames: no signal frames, no realigned stacks, nothing without tables. It holds for one generation of
@@ -13,29 +14,40 @@
 #ifndef MS_STACK_RECALL_H
 #define MS_STACK_RECALL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/objects.h"
-#include "stack/memory.h"
 #include "stack/stack.h"
 
 enum { MS_RECALL_MAX = 64 };
 
-/** Frames by their number from the outermost, 0, on. Places on the stack are given in bytes below its upper
- * end. */
+/** Frames by their number from the outermost, 0, on. Places on the stack are given in bytes from its upper
+ * end, below zero. */
 struct ms_recall {
+    struct {               /* the stack as a whole, by its innermost frame, which is looked at first */
+        const void *frame; /* of the hook that was called; NULL: it is not known */
+        uintptr_t pc, fp;
+        uint32_t last;  /* number of the innermost frame */
+        uint32_t depth; /* frames that a walk takes at most, as it was */
+        ms_stack_id id;
+    } latest;
     uint64_t generation;
     uintptr_t top;
-    uint16_t count, max; /* max: how many frames that walk was to take at most */
-    bool is_whole;       /* frame 0 is the end of the stack, not only of what was wanted */
+    uint16_t count;
+    bool is_whole; /* frame 0 is the end of the stack, not only of what was wanted */
     bool is_busy;
     uintptr_t pcs[MS_RECALL_MAX], fps[MS_RECALL_MAX];
-    uint32_t sps[MS_RECALL_MAX];
-    uint32_t pcs_at[MS_RECALL_MAX]; /* where the address in the caller was found; nothing for frame 0 */
-    uint32_t fps_at[MS_RECALL_MAX]; /* where the caller's frame pointer was; 0: not on the stack */
+    int32_t sps[MS_RECALL_MAX];
+    int32_t pcs_at[MS_RECALL_MAX];  /* where the address in the caller was found; nothing for frame 0 */
+    int32_t fps_at[MS_RECALL_MAX];  /* where the caller's frame pointer was; 0: not on the stack */
     ms_stack_id ids[MS_RECALL_MAX]; /* the stack from this frame outwards */
 };
+extern MS_HIDDEN MS_TLS struct ms_recall ms_recall_mine;
+/** How many frames of a stack are taken. */
+extern MS_HIDDEN _Atomic unsigned ms_stack_depth;
 
 /** A frame that was walked now, and how it led to its caller. */
 struct ms_recall_step {
@@ -54,16 +66,20 @@ struct ms_recalling {
     struct ms_recall_step steps[MS_RECALL_MAX];
 };
 
+static inline MS_RAW uintptr_t ms_recall_word(const struct ms_recall *recall, int32_t at)
+{
+    return *(const uintptr_t *)(recall->top + (uintptr_t)(intptr_t)at);
+}
+
 /** The frames outside frame `from` are what they were: each word that led from one to the next says the same.
  * Else *changed_p is the frame that leads elsewhere. */
 static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, unsigned from,
                                              unsigned *changed_p)
 {
-#pragma GCC unroll 4
     for (unsigned i = from; i > 0; i--) {
-        if (*(const uintptr_t *)(recall->top - recall->pcs_at[i]) != recall->pcs[i - 1] ||
-            (recall->fps_at[i] &&
-             *(const uintptr_t *)(recall->top - recall->fps_at[i]) != recall->fps[i - 1])) {
+        int32_t fp_at = recall->fps_at[i];
+        if (ms_recall_word(recall, recall->pcs_at[i]) != recall->pcs[i - 1] ||
+            (fp_at && ms_recall_word(recall, fp_at) != recall->fps[i - 1])) {
             *changed_p = i;
             return false;
         }
@@ -73,24 +89,21 @@ static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, uns
 
 /** The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`,
  * which is a hook's own, is read before the registers are known to be those of a frame that was remembered on
- * this thread's stack. Returns how many frames the stack has, or 0. */
-static inline MS_RAW unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame,
-                                               uintptr_t caller, unsigned max)
+ * this thread's stack. Returns the stack, or 0. */
+static inline MS_RAW ms_stack_id ms_recall_again(const struct ms_recall *recall, const void *frame,
+                                                 uintptr_t caller, unsigned depth)
 {
 #ifdef __x86_64__
     const uintptr_t *words = frame;
-    unsigned last = recall->count - 1u, changed;
-    if (!recall->count || recall->pcs[last] != caller || words[1] != caller ||
-        recall->fps[last] != words[0] || recall->top - recall->sps[last] != (uintptr_t)(words + 2) ||
-        recall->max != max)
-        return 0;
-    if (recall->is_whole ? last >= max : last + 1 != max)
+    unsigned changed;
+    if (recall->latest.frame != frame || recall->latest.pc != caller || words[1] != caller ||
+        recall->latest.fp != words[0] || recall->latest.depth != depth)
         return 0;
     if (MS_UNLIKELY(ms_objects_stale()) || recall->generation != ms_objects_unloads())
         return 0;
-    return ms_recall_leads_on(recall, last, &changed) ? last + 1 : 0;
+    return ms_recall_leads_on(recall, recall->latest.last, &changed) ? recall->latest.id : 0;
 #else
-    (void)recall, (void)frame, (void)caller, (void)max;
+    (void)recall, (void)frame, (void)caller, (void)depth;
     return 0;
 #endif
 }

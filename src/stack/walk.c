@@ -28,14 +28,14 @@ _Static_assert(sizeof(struct notes) <= MS_SPARE_BUFFER_BYTES, "they lie in a buf
 enum { DEPTH_WITHOUT = 16 };
 
 static _Atomic int configured_walk = MS_WALK_UNWIND;
-static _Atomic unsigned configured_depth = 64;
+_Atomic unsigned ms_stack_depth = 64;
 
 void ms_stack_configure(enum ms_walk walk, unsigned depth)
 {
     depth = depth < 1 ? 1 : depth;
     depth = depth > MS_STACK_DEPTH_MAX ? MS_STACK_DEPTH_MAX : depth;
     atomic_store_explicit(&configured_walk, (int)walk, memory_order_relaxed);
-    atomic_store_explicit(&configured_depth, depth, memory_order_relaxed);
+    atomic_store_explicit(&ms_stack_depth, depth, memory_order_relaxed);
 }
 
 /* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher.
@@ -90,38 +90,61 @@ MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const v
     return count;
 }
 
-static MS_TLS struct ms_recall recall;
+MS_TLS struct ms_recall ms_recall_mine;
+
+/* What is remembered ends with that frame. */
+static void forget_from(unsigned count)
+{
+    ms_recall_mine.latest.frame = NULL;
+    ms_recall_mine.count = (uint16_t)count;
+}
 
 void ms_stack_forget(void)
 {
-    recall.count = 0;
+    forget_from(0);
 }
 
 /* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
 static void remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
 {
+    struct ms_recall *recall = &ms_recall_mine;
     unsigned count = recalling->known + inner;
+    forget_from(recalling->known);
     if (!recalling->known) {
-        recall.generation = recalling->generation;
-        recall.top = recalling->top;
-        recall.max = (uint16_t)recalling->max;
-        recall.is_whole = recalling->is_whole;
-        recall.count = 0;
+        recall->generation = recalling->generation;
+        recall->top = recalling->top;
+        recall->latest.depth = recalling->max;
+        recall->is_whole = recalling->is_whole;
     }
     if (!recalling->top || count > MS_RECALL_MAX)
         return;
-    for (unsigned i = 0, place = count - 1; i < inner; i++, place--) {
-        const struct ms_recall_step *step = &recalling->steps[i];
-        if (step->sp >= recall.top || recall.top - step->sp > UINT32_MAX)
+    for (unsigned place = recalling->known; place < count; place++) {
+        const struct ms_recall_step *step = &recalling->steps[count - 1 - place];
+        if (step->sp >= recall->top || recall->top - step->sp > INT32_MAX)
             return;
-        recall.pcs[place] = step->pc;
-        recall.fps[place] = step->fp;
-        recall.sps[place] = (uint32_t)(recall.top - step->sp);
-        recall.pcs_at[place] = (uint32_t)(recall.top - step->pc_at);
-        recall.fps_at[place] = step->fp_at ? (uint32_t)(recall.top - step->fp_at) : 0;
-        recall.ids[place] = ids[i];
+        recall->pcs[place] = step->pc;
+        recall->fps[place] = step->fp;
+        recall->sps[place] = (int32_t)(step->sp - recall->top);
+        recall->pcs_at[place] = (int32_t)(step->pc_at - recall->top);
+        recall->fps_at[place] = step->fp_at ? (int32_t)(step->fp_at - recall->top) : 0;
+        recall->ids[place] = ids[count - 1 - place];
+        recall->count = (uint16_t)(place + 1);
     }
-    recall.count = (uint16_t)count;
+}
+
+/* The stack that was taken now, from `frame`, is so many of the frames that are remembered. */
+static void know_as_latest(struct ms_recall *recall, unsigned count, const void *frame)
+{
+    unsigned last = count - 1, depth = recall->latest.depth;
+    recall->latest.frame = NULL;
+    if (!count || (recall->is_whole ? count > depth : count != depth) ||
+        recall->top + (uintptr_t)(intptr_t)recall->sps[last] != (uintptr_t)((const uintptr_t *)frame + 2))
+        return;
+    recall->latest.last = last;
+    recall->latest.id = recall->ids[last];
+    recall->latest.pc = recall->pcs[last];
+    recall->latest.fp = recall->fps[last];
+    recall->latest.frame = frame;
 }
 
 /* 0 if the walk did not find the caller, or there was no room. */
@@ -129,17 +152,18 @@ static ms_stack_id capture_recalling(struct notes *notes, const void *frame, uin
 {
     struct ms_recalling *recalling = &notes->recalling;
     int saved_errno = errno;
-    recalling->recall = &recall;
+    recalling->recall = &ms_recall_mine;
     unsigned count = ms_unwind_walk_recalling(frame, caller, notes->frames, depth, recalling);
     unsigned inner = recalling->known ? count - 1 : count;
-    ms_stack_id id = recalling->known ? recall.ids[recalling->known - 1] : 0;
+    ms_stack_id id = recalling->known ? ms_recall_mine.ids[recalling->known - 1] : 0;
     if (inner) {
         id = ms_stack_intern_below(id, notes->frames, inner, notes->ids);
         if (id)
             remember(recalling, notes->ids, inner);
         else
-            recall.count = (uint16_t)recalling->known;
+            forget_from(recalling->known);
     }
+    know_as_latest(&ms_recall_mine, inner ? ms_recall_mine.count : recalling->known, frame);
     errno = saved_errno;
     return id;
 }
@@ -178,13 +202,13 @@ static MS_NOINLINE ms_stack_id capture_anew(enum ms_walk walk, const void *frame
     ms_stack_id id;
     if (walk == MS_WALK_OFF)
         return 0;
-    if (walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || recall.is_busy)
+    if (walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || ms_recall_mine.is_busy)
         return capture_by_walking(walk, frame, caller, depth, false);
-    recall.is_busy = true;
+    ms_recall_mine.is_busy = true;
     atomic_signal_fence(memory_order_seq_cst);
     id = capture_by_walking(walk, frame, caller, depth, true);
     atomic_signal_fence(memory_order_seq_cst);
-    recall.is_busy = false;
+    ms_recall_mine.is_busy = false;
     return id;
 }
 
@@ -198,23 +222,21 @@ static MS_NOINLINE ms_stack_id with_python(ms_stack_id id, enum ms_walk walk, co
 /* The same stack as last time, or 0. */
 static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *caller, unsigned depth)
 {
-    unsigned same;
     ms_stack_id id;
-    if (MS_UNLIKELY(recall.is_busy))
+    if (MS_UNLIKELY(ms_recall_mine.is_busy))
         return 0;
-    recall.is_busy = true;
+    ms_recall_mine.is_busy = true;
     atomic_signal_fence(memory_order_seq_cst);
-    same = ms_unwind_recall(&recall, frame, ms_strip((uintptr_t)caller), depth);
-    id = MS_LIKELY(same) ? recall.ids[same - 1] : 0;
+    id = ms_recall_again(&ms_recall_mine, frame, ms_strip((uintptr_t)caller), depth);
     atomic_signal_fence(memory_order_seq_cst);
-    recall.is_busy = false;
+    ms_recall_mine.is_busy = false;
     return id;
 }
 
 MS_RAW ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
-    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
+    unsigned depth = atomic_load_explicit(&ms_stack_depth, memory_order_relaxed);
     ms_stack_id id = MS_LIKELY(walk == MS_WALK_UNWIND) ? recall_whole(frame, caller, depth) : 0;
     if (MS_UNLIKELY(!id))
         id = capture_anew(walk, frame, caller, depth);

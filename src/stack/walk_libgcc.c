@@ -49,12 +49,6 @@ unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t
     return ms_unwind_walk(frame, caller, frames, max);
 }
 
-unsigned ms_unwind_recall(const struct ms_recall *recall, const void *frame, uintptr_t caller, unsigned max)
-{
-    (void)recall, (void)frame, (void)caller, (void)max;
-    return 0;
-}
-
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max)
 {
     return ms_unwind_walk_extents(frame, caller, frames, NULL, max);

@@ -141,14 +141,14 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
 static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct walk *walk, unsigned count)
 {
     const struct ms_recall *recall = recalling->recall;
-    uintptr_t below = recall->top - walk->sp;
+    intptr_t at = (intptr_t)(walk->sp - recall->top);
     unsigned left = recalling->left, changed;
-    while (left && recall->sps[left - 1] > below)
+    while (left && recall->sps[left - 1] < at)
         left--;
     recalling->left = left;
     /* A signal that came right behind a call finds the registers that the call found, and is another
      * frame. */
-    if (!left || recall->sps[left - 1] != below || recall->pcs[left - 1] != walk->pc ||
+    if (!left || recall->sps[left - 1] != at || recall->pcs[left - 1] != walk->pc ||
         recall->fps[left - 1] != walk->fp || walk->interrupted)
         return false;
     unsigned all = count - 1 + left;
@@ -342,10 +342,10 @@ static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct 
     recalling->max = max;
     recalling->top = is_own ? end : 0;
     recalling->is_whole = false;
-    recalling->left =
-        is_own && recall->top == end && recall->generation == recalling->generation && recall->max == max
-            ? recall->count
-            : 0;
+    recalling->left = is_own && recall->top == end && recall->generation == recalling->generation &&
+                              recall->latest.depth == max
+                          ? recall->count
+                          : 0;
 }
 
 MS_NOINLINE MS_RAW unsigned ms_unwind_walk_recalling(const void *frame, uintptr_t caller, uintptr_t *frames,
