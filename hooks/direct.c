@@ -35,6 +35,26 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
     ms_section_leave(&section);
 }
 
+/* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
+void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word)
+{
+    struct ms_kept_site *kept = ms_kept_site(row);
+
+    if (ms_unusual_any(word) || (kept->word == word && kept->target.real == target->real))
+        return;
+    ms_guard_enter();
+    kept->word = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (kept->target.real != target->real) { /* reached by no export of ours */
+        kept->key = 0;
+        kept->target = *target;
+    }
+    kept->driver = ms_direct_mine[MS_DIRECTLY].gpu;
+    atomic_signal_fence(memory_order_seq_cst);
+    kept->word = word;
+    ms_guard_leave();
+}
+
 bool ms_direct_is_ordinary(void)
 {
     return !ms_unusual(MS_UNUSUAL_SERVICE);

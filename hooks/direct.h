@@ -15,7 +15,6 @@
 #include "gpu/gpu.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
-#include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "pool/hit.h"
 
@@ -43,6 +42,8 @@ bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
 /** What makes calls out of the ordinary as a whole is not so. */
 bool ms_direct_is_ordinary(void);
+/** A call of that row was answered so, when ms_unusual_now() said `word`: the next may be a hit. */
+void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word);
 
 static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
 {
@@ -56,10 +57,21 @@ static MS_INLINE bool ms_direct_may(const struct ms_thread *me)
     return MS_LIKELY(me->depth == 0 && !me->outermost) && ms_init_owner();
 }
 
-/* Nothing is out of the ordinary, the thread's cancellation is deferred, and it has something at hand. */
-static MS_INLINE bool ms_direct_may_hit(const struct ms_thread *me)
+/** Calls to `real`, of that row, may be hits: a call to it was answered so far (ms_direct_note), and nothing that
+ * this depends on has changed. Who is asked behind this, and before the vendor, looks no further than at the
+ * thread. */
+static MS_INLINE bool ms_direct_may_hit(enum ms_row row, const void *real)
 {
-    return MS_LIKELY(me->pass.heap != NULL) && !ms_unusual(MS_UNUSUAL_ANY) &&
+    const struct ms_kept_site *kept = ms_kept_site(row);
+
+    return MS_LIKELY(kept->target.real == real && kept->word == ms_unusual_now());
+}
+
+/* Nothing of memshim's is going on in this thread, its cancellation is deferred, and it has something at
+ * hand. */
+static MS_INLINE bool ms_direct_is_free(const struct ms_thread *me)
+{
+    return ms_direct_may(me) && MS_LIKELY(me->pass.heap != NULL) &&
            MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
 }
 
@@ -76,73 +88,80 @@ static MS_INLINE void ms_direct_leave_hit(struct ms_thread *me)
     me->depth = 0;
 }
 
-/* Out of what the thread has at hand: 0, and nothing has happened, for all else. */
-static MS_INLINE uint64_t ms_direct_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, unsigned row,
-                                              const void *frame, const void *caller, uint64_t bytes)
-{
-    uint64_t address;
-
-    if (MS_UNLIKELY(!ms_direct_may_hit(me) || !ms_ipc_is_looked_for()))
-        return 0;
-    ms_direct_enter_hit(me);
-    address = ms_hit_alloc(me, gpu, bytes, frame, caller, (uint16_t)row);
-    ms_direct_leave_hit(me);
-    return address;
-}
-
-static MS_INLINE bool ms_direct_hit_free(struct ms_thread *me, uint64_t address)
-{
-    bool served;
-
-    if (MS_UNLIKELY(!ms_direct_may_hit(me)))
-        return false;
-    ms_direct_enter_hit(me);
-    served = ms_hit_free(me, address);
-    ms_direct_leave_hit(me);
-    return served;
-}
-
-/** Both are what is asked first in the rows of a runtime's that say `.direct`. What they hand on are values,
- * so that the arguments need never lie in memory: to clear that takes a twentieth of a call. */
-static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
-                                          const void *caller, const struct ms_args *args, int *status_p)
+/** Out of what the thread has at hand: false, and nothing has happened, for all else. What is handed on are
+ * values, so that the arguments need never lie in memory: to clear that takes a twentieth of a call. */
+static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const void *caller,
+                                        const struct ms_args *args)
 {
     uint64_t *out = (uint64_t *)(uintptr_t)args->out, address;
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
+    if (MS_UNLIKELY(!out || !ms_direct_is_free(me)))
+        return false;
+    ms_direct_enter_hit(me);
+    address = ms_hit_alloc(me, ms_kept_site(row)->driver, args->bytes, frame, caller, (uint16_t)row);
+    ms_direct_leave_hit(me);
+    if (MS_UNLIKELY(!address))
+        return false;
+    ms_ledger_call_answered((uint16_t)row, args->bytes);
+    *out = address;
+    return true;
+}
+
+static MS_INLINE bool ms_hit_NAME(unsigned row, const void *frame, const void *caller,
+                                  const struct ms_args *args)
+{
+    struct ms_thread *me = &ms_thread;
+    bool served;
+
+    (void)frame, (void)caller;
+    MS_KEEP(me);
+    if (MS_UNLIKELY(!args->key || !ms_direct_is_free(me)))
+        return false;
+    ms_direct_enter_hit(me);
+    served = ms_hit_free(me, args->key);
+    ms_direct_leave_hit(me);
+    if (MS_LIKELY(served))
+        ms_ledger_call_answered((uint16_t)row, 0);
+    return served;
+}
+
+/** Both are what is asked next in the rows of a runtime's that say `.direct`. */
+static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
+                                          const void *caller, const struct ms_args *args, int *status_p)
+{
+    uint64_t *out = (uint64_t *)(uintptr_t)args->out, word = ms_unusual_now();
+
     *status_p = 0;
     if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu ||
-        !ms_direct_may(me) || (args->direct == MS_DIRECTLY && (!out || !args->bytes)))
+        !ms_direct_may(&ms_thread) || (args->direct == MS_DIRECTLY && (!out || !args->bytes)))
         return false;
     if (args->direct != MS_DIRECTLY)
         return ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key,
                                      args->stream);
-    address = ms_direct_hit_alloc(me, ms_direct_mine[args->direct].gpu, row, frame, caller, args->bytes);
-    if (MS_UNLIKELY(!address))
-        return ms_direct_alloc(row, frame, caller, out, args->bytes);
-    ms_ledger_call_answered((uint16_t)row, args->bytes);
-    *out = address;
+    if (!ms_direct_alloc(row, frame, caller, out, args->bytes))
+        return false;
+    ms_direct_note(row, target, word);
     return true;
 }
 
 static MS_INLINE bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
                                     const void *caller, const struct ms_args *args, int *status_p)
 {
-    struct ms_thread *me = &ms_thread;
+    uint64_t word = ms_unusual_now();
 
-    (void)target, (void)frame, (void)caller;
-    MS_KEEP(me);
+    (void)frame, (void)caller;
     *status_p = 0;
     if (!args->direct ||
         atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 ||
-        !ms_direct_may(me))
+        !ms_direct_may(&ms_thread))
         return false;
     if (args->direct != MS_DIRECTLY)
         return ms_direct_free_async(row, args->key, args->stream);
-    if (MS_UNLIKELY(!args->key || !ms_direct_hit_free(me, args->key)))
-        return ms_direct_free(row, args->key);
-    ms_ledger_call_answered((uint16_t)row, 0);
+    if (!ms_direct_free(row, args->key))
+        return false;
+    ms_direct_note(row, target, word);
     return true;
 }
 

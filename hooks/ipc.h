@@ -51,19 +51,11 @@ bool ms_ipc_find(uint64_t address, struct ms_ipc_view *view_p, bool *found_p);
 /* ipc_transport.c */
 
 /* Requests until the next look for a transport, since it reads the clock; 0: nothing is to be looked for. Of
- * two threads that count at once one may not be counted. */
+ * two threads that count at once one may not be counted, and hits are not: every few dozen requests one is
+ * none. */
 extern MS_HIDDEN _Atomic unsigned ms_ipc_look_in;
 extern MS_HIDDEN _Atomic uint64_t ms_ipc_next_look_ns; /* 0: at once */
 void ms_ipc_look(void);
-/** The same without a look: false where one is due. */
-static inline bool ms_ipc_is_looked_for(void)
-{
-    unsigned left = atomic_load_explicit(&ms_ipc_look_in, memory_order_relaxed);
-
-    if (MS_UNLIKELY(left > 1))
-        atomic_store_explicit(&ms_ipc_look_in, left - 1, memory_order_relaxed);
-    return left != 1;
-}
 /** Before a request to the pool: whether anything that is exported from now on must be an allocation of the
  * vendor's. */
 static inline void ms_ipc_before_alloc(void)

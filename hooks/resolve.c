@@ -232,13 +232,15 @@ MS_NOINLINE struct ms_target ms_resolve_and_keep(enum ms_row row, const void *ca
 {
     uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
     struct ms_target target = ms_resolve_exported(row, caller, node);
-    struct ms_kept_site *kept = &ms_kept_sites[row % MS_KEPT_SITES];
+    struct ms_kept_site *kept = ms_kept_site(row);
 
     if (!target.real || ms_thread.depth > 0)
         return target;
     ms_guard_enter();
     kept->key = 0;
     atomic_signal_fence(memory_order_seq_cst);
+    if (kept->target.real != target.real)
+        kept->word = 0;
     kept->target = target;
     kept->generation = generation;
     atomic_signal_fence(memory_order_seq_cst);

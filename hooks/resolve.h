@@ -143,13 +143,22 @@ struct ms_kept_site {
     uint64_t key; /* 0: none; a call site has an address */
     struct ms_target target;
     uint32_t generation;
+    /* calls to this target may be hits (direct.h) while ms_unusual_now() says that, 0: never; and end in that
+     * driver */
+    uint64_t word;
+    const struct ms_gpu *driver;
 };
 extern MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
+/** What is kept for a row. */
+static MS_INLINE struct ms_kept_site *ms_kept_site(enum ms_row row)
+{
+    return &ms_kept_sites[row % MS_KEPT_SITES];
+}
 struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node);
 /** The same as ms_resolve_exported, for calls that are answered in no more time than that takes. */
 static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
 {
-    const struct ms_kept_site *kept = &ms_kept_sites[row % MS_KEPT_SITES];
+    const struct ms_kept_site *kept = ms_kept_site(row);
 
     if (MS_LIKELY(kept->key == ms_resolve_key(row, caller, node) &&
                   kept->generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed)))

@@ -178,8 +178,18 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
 #endif
 
-#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+/* Rows of which a thread keeps its latest call site, and that may be hits, say which (MS_BODY_NAME); the others
+ * are none. */
+#define MS_NO_HITS(fn)                                                                                      \
     enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    static inline bool hits_##fn(const struct ms_target *target, ...)                                       \
+    {                                                                                                       \
+        return target && false;                                                                             \
+    }
+#define MS_MAY_HIT(fn, found) (MS_KEEPS_SITE_##fn && ms_direct_may_hit(MS_ROW_##fn, found))
+
+#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -231,6 +241,13 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             ms_direct_learn(ms_args_.direct, ms_target_, ms_call_.driver);                                  \
         return ms_status_;                                                                                  \
     }                                                                                                       \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")                 \
+    static MS_INLINE bool hits_##fn declared                                                                \
+    {                                                                                                       \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        return ms_args_.direct == MS_DIRECTLY && ms_hit_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_); \
+    }                                                                                                       \
+    _Pragma("GCC diagnostic pop")                                                                           \
     static MS_INLINE result body_##fn declared                                                              \
     {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
@@ -242,7 +259,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A frame in which the call may be answered before the vendor hears of it. */
 #define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                           \
         struct ms_call ms_call_;                                                                            \
@@ -260,7 +277,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -280,7 +297,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
 #define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         struct ms_call ms_call_;                                                                            \
@@ -298,7 +315,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 /* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
  * it. */
 #define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         (void)ms_frame_, (void)ms_caller_;                                                                  \
@@ -308,7 +325,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A phase is told of before the vendor hears of it, or with the vendor's answer. */
 #define MS_BODY_TELL(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
@@ -318,7 +335,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_TELL_ANSWER(result, fn, cls, first, declared, types, passed, forwarded, ...)                           \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
@@ -329,7 +346,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -344,7 +361,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 #define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
@@ -366,10 +383,14 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     MS_EXPORT result name params                                                                            \
     {                                                                                                       \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);      \
-        const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
-                                               ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)             \
-                                               : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);        \
-        const struct ms_target *ms_target_ = &ms_found_;                                                    \
+        const struct ms_target ms_kept_ = MS_KEEPS_SITE_##fn                                                \
+                                              ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)              \
+                                              : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);         \
+        const struct ms_target *ms_target_ = NULL;                                                          \
+        if (MS_MAY_HIT(fn, ms_kept_.real) && hits_##fn forwarded)                                           \
+            return (result)0;                                                                               \
+        const struct ms_target ms_found_ = ms_kept_; /* in memory from here on */                           \
+        ms_target_ = &ms_found_;                                                                            \
         return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
     }
 
@@ -384,6 +405,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     {                                                                                                           \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);          \
         const struct ms_target *ms_target_ = ms_slot_target(MS_ROW_##fn, slot);                             \
+        if (MS_MAY_HIT(fn, ms_target_->real) && hits_##fn forwarded)                                        \
+            return (result)0;                                                                               \
         return body_##fn forwarded;                                                                         \
     }
 

@@ -20,6 +20,7 @@
 #include "base/objects.h"
 #include "base/spare.h"
 #include "base/store.h"
+#include "base/unusual.h"
 
 enum { GONE_MAX = 4096, COPY_START = 256 };
 _Static_assert(sizeof(struct ms_object) == MS_TABLE_OBJECTS_ROW_BYTES, "a row of the ledger");
@@ -352,6 +353,7 @@ void ms_objects_refresh(void)
 void ms_objects_changed(void)
 {
     atomic_fetch_add_explicit(&ms_objects_counts.changes, 1, memory_order_release);
+    ms_unusual_forget();
 }
 
 bool ms_objects_any_gone(void)

@@ -3,4 +3,4 @@
 
 #include "base/unusual.h"
 
-_Atomic uint32_t ms_unusual_bits = MS_UNUSUAL_SERVICE | MS_UNUSUAL_RECORD;
+_Atomic uint64_t ms_unusual_word = MS_UNUSUAL_VOID | MS_UNUSUAL_SERVICE | MS_UNUSUAL_RECORD;

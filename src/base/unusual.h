@@ -23,22 +23,38 @@ enum ms_unusual {
     /* ledger: it is reported, and frees are late (blocks.c) */
     MS_UNUSUAL_REPORTED = 8
 };
-#define MS_UNUSUAL_ANY UINT32_MAX
+/** The bits, and above all of them how often what threads have learned of loaded objects has become void: who
+ * learns something while no bit is set keeps the word with it, and as long as it is the same that holds, and
+ * nothing is out of the ordinary. */
+extern MS_HIDDEN _Atomic uint64_t ms_unusual_word;
+#define MS_UNUSUAL_VOID (UINT64_C(1) << 32)
 
-extern MS_HIDDEN _Atomic uint32_t ms_unusual_bits;
-
+static inline uint64_t ms_unusual_now(void)
+{
+    return atomic_load_explicit(&ms_unusual_word, memory_order_acquire);
+}
+/** Whether any bit is set in a word. */
+static inline bool ms_unusual_any(uint64_t word)
+{
+    return MS_UNLIKELY((uint32_t)word);
+}
 /** Whether any of these bits is set. */
 static inline bool ms_unusual(uint32_t bits)
 {
-    return MS_UNLIKELY(atomic_load_explicit(&ms_unusual_bits, memory_order_acquire) & bits);
+    return MS_UNLIKELY(ms_unusual_now() & bits);
 }
 static inline void ms_unusual_set(uint32_t bits)
 {
-    atomic_fetch_or(&ms_unusual_bits, bits);
+    atomic_fetch_or(&ms_unusual_word, bits);
 }
 static inline void ms_unusual_clear(uint32_t bits)
 {
-    atomic_fetch_and(&ms_unusual_bits, ~bits);
+    atomic_fetch_and(&ms_unusual_word, ~(uint64_t)bits);
+}
+/** What was learned is void. */
+static inline void ms_unusual_forget(void)
+{
+    atomic_fetch_add(&ms_unusual_word, MS_UNUSUAL_VOID);
 }
 
 #endif
