@@ -186,7 +186,6 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     {                                                                                                       \
         return target && false;                                                                             \
     }
-#define MS_MAY_HIT(fn, found) (MS_KEEPS_SITE_##fn && ms_direct_may_hit(MS_ROW_##fn, found))
 
 #define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
     MS_NO_HITS(fn)                                                                                          \
@@ -383,13 +382,13 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     MS_EXPORT result name params                                                                            \
     {                                                                                                       \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);      \
-        const struct ms_target ms_kept_ = MS_KEEPS_SITE_##fn                                                \
-                                              ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)              \
-                                              : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);         \
         const struct ms_target *ms_target_ = NULL;                                                          \
-        if (MS_MAY_HIT(fn, ms_kept_.real) && hits_##fn forwarded)                                           \
+        if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, node) &&                        \
+            ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
-        const struct ms_target ms_found_ = ms_kept_; /* in memory from here on */                           \
+        const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
+                                               ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)             \
+                                               : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);        \
         ms_target_ = &ms_found_;                                                                            \
         return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
     }
@@ -405,7 +404,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     {                                                                                                           \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);          \
         const struct ms_target *ms_target_ = ms_slot_target(MS_ROW_##fn, slot);                             \
-        if (MS_MAY_HIT(fn, ms_target_->real) && hits_##fn forwarded)                                        \
+        if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                            \
+            ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
         return body_##fn forwarded;                                                                         \
     }

@@ -29,4 +29,13 @@ static MS_INLINE void ms_count(_Atomic uint64_t *counter, uint64_t change)
 #endif
 }
 
+static MS_INLINE void ms_count_down(_Atomic uint64_t *counter, uint64_t change)
+{
+#ifdef MS_COUNTS_AT_ONCE
+    __asm__("subq %1, %0" : "+m"(*(uint64_t *)counter) : "er"(change) : "cc");
+#else
+    ms_count(counter, -change);
+#endif
+}
+
 #endif

@@ -12,9 +12,19 @@
 /* What the tags of a row say of a block that is counted in here, and of none that differs in any way. */
 enum { MS_HIT_TAGS = MS_KIND_DEVICE | MS_SPACE_ADDRESS << 4 | MS_BLOCK_ROW_SERVED };
 
-/** As ms_ledger_serve_plain; or 0, and nothing has happened, for want of a row, a site or room. */
-static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread, uint64_t address,
-                                           uint64_t bytes, uint64_t context, ms_stack_id stack, uint16_t api,
+/** The site in the lane, which is its latest then; NULL if it has none. */
+static MS_INLINE struct ms_site *ms_ledger_hit_site(struct ms_lane *lane, ms_stack_id stack, uint16_t api)
+{
+    uint64_t key = ms_site_key(stack, api, MS_KIND_DEVICE);
+    if (MS_UNLIKELY(lane->latest_key != key) && ms_lane_look_for_site(lane, key) == UINT32_MAX)
+        return NULL;
+    return lane->latest_row;
+}
+
+/** As ms_ledger_serve_plain, of the lane's latest site; or 0, and nothing has happened, for want of a row or
+ * room. */
+static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, struct ms_site *site, uint32_t thread,
+                                           uint64_t address, uint64_t bytes, uint64_t context, uint16_t api,
                                            uint64_t now_ns)
 {
     const struct ms_arrival arrival = {.block = {.key = address,
@@ -27,16 +37,13 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
                                                  .kind = MS_KIND_DEVICE},
                                        .now_ns = now_ns,
                                        .served = true};
-    uint64_t site_key = ms_site_key(stack, api, MS_KIND_DEVICE);
     uint32_t ticket = lane->free_list;
-    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival) ||
-                    ((lane->latest_key != site_key || !lane->latest_row) &&
-                     ms_lane_look_for_site(lane, site_key) == UINT32_MAX)))
+    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival)))
         return 0;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     lane->free_list = row->next;
     lane->is_active = true;
-    ms_totals_in(lane, row, lane->latest_site - 1, lane->latest_row, &arrival);
+    ms_totals_in(lane, row, lane->latest_site - 1, site, &arrival);
     return ticket;
 }
 

@@ -46,9 +46,11 @@ static MS_INLINE bool is_current(const struct ms_pass *pass, const struct ms_thr
                                  const struct ms_gpu *gpu, uint64_t *context_p)
 {
     int saved_errno = *me->errno_place;
-    uint64_t context = *context_p = ms_gpu_context_now(gpu);
+    CUcontext current;
+    bool knows = gpu->ctx_get_current(&current) == CUDA_SUCCESS;
     *me->errno_place = saved_errno;
-    return atomic_load_explicit(&pass->heap->context, memory_order_acquire) == context && context;
+    *context_p = (uintptr_t)current;
+    return knows && atomic_load_explicit(&pass->heap->context, memory_order_acquire) == (uintptr_t)current;
 }
 
 static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
@@ -61,16 +63,17 @@ static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
 static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                                uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint32_t *ticket_p)
 {
+    struct ms_lane *lane = me->pass.lane;
+    struct ms_site *site = ms_ledger_hit_site(lane, stack, api);
     struct ms_lease *lease = me->pass.lease;
     const struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
     struct ms_bag *bag = m->ready;
-    if (MS_UNLIKELY(!bag || !bag->count || lease->serial == lease->serial_end))
+    if (MS_UNLIKELY(!site || !bag || !bag->count || lease->serial == lease->serial_end))
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
     uint64_t address = ms_slot_address(slot);
-    uint32_t ticket = *ticket_p =
-        ms_ledger_hit_in(me->pass.lane, me->tid, address, bytes, context, stack, api, now_ns);
+    uint32_t ticket = *ticket_p = ms_ledger_hit_in(lane, site, me->tid, address, bytes, context, api, now_ns);
     if (MS_UNLIKELY(!ticket))
         return 0;
     bag->count = left;
@@ -127,14 +130,14 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, cons
                : NULL;
 }
 
-/* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. */
-static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, uint64_t address,
-                                uint64_t now_ns)
+/* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
+ * ticket is a guess, too: of that row all is looked at. */
+static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, uint32_t ticket,
+                                uint64_t address, uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
     struct ms_site *site;
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-    uint32_t ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
     struct ms_bag *bag = bag_for(pass, slot, address, stamp);
     struct ms_block_row *row =
         MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, ticket, address, now_ns, &site) : NULL;
@@ -145,8 +148,8 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
     ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
     uint64_t bytes = slot->run->slot_bytes;
     ms_bag_add(bag, slot, ms_fence_tag(pass->heap));
-    ms_count(&lease->requested, -atomic_load_explicit(&slot->requested, memory_order_relaxed));
-    ms_count(&lease->granted, -bytes);
+    ms_count_down(&lease->requested, atomic_load_explicit(&slot->requested, memory_order_relaxed));
+    ms_count_down(&lease->granted, bytes);
     ms_count(&lease->frees, 1);
     lease->unweighed += bytes;
     return true;
@@ -159,14 +162,15 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     unsigned way;
     uint64_t now_ns;
     struct ms_near_set *set = ms_near_find(address, &way);
-    if (MS_UNLIKELY(!set || ms_pins_any() || ms_fence_captured(heap)))
+    if (MS_UNLIKELY(!set || ms_pins_any() || ms_captures_in(0)))
         return false;
-    ms_ledger_expect(atomic_load_explicit(&set->tickets[way], memory_order_relaxed));
+    uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
+    ms_ledger_expect(ticket);
     if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
-    bool done = take_back(pass, ms_near_slot(set, way), address, now_ns);
+    bool done = take_back(pass, ms_near_slot(set, way), ticket, address, now_ns);
     if (MS_LIKELY(done))
         ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);
@@ -177,7 +181,8 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
 static bool is_plain(const struct ms_heap *heap)
 {
     return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !ms_policy->poison_alloc &&
-           ms_policy->pack != MS_POOL_PACK_NONE && !heap->flow && heap->gpu->ctx_record_event;
+           ms_policy->pack != MS_POOL_PACK_NONE && !heap->flow && heap->gpu->ctx_record_event &&
+           heap->gpu->ctx_get_current;
 }
 
 void ms_hit_learn(struct ms_thread *me)
