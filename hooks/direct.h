@@ -102,7 +102,7 @@ static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const v
     ms_direct_leave_hit(me);
     if (MS_UNLIKELY(!address))
         return false;
-    ms_ledger_call_answered((uint16_t)row, args->bytes);
+    ms_ledger_call_counted(me->pass.counts, (uint16_t)row, args->bytes);
     *out = address;
     return true;
 }
@@ -121,7 +121,7 @@ static MS_INLINE bool ms_hit_NAME(unsigned row, const void *frame, const void *c
     served = ms_hit_free(me, args->key);
     ms_direct_leave_hit(me);
     if (MS_LIKELY(served))
-        ms_ledger_call_answered((uint16_t)row, 0);
+        ms_ledger_call_counted(me->pass.counts, (uint16_t)row, 0);
     return served;
 }
 

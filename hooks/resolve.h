@@ -154,33 +154,21 @@ static MS_INLINE struct ms_kept_site *ms_kept_site(enum ms_row row)
 {
     return &ms_kept_sites[row % MS_KEPT_SITES];
 }
-struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node);
 /** Whether what is kept for the row is of this call site, by now: not below memshim's own code, nor without a
  * function. */
+bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_node node);
 static MS_INLINE bool ms_resolve_keeps(enum ms_row row, const void *caller, enum ms_node node)
 {
-    uint64_t key = ms_resolve_key(row, caller, node);
-
-    if (MS_LIKELY(ms_kept_site(row)->key == key))
-        return true;
-    ms_resolve_and_keep(row, caller, node);
-    return ms_kept_site(row)->key == key;
+    return MS_LIKELY(ms_kept_site(row)->key == ms_resolve_key(row, caller, node)) ||
+           ms_resolve_keep(row, caller, node);
 }
 /** Whether it is of calls to this function. */
 static MS_INLINE bool ms_resolve_kept_is(enum ms_row row, const struct ms_target *target)
 {
     return ms_kept_site(row)->target.real == target->real;
 }
-/** The same as ms_resolve_exported, for calls that are answered in no more time than that takes. */
-static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
-{
-    const struct ms_kept_site *kept = ms_kept_site(row);
-
-    if (MS_LIKELY(kept->key == ms_resolve_key(row, caller, node) &&
-                  kept->generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed)))
-        return kept->target;
-    return ms_resolve_and_keep(row, caller, node);
-}
+/** The same as ms_resolve_exported, by what is kept. */
+struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node);
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if
  * it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);

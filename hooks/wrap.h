@@ -247,7 +247,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_args_.direct == MS_DIRECTLY && ms_hit_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_); \
     }                                                                                                       \
     _Pragma("GCC diagnostic pop")                                                                           \
-    static MS_INLINE result body_##fn declared                                                              \
+    static MS_NOINLINE result body_##fn declared                                                              \
     {                                                                                                       \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         int ms_answer_;                                                                                     \

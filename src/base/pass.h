@@ -13,6 +13,7 @@
 #include "base/clock.h"
 
 struct ms_bias_thread;
+struct ms_counts;
 struct ms_heap;
 struct ms_lane;
 struct ms_lease;
@@ -22,6 +23,7 @@ struct ms_pass {
     struct ms_lease *lease;
     struct ms_lane *lane;       /* of the heap's device */
     struct ms_bias_thread *own; /* the thread as owner of both of their locks */
+    struct ms_counts *counts;   /* of calls, by this thread alone; NULL: it shares others' */
     uint32_t life;              /* of the heap's context */
     struct ms_clock_own clock;  /* the record's time */
 };

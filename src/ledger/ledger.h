@@ -180,18 +180,22 @@ struct ms_counts {
 /** This thread's rows, of all functions that were registered; NULL until its first call, and where it shares
  * others. */
 extern MS_TLS struct ms_counts *ms_counts_own;
-/** The same of a call of a registered function that succeeded, and was served. */
-static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
+/** The same of a call of a registered function that succeeded, and was served, by who has found `rows`
+ * already: ms_counts_own. */
+static MS_INLINE void ms_ledger_call_counted(struct ms_counts *rows, uint16_t api, uint64_t bytes)
 {
-    struct ms_counts *rows = ms_counts_own;
     if (MS_UNLIKELY(!rows)) {
         ms_ledger_call(api, true, true, bytes);
         return;
     }
     ms_count(&rows[api].calls, 1);
     ms_count(&rows[api].served, 1);
-    if (bytes)
+    if (!__builtin_constant_p(bytes) || bytes)
         ms_count(&rows[api].bytes, bytes);
+}
+static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
+{
+    ms_ledger_call_counted(ms_counts_own, api, bytes);
 }
 /** There was no memory: remembered for oom[]. */
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,

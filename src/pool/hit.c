@@ -201,6 +201,7 @@ void ms_hit_learn(struct ms_thread *me)
     if (!ms_bias_is_own(&pass->lease->lock) || !ms_bias_is_own(lock))
         return;
     pass->own = ms_bias_me;
+    pass->counts = ms_counts_own;
     ms_ledger_clock(&pass->clock);
     pass->heap = heap;
 }

@@ -72,11 +72,11 @@ static inline MS_RAW uintptr_t ms_recall_word(const struct ms_recall *recall, in
 }
 
 /** The frames outside frame `from` are what they were: each word that led from one to the next says the same.
- * Else *changed_p is the frame that leads elsewhere. */
+ * Else *changed_p is the frame that leads elsewhere. What begins a thread calls one function in its life. */
 static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, unsigned from,
                                              unsigned *changed_p)
 {
-    for (unsigned i = from; i > 0; i--) {
+    for (unsigned i = from; i > recall->is_whole; i--) {
         int32_t fp_at = recall->fps_at[i];
         if (ms_recall_word(recall, recall->pcs_at[i]) != recall->pcs[i - 1] ||
             (fp_at && ms_recall_word(recall, fp_at) != recall->fps[i - 1])) {
