@@ -36,11 +36,11 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 }
 
 /* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
-void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word)
+void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word)
 {
     struct ms_kept_site *kept = ms_kept_site(row);
 
-    if (ms_unusual_any(word) || (kept->word == word && kept->target.real == target->real))
+    if (ms_unusual_any(word))
         return;
     ms_guard_enter();
     kept->word = 0;

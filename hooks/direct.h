@@ -43,7 +43,14 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 /** What makes calls out of the ordinary as a whole is not so. */
 bool ms_direct_is_ordinary(void);
 /** A call of that row was answered so, when ms_unusual_now() said `word`: the next may be a hit. */
-void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word);
+void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word);
+static inline void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word)
+{
+    const struct ms_kept_site *kept = ms_kept_site(row);
+
+    if (MS_UNLIKELY(kept->word != word || kept->target.real != target->real))
+        ms_direct_note_anew(row, target, word);
+}
 
 static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
 {
@@ -95,7 +102,7 @@ static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const v
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
-    if (MS_UNLIKELY(!out || !ms_direct_is_free(me)))
+    if (MS_UNLIKELY(!out || !ms_hit_may_be(args->bytes) || !ms_direct_is_free(me)))
         return false;
     ms_direct_enter_hit(me);
     address = ms_hit_alloc(me, ms_kept_site(row)->driver, args->bytes, frame, caller, (uint16_t)row);

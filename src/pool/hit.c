@@ -17,6 +17,8 @@
 #include "pool/near.h"
 #include "stack/again.h"
 
+_Static_assert(MS_HIT_MAX_BYTES == MS_SLAB_MAX_BYTES, "what has a class");
+
 /* Heap and locks are what they were when they came to hand. */
 static MS_INLINE bool is_serving(const struct ms_heap *heap, const struct ms_pass *pass)
 {
@@ -91,8 +93,7 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
     struct ms_slot *slot;
     uint64_t context, now_ns;
     uint32_t ticket;
-    if (MS_UNLIKELY(bytes - 1 >= MS_SLAB_MAX_BYTES ||
-                    __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
+    if (MS_UNLIKELY(!ms_hit_may_be(bytes) || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
         return 0;
     if (MS_UNLIKELY(!is_current(pass, me, gpu, &context) || !is_serving(pass->heap, pass)))
         return forget(pass);
@@ -155,6 +156,12 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
     return true;
 }
 
+/* As it seems: looked at once more inside. */
+static MS_UNSYNCHRONIZED bool is_small(const struct ms_slot *slot)
+{
+    return slot->run->class_index < MS_CLASSES;
+}
+
 bool ms_hit_free(struct ms_thread *me, uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
@@ -164,13 +171,16 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     struct ms_near_set *set = ms_near_find(address, &way);
     if (MS_UNLIKELY(!set || ms_pins_any() || ms_captures_in(0)))
         return false;
+    struct ms_slot *slot = ms_near_slot(set, way);
+    if (!is_small(slot))
+        return false;
     uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
     ms_ledger_expect(ticket);
     if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
-    bool done = take_back(pass, ms_near_slot(set, way), ticket, address, now_ns);
+    bool done = take_back(pass, slot, ticket, address, now_ns);
     if (MS_LIKELY(done))
         ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);

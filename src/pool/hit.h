@@ -12,6 +12,13 @@
 #include "base/guard.h"
 #include "gpu/gpu.h"
 
+enum { MS_HIT_MAX_BYTES = 64 << 10 };
+
+/** Requests of other sizes are none. */
+static inline bool ms_hit_may_be(uint64_t bytes)
+{
+    return bytes - 1 < MS_HIT_MAX_BYTES;
+}
 /** A request of device memory of the context that is current, as the driver says, by function `api`, which
  * was called so (ms_stack_capture): the address, with a record and a ticket; or 0, and nothing has happened.
  * `me` is the calling thread, inside nothing of memshim's but this. */
