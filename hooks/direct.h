@@ -64,9 +64,9 @@ static MS_INLINE bool ms_direct_may(const struct ms_thread *me)
     return MS_LIKELY(me->depth == 0 && !me->outermost) && ms_init_owner();
 }
 
-/** Calls to what is kept for the row may be hits: one was answered so far (ms_direct_note), and nothing that this
- * depends on has changed, or is unloaded. Who is asked behind this, and before the vendor, looks no further than
- * at the thread. */
+/** Calls to what is kept for the row may be hits: one was answered so far (ms_direct_note), and nothing that
+ * this depends on has changed, or is unloaded. Who is asked behind this, and before the vendor, looks no
+ * further than at the thread. */
 static MS_INLINE bool ms_direct_may_hit(enum ms_row row)
 {
     return MS_LIKELY(ms_kept_site(row)->word == ms_unusual_now());

@@ -178,8 +178,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
 #endif
 
-/* Rows of which a thread keeps its latest call site, and that may be hits, say which (MS_BODY_NAME); the others
- * are none. */
+/* Rows of which a thread keeps its latest call site, and that may be hits, say which (MS_BODY_NAME); the
+ * others are none. */
 #define MS_NO_HITS(fn)                                                                                      \
     enum { MS_KEEPS_SITE_##fn = false };                                                                    \
     static inline bool hits_##fn(const struct ms_target *target, ...)                                       \

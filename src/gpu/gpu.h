@@ -167,6 +167,17 @@ static inline uint64_t ms_gpu_context_now(const struct ms_gpu *gpu)
     return gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS ? (uintptr_t)current : 0;
 }
 
+/** ... of one that has the function; false if it does not say. */
+static inline bool ms_gpu_context_told(const struct ms_gpu *gpu, uint64_t *context_p)
+{
+    CUcontext current;
+
+    if (gpu->ctx_get_current(&current) != CUDA_SUCCESS)
+        return false;
+    *context_p = (uintptr_t)current;
+    return true;
+}
+
 /** Device on which `pointer`'s memory lies, or `otherwise` if the driver cannot say. */
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise);
 

@@ -44,15 +44,12 @@ static MS_INLINE bool enter(struct ms_pass *pass)
 }
 
 /* The driver may leave something in errno; what else is done here does not. */
-static MS_INLINE bool is_current(const struct ms_pass *pass, const struct ms_thread *me,
-                                 const struct ms_gpu *gpu, uint64_t *context_p)
+static MS_INLINE bool is_current(const struct ms_thread *me, const struct ms_gpu *gpu, uint64_t *context_p)
 {
     int saved_errno = *me->errno_place;
-    CUcontext current;
-    bool knows = gpu->ctx_get_current(&current) == CUDA_SUCCESS;
+    bool told = ms_gpu_context_told(gpu, context_p);
     *me->errno_place = saved_errno;
-    *context_p = (uintptr_t)current;
-    return knows && atomic_load_explicit(&pass->heap->context, memory_order_acquire) == (uintptr_t)current;
+    return told && atomic_load_explicit(&me->pass.heap->context, memory_order_acquire) == *context_p;
 }
 
 static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
@@ -95,7 +92,7 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
     uint32_t ticket;
     if (MS_UNLIKELY(!ms_hit_may_be(bytes) || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
         return 0;
-    if (MS_UNLIKELY(!is_current(pass, me, gpu, &context) || !is_serving(pass->heap, pass)))
+    if (MS_UNLIKELY(!is_current(me, gpu, &context) || !is_serving(pass->heap, pass)))
         return forget(pass);
     ms_stack_id stack = stack_of(frame, caller);
     if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
