@@ -64,10 +64,12 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
 {
     struct ms_lane *lane = me->pass.lane;
     struct ms_site *site = ms_ledger_hit_site(lane, stack, api);
+    if (MS_UNLIKELY(!site))
+        return 0;
     struct ms_lease *lease = me->pass.lease;
     const struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
     struct ms_bag *bag = m->ready;
-    if (MS_UNLIKELY(!site || !bag || !bag->count || lease->serial == lease->serial_end))
+    if (MS_UNLIKELY(!bag || !bag->count || lease->serial == lease->serial_end))
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];

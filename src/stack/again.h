@@ -2,7 +2,8 @@
  * same, where nothing is to be walked.
  *
  * Floor 1, for calls that are answered in no more time than a call of ms_stack_capture takes. The caller
- * holds off whoever else would take a stack in this thread (base/guard.h). */
+ * holds off whoever else would take a stack in this thread (base/guard.h), and knows that no object was
+ * loaded or unloaded since the latest one (base/unusual.h). */
 #ifndef MS_STACK_AGAIN_H
 #define MS_STACK_AGAIN_H
 
@@ -14,10 +15,9 @@
 /** As ms_stack_capture; 0 if it has to be asked. */
 static inline MS_RAW ms_stack_id ms_stack_again(const void *frame, const void *caller)
 {
-    unsigned depth = atomic_load_explicit(&ms_stack_depth, memory_order_relaxed);
-    if (MS_UNLIKELY(ms_recall_mine.is_busy || atomic_load_explicit(&ms_python_is_here, memory_order_relaxed)))
-        return 0;
-    return ms_recall_again(&ms_recall_mine, frame, (uintptr_t)caller, depth);
+    return MS_UNLIKELY(atomic_load_explicit(&ms_python_is_here, memory_order_relaxed))
+               ? 0
+               : ms_recall_again(&ms_recall_mine, frame, (uintptr_t)caller);
 }
 
 #endif

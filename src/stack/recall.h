@@ -46,8 +46,6 @@ struct ms_recall {
     ms_stack_id ids[MS_RECALL_MAX]; /* the stack from this frame outwards */
 };
 extern MS_HIDDEN MS_TLS struct ms_recall ms_recall_mine;
-/** How many frames of a stack are taken. */
-extern MS_HIDDEN _Atomic unsigned ms_stack_depth;
 
 /** A frame that was walked now, and how it led to its caller. */
 struct ms_recall_step {
@@ -87,23 +85,21 @@ static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, uns
     return true;
 }
 
-/** The commonest case of all: the very call that was walked latest, from the same stack. Nothing but `frame`,
- * which is a hook's own, is read before the registers are known to be those of a frame that was remembered on
- * this thread's stack. Returns the stack, or 0. */
+/** The commonest case of all: the very call that was walked latest, from the same stack, while no object
+ * went. Nothing but `frame`, which is a hook's own, is read before the registers are known to be those of a
+ * frame that was remembered on this thread's stack. Returns the stack, or 0. */
 static inline MS_RAW ms_stack_id ms_recall_again(const struct ms_recall *recall, const void *frame,
-                                                 uintptr_t caller, unsigned depth)
+                                                 uintptr_t caller)
 {
 #ifdef __x86_64__
     const uintptr_t *words = frame;
     unsigned changed;
     if (recall->latest.frame != frame || recall->latest.pc != caller || words[1] != caller ||
-        recall->latest.fp != words[0] || recall->latest.depth != depth)
-        return 0;
-    if (MS_UNLIKELY(ms_objects_stale()) || recall->generation != ms_objects_unloads())
+        recall->latest.fp != words[0] || recall->generation != ms_objects_unloads())
         return 0;
     return ms_recall_leads_on(recall, recall->latest.last, &changed) ? recall->latest.id : 0;
 #else
-    (void)recall, (void)frame, (void)caller, (void)depth;
+    (void)recall, (void)frame, (void)caller;
     return 0;
 #endif
 }

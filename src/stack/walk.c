@@ -28,15 +28,7 @@ _Static_assert(sizeof(struct notes) <= MS_SPARE_BUFFER_BYTES, "they lie in a buf
 enum { DEPTH_WITHOUT = 16 };
 
 static _Atomic int configured_walk = MS_WALK_UNWIND;
-_Atomic unsigned ms_stack_depth = 64;
-
-void ms_stack_configure(enum ms_walk walk, unsigned depth)
-{
-    depth = depth < 1 ? 1 : depth;
-    depth = depth > MS_STACK_DEPTH_MAX ? MS_STACK_DEPTH_MAX : depth;
-    atomic_store_explicit(&configured_walk, (int)walk, memory_order_relaxed);
-    atomic_store_explicit(&ms_stack_depth, depth, memory_order_relaxed);
-}
+static _Atomic unsigned configured_depth = 64;
 
 /* A frame pointer points at the caller's frame pointer, followed by the return address. Callers lie higher.
  * Goes on from the frame that returns to `caller`; frames of ours below it are passed over. */
@@ -102,6 +94,15 @@ static void forget_from(unsigned count)
 void ms_stack_forget(void)
 {
     forget_from(0);
+}
+
+void ms_stack_configure(enum ms_walk walk, unsigned depth)
+{
+    depth = depth < 1 ? 1 : depth;
+    depth = depth > MS_STACK_DEPTH_MAX ? MS_STACK_DEPTH_MAX : depth;
+    forget_from(0);
+    atomic_store_explicit(&configured_walk, (int)walk, memory_order_relaxed);
+    atomic_store_explicit(&configured_depth, depth, memory_order_relaxed);
 }
 
 /* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
@@ -223,11 +224,11 @@ static MS_NOINLINE ms_stack_id with_python(ms_stack_id id, enum ms_walk walk, co
 static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *caller, unsigned depth)
 {
     ms_stack_id id;
-    if (MS_UNLIKELY(ms_recall_mine.is_busy))
+    if (MS_UNLIKELY(ms_recall_mine.is_busy || ms_objects_stale() || ms_recall_mine.latest.depth != depth))
         return 0;
     ms_recall_mine.is_busy = true;
     atomic_signal_fence(memory_order_seq_cst);
-    id = ms_recall_again(&ms_recall_mine, frame, ms_strip((uintptr_t)caller), depth);
+    id = ms_recall_again(&ms_recall_mine, frame, ms_strip((uintptr_t)caller));
     atomic_signal_fence(memory_order_seq_cst);
     ms_recall_mine.is_busy = false;
     return id;
@@ -236,7 +237,7 @@ static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *cal
 MS_RAW ms_stack_id ms_stack_capture(const void *frame, const void *caller)
 {
     enum ms_walk walk = (enum ms_walk)atomic_load_explicit(&configured_walk, memory_order_relaxed);
-    unsigned depth = atomic_load_explicit(&ms_stack_depth, memory_order_relaxed);
+    unsigned depth = atomic_load_explicit(&configured_depth, memory_order_relaxed);
     ms_stack_id id = MS_LIKELY(walk == MS_WALK_UNWIND) ? recall_whole(frame, caller, depth) : 0;
     if (MS_UNLIKELY(!id))
         id = capture_anew(walk, frame, caller, depth);
