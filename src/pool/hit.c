@@ -4,7 +4,8 @@
  * Floor 2. Takes the lease's lock and the lane's together, where both are this thread's own (bias.h), and
  * nothing else while it has them. So what others see under either lock is the state before or after: the pool
  * and the record change at once. All that could fail is looked at first, and is then left to the usual way,
- * which also says what there is at hand (ms_hit_learn). Nothing is allocated, no vendor is called.
+ * which also says what there is at hand (ms_hit_learn). Nothing is allocated, and nothing of the vendor's is
+ * called but, before a request takes the locks, the question which context is current.
  *
  * What is at hand (base/pass.h) is held against the heap's context, life and state at every call, and against
  * the locks' owners; nobody takes it back. */
