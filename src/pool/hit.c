@@ -86,18 +86,19 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
     return address;
 }
 
-uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
-                      const void *caller, uint16_t api)
+static MS_INLINE bool may_take(uint64_t bytes)
+{
+    return MS_LIKELY(ms_hit_may_be(bytes) && !__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
+}
+
+/* In the heap's context. */
+static MS_INLINE uint64_t alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                                uint16_t api)
 {
     struct ms_pass *pass = &me->pass;
     struct ms_slot *slot;
-    uint64_t context, now_ns;
+    uint64_t now_ns;
     uint32_t ticket;
-    if (MS_UNLIKELY(!ms_hit_may_be(bytes) || __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)))
-        return 0;
-    if (MS_UNLIKELY(!is_current(me, gpu, &context) || !is_serving(pass->heap, pass)))
-        return forget(pass);
-    ms_stack_id stack = stack_of(frame, caller);
     if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
@@ -109,22 +110,54 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
     return address;
 }
 
-/* Inside: of a block that is freed, the bag that it goes into, if that is all there is to do. What is read of
- * a slot here may be of long ago, and its records in use for anything since, or cleared; its stamp, which
- * stays the same while its run is read, and then until it is exchanged, says that it is not. */
-static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
-                                                uint64_t address, uint64_t stamp)
+uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
+                      const void *caller, uint16_t api)
 {
+    uint64_t context;
+    if (!may_take(bytes))
+        return 0;
+    if (MS_UNLIKELY(!is_current(me, gpu, &context) || !is_serving(me->pass.heap, &me->pass)))
+        return forget(&me->pass);
+    return alloc(me, context, bytes, stack_of(frame, caller), api);
+}
+
+uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                         uint16_t api)
+{
+    const struct ms_heap *heap = me->pass.heap;
+    if (!may_take(bytes))
+        return 0;
+    if (MS_UNLIKELY(atomic_load_explicit(&heap->context, memory_order_acquire) != context ||
+                    !is_serving(heap, &me->pass)))
+        return forget(&me->pass);
+    return alloc(me, context, bytes, stack, api);
+}
+
+/* The run of a live block that has a class, else NULL; without a lock. What is read of a slot here may be of
+ * long ago, and its records in use for anything since, or cleared; its stamp, which stays the same while its
+ * run is read, and then until it is exchanged, says that it is not. */
+static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot, uint64_t *stamp_p)
+{
+    uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     const struct ms_run *run = slot->run;
     atomic_thread_fence(memory_order_acquire);
-    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
-                    atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp))
-        return NULL;
+    return MS_LIKELY((stamp & MS_STATE_MASK) == MS_SLOT_LIVE &&
+                     atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp) &&
+                   run->class_index < MS_CLASSES
+               ? run
+               : NULL;
+}
+
+/* Inside: the bag that the block goes into, if that is all there is to do. */
+static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
+                                                const struct ms_run *run, uint64_t address)
+{
     const struct ms_segment *segment = run->segment;
-    if (MS_UNLIKELY(segment->heap != pass->heap || ms_slot_address(slot) != address ||
-                    run->class_index >= MS_CLASSES || segment->release))
+    unsigned class_index = run->class_index;
+    if (MS_UNLIKELY(segment->heap != pass->heap || segment->release || class_index >= MS_CLASSES ||
+                    ms_run_address(run) + slot->index * run->slot_bytes != address))
         return NULL;
-    struct ms_bag *bag = pass->lease->magazines[run->class_index].freed;
+    struct ms_bag *bag = pass->lease->magazines[class_index].freed;
     return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS &&
                      pass->lease->unweighed + run->slot_bytes < MS_LIMBO_WEIGH_BYTES)
                ? bag
@@ -133,13 +166,12 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, cons
 
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
  * ticket is a guess, too: of that row all is looked at. */
-static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, uint32_t ticket,
-                                uint64_t address, uint64_t now_ns)
+static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, const struct ms_run *run,
+                                uint64_t stamp, uint32_t ticket, uint64_t address, uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
     struct ms_site *site;
-    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-    struct ms_bag *bag = bag_for(pass, slot, address, stamp);
+    struct ms_bag *bag = bag_for(pass, slot, run, address);
     struct ms_block_row *row =
         MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, ticket, address, now_ns, &site) : NULL;
     if (MS_UNLIKELY(!row || !atomic_compare_exchange_strong_explicit(
@@ -147,7 +179,7 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
                                 memory_order_seq_cst, memory_order_relaxed)))
         return false;
     ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
-    uint64_t bytes = slot->run->slot_bytes;
+    uint64_t bytes = run->slot_bytes;
     ms_bag_add(bag, slot, ms_fence_tag(pass->heap));
     ms_count_down(&lease->requested, atomic_load_explicit(&slot->requested, memory_order_relaxed));
     ms_count_down(&lease->granted, bytes);
@@ -156,31 +188,27 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
     return true;
 }
 
-/* As it seems: looked at once more inside. */
-static MS_UNSYNCHRONIZED bool is_small(const struct ms_slot *slot)
-{
-    return slot->run->class_index < MS_CLASSES;
-}
-
 bool ms_hit_free(struct ms_thread *me, uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
-    struct ms_heap *heap = pass->heap;
     unsigned way;
-    uint64_t now_ns;
+    uint64_t now_ns, stamp;
     struct ms_near_set *set = ms_near_find(address, &way);
     if (MS_UNLIKELY(!set || ms_pins_any() || ms_captures_in(0)))
         return false;
     struct ms_slot *slot = ms_near_slot(set, way);
-    if (!is_small(slot))
+    if (MS_UNLIKELY(!slot)) /* another has freed what was found there */
+        return false;
+    const struct ms_run *run = run_of(slot, &stamp);
+    if (!run)
         return false;
     uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
     ms_ledger_expect(ticket);
-    if (MS_UNLIKELY(!is_serving(heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
+    if (MS_UNLIKELY(!is_serving(pass->heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
-    bool done = take_back(pass, slot, ticket, address, now_ns);
+    bool done = take_back(pass, slot, run, stamp, ticket, address, now_ns);
     if (MS_LIKELY(done))
         ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);

@@ -11,6 +11,7 @@
 
 #include "base/guard.h"
 #include "gpu/gpu.h"
+#include "stack/stack.h"
 
 enum { MS_HIT_MAX_BYTES = 64 << 10 };
 
@@ -24,6 +25,9 @@ static inline bool ms_hit_may_be(uint64_t bytes)
  * `me` is the calling thread, inside nothing of memshim's but this. */
 uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
                       const void *caller, uint16_t api);
+/** The same in a context and from a stack that are known. */
+uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                         uint16_t api);
 /** A free, all of it; or false, and nothing has happened. */
 bool ms_hit_free(struct ms_thread *me, uint64_t address);
 /** The same request was answered another way: what that used is at hand for the next, if it may be. */

@@ -42,7 +42,7 @@ void recorded_start(void)
 uint64_t recorded_hit(uint64_t context, uint64_t bytes)
 {
     struct ms_thread *me = &ms_thread;
-    return is_on && me->pass.heap ? ms_hit_alloc(me, context, bytes, stack, API) : 0;
+    return is_on && me->pass.heap ? ms_hit_alloc_in(me, context, bytes, stack, API) : 0;
 }
 
 bool recorded_free_hit(uint64_t address)
