@@ -110,7 +110,7 @@ static char *put_hex(char *at, uint64_t number)
 /* Which site counts it, as the record numbers sites, and where it lies; 0x0 if it has no address. */
 static char *put_place(char *at, uint32_t slot, const struct ms_block *block)
 {
-    const struct ms_site *site = ms_site_row(ms_slot_at(slot)->site);
+    const struct ms_site *site = ms_site_row(ms_block_row_at(slot)->site);
     *at++ = ' ';
     if (site)
         at = put_number(at, site->whole);
