@@ -15,7 +15,7 @@
 #include "hooks/takers.h"
 #include "ledger/takers.h"
 #include "pool/pool.h"
-#include "pool/whole.h"
+#include "pool/source/whole.h"
 
 enum {
     TRIES = 3,

@@ -141,8 +141,8 @@ static void put(struct shard *shard, uint64_t h, uint32_t place, uint32_t ticket
         return;
     shard->index[place] = (struct entry){ticket, (uint32_t)h};
     shard->count++;
-    ms_balance_follow(ms_slot_at(ticket - 1)->device, ms_slot_kind(ms_slot_at(ticket - 1)),
-                      ms_slot_at(ticket - 1)->bytes);
+    const struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    ms_balance_follow(row->device, ms_block_row_kind(row), row->bytes);
 }
 
 void ms_ledger_alloc(const struct ms_block *block)
