@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs with one fault each, and the same without it (planted.c): each fault is found, by its rule and with its line or variable, and
+"""Programs with one fault each, and the same without it (planted_*.c): each fault is found, by its rule and with its line or variable, and
 nothing is found of the twin. The table in docs/findings.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
 rule, which says its numbers."""
 import json
@@ -94,7 +94,7 @@ def named(name, finding):
     wanted, own = SCENES[name][1], finding.get("at", {}).get("own", {})
     if wanted:
         return wanted in finding["advice"]
-    return own.get("function") == name and own.get("file", "").endswith("planted.c") and own.get("line", 0) > 0
+    return own.get("function") == name and os.path.basename(own.get("file", "")).startswith("planted_") and own.get("line", 0) > 0
 
 
 def table(found):

@@ -1,0 +1,224 @@
+/* planted_leaks.c - programs that free too little, too much, or what they should not.
+ *
+ * See planted.h. */
+#include "planted.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- what is never freed -------------------------------------------------------------------------------- */
+
+SCENE leak_device(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, 3 * MIB));
+    if (clean)
+        MUST(cudaFree(p));
+}
+
+SCENE leak_stream_ordered(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMallocAsync(&p, 3 * MIB, NULL));
+    if (clean)
+        MUST(cudaFreeAsync(p, NULL));
+}
+
+SCENE leak_managed(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMallocManaged(&p, 3 * MIB, cudaMemAttachGlobal));
+    if (clean)
+        MUST(cudaFree(p));
+}
+
+SCENE leak_pinned(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMallocHost(&p, 3 * MIB));
+    if (clean)
+        MUST(cudaFreeHost(p));
+}
+
+SCENE leak_array(bool clean)
+{
+    struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    cudaArray_t array;
+
+    MUST(cudaMallocArray(&array, &desc, 1024, 1024, 0));
+    if (clean)
+        MUST(cudaFreeArray(array));
+}
+
+SCENE leak_nccl_buffer(bool clean)
+{
+    void *p = NULL;
+
+    MUST(ncclMemAlloc(&p, 4 * MIB));
+    if (clean)
+        MUST(ncclMemFree(p));
+}
+
+/* The way out after an error forgets what the usual one frees. */
+SCENE leak_after_error(bool clean)
+{
+    void *p[3] = {NULL};
+
+    for (int i = 0; i < 3; i++)
+        MUST(cudaMalloc(&p[i], 256 * KIB));
+    if (cudaMemset(NULL, 0, 64) && !clean)
+        return;
+    for (int i = 0; i < 3; i++)
+        MUST(cudaFree(p[i]));
+}
+
+/* --- what grows ----------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Whether nine tenths of the spans by which growth is told (src/ledger/growth.c) have one of these moments: a
+ * machine that has much else to do may have let some go by. */
+static bool is_steady(const uint64_t *moments, int count)
+{
+    bool seen[16] = {false};
+    uint64_t last = (moments[count - 1] - moments[0]), shift = 20;
+    unsigned spans, hit = 0;
+
+    while (last >> shift >= 16)
+        shift++;
+    spans = (unsigned)(last >> shift) + 1;
+    for (int i = 0; i < count; i++)
+        seen[(moments[i] - moments[0]) >> shift] = true;
+    for (unsigned i = 0; i < spans; i++)
+        hit += seen[i];
+    return spans >= 10 && 10 * hit >= 9 * spans;
+}
+
+static uint64_t moments[MOST];
+
+/* The cache keeps the last one, or, by mistake, all. */
+SCENE growing_cache(bool clean)
+{
+    void *kept = NULL;
+
+    for (int i = 0; i < MOST && (i < 400 || !is_steady(moments, i)); i++) {
+        if (clean && kept)
+            MUST(cudaFree(kept));
+        MUST(cudaMalloc(&kept, 64 * KIB));
+        moments[i] = now_ns();
+        rest_a_moment();
+    }
+    if (clean)
+        MUST(cudaFree(kept));
+}
+
+/* The same, but the program cleans up before it ends. */
+SCENE growing_and_freed(bool clean)
+{
+    static void *kept[MOST];
+    int count = 0;
+
+    while (count < MOST && (count < 400 || moments[count - 1] - moments[0] < UINT64_C(1400000000) ||
+                            !is_steady(moments, count))) {
+        MUST(cudaMalloc(&kept[count], 64 * KIB));
+        if (clean)
+            MUST(cudaFree(kept[count]));
+        moments[count++] = now_ns();
+        rest_a_moment();
+    }
+    for (int i = 0; i < count && !clean; i++)
+        MUST(cudaFree(kept[i]));
+}
+
+/* All is freed in the end. */
+SCENE growing_phase(bool clean)
+{
+    void *kept[8];
+
+    for (int i = 0; i < 8; i++) {
+        MEMSHIM_PHASE_PUSH("step");
+        MUST(cudaMalloc(&kept[i], MIB));
+        if (clean)
+            MUST(cudaFree(kept[i]));
+        MEMSHIM_PHASE_POP();
+    }
+    for (int i = 0; i < 8 && !clean; i++)
+        MUST(cudaFree(kept[i]));
+}
+
+/* --- what is freed otherwise than it should ----------------------------------------------------------------
+ */
+
+SCENE freed_inside_in_stream(bool clean)
+{
+    char *p = NULL;
+
+    MUST(cudaMallocAsync((void **)&p, 3 * MIB, NULL));
+    if (!clean)
+        cudaFreeAsync(p + 4096, NULL);
+    MUST(cudaFreeAsync(p, NULL));
+}
+
+SCENE died_with_reset(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, 3 * MIB));
+    if (clean)
+        MUST(cudaFree(p));
+    MUST(cudaDeviceReset());
+}
+
+SCENE died_with_context(bool clean)
+{
+    CUcontext context;
+    CUdeviceptr p;
+
+    MUST(cuInit(0));
+    MUST(cuCtxCreate_v2(&context, 0, 0));
+    MUST(cuMemAlloc_v2(&p, 3 * MIB));
+    if (clean)
+        MUST(cuMemFree_v2(p));
+    MUST(cuCtxDestroy_v2(context));
+}
+
+SCENE freed_twice(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, 3 * MIB));
+    MUST(cudaFree(p));
+    if (!clean)
+        cudaFree(p);
+}
+
+SCENE freed_twice_in_stream(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMallocAsync(&p, 3 * MIB, NULL));
+    MUST(cudaFreeAsync(p, NULL));
+    if (!clean)
+        cudaFreeAsync(p, NULL);
+}
+
+SCENE freed_inside(bool clean)
+{
+    char *p = NULL;
+
+    MUST(cudaMalloc((void **)&p, 3 * MIB));
+    if (!clean)
+        cudaFree(p + 4096);
+    MUST(cudaFree(p));
+}
