@@ -17,6 +17,7 @@
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
 #include "hooks/takers.h"
+#include "hooks/uses.h"
 #include "ledger/takers.h"
 #include "pool/stream.h"
 
@@ -252,6 +253,8 @@ static void before_import_end(struct ms_call *call)
 
 static void after_graph_node(struct ms_call *call, int status)
 {
+    if (status == 0 && ms_uses_wanted())
+        ms_use_of_node(call->gpu, (const CUgraphNodeParams *)(uintptr_t)call->args.given);
     if (status != 0 || call->args.kind != MS_KIND_GRAPH) /* a node of another type */
         return;
     ms_graph_memory_node(call->gpu, read_out(&call->args), call->args.device);
@@ -268,6 +271,7 @@ static void context_died(uint64_t context)
     ms_imports_context_ended(context);
     ms_ledger_context_died(context);
     ms_ledger_takers_died(context);
+    ms_layouts_forget();
     ms_graph_memory_look();
 }
 

@@ -12,6 +12,7 @@
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/unseen.h"
+#include "ledger/uses.h"
 
 /* Names: a hash table built once from the rows. Building it twice at once writes the same words. */
 #define NAME_SLOTS 2048
@@ -108,6 +109,8 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
         return leave;
     if ((row = row_of_name(name)) < 0)
         return may_capture(name, &api) ? way_to_capture(handle, name, version, api) : leave;
+    if (ms_rows[row]->class == MS_CLASS_USE && !(ms_init_active() && ms_uses_wanted()))
+        return leave;
     if (handle == RTLD_NEXT) {
         ms_init_note_next(row);
         return leave;

@@ -34,7 +34,8 @@ enum ms_row {
 #undef MS_HOOK
 #undef MS_HOOK0
 #undef MS_PASS
-    MS_ROW_COUNT
+    MS_ROW_COUNT,
+    MS_ROW_RECORDED = MS_ROW_cuMemcpy /* the rows from here on, those of cuda_uses.def, are not recorded */
 };
 
 /** What dispatch.c does around a call. */
@@ -116,6 +117,7 @@ enum ms_class {
     MS_CLASS_PHASE_POP,
     MS_CLASS_PHASE_BEGIN,    /* the answer is its number */
     MS_CLASS_PHASE_END,
+    MS_CLASS_USE,            /* memory is used (uses.h); not hooked without MEMSHIM_USES, and not recorded */
     MS_CLASS_COUNT
 };
 

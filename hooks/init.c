@@ -34,6 +34,7 @@
 #include "hooks/resolve.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
+#include "hooks/uses.h"
 #include "hooks/watch.h"
 #include "stack/merge.h"
 #include "stack/python.h"
@@ -117,14 +118,14 @@ static _Atomic uint32_t *map_owner(void)
     return owner;
 }
 
-static struct ms_api_info api_infos[MS_ROW_COUNT];
+static struct ms_api_info api_infos[MS_ROW_RECORDED];
 
 static void start_ledger(void)
 {
-    for (unsigned row = 0; row < MS_ROW_COUNT; row++)
+    for (unsigned row = 0; row < MS_ROW_RECORDED; row++)
         api_infos[row] =
             (struct ms_api_info){.name = ms_rows[row]->symbol, .family = ms_families[ms_rows[row]->api].tag};
-    ms_ledger_init(api_infos, MS_ROW_COUNT);
+    ms_ledger_init(api_infos, MS_ROW_RECORDED);
 }
 
 /* Registered at the first GPU call: what is registered before main runs after the destructor that writes the
@@ -157,6 +158,8 @@ static void start_locked(void)
     ms_python_configure(ms_option_int(MS_OPT_PYTHON) == MS_PYTHON_ON);
     ms_bias_start();
     start_ledger();
+    ms_uses_start();
+    ms_layouts_start();
     on_exit(note_exit, NULL);
     ms_serve_start(false);
     /* first: who finds it 0 while active starts over */
@@ -184,6 +187,8 @@ static void start_over(void)
     ms_bias_reset();
     ms_bias_start();
     start_ledger();
+    ms_uses_start();
+    ms_layouts_start();
     ms_serve_start(true);
     ms_thread.outermost = NULL;
     ms_thread.recording = 0;

@@ -13,6 +13,7 @@
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "ledger/exports.h"
+#include "ledger/uses.h"
 #include "pool/pool.h"
 
 enum { BUCKETS = 1024 };
@@ -197,6 +198,8 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
 {
     struct ms_section section;
 
+    if (ms_uses_wanted())
+        ms_uses_mark(args->key, MS_LIFE_SHARED);
     if (!ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
         !ms_pool_owns(args->key))
         return false;

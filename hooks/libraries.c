@@ -13,7 +13,7 @@
 #include "hooks/listeners.h"
 #include "hooks/unseen.h"
 
-#define MAP_SLOTS 4096 /* power of two, well over MS_LIBRARIES_MAX times the rows that are usual */
+#define MAP_SLOTS 8192 /* power of two, well over MS_LIBRARIES_MAX times the rows that are usual */
 
 struct ms_lock ms_resolve_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 

@@ -25,6 +25,9 @@ static const struct row rows[] = {
 #define FAMILY "cuda_driver"
 #include "hooks/cuda_driver.def"
 #undef FAMILY
+#define FAMILY "cuda_driver"
+#include "hooks/cuda_uses.def"
+#undef FAMILY
 #define FAMILY "cuda_runtime"
 #include "hooks/cuda_runtime.def"
 #undef FAMILY

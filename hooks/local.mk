@@ -1,10 +1,10 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
-ROWS = hooks/families.def hooks/rows.def hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def
+ROWS = hooks/families.def hooks/rows.def hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def hooks/cuda_uses.def
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
 	hooks/cuda_runtime.c hooks/nccl.c hooks/cupti.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/bind.c hooks/slots.c hooks/resolve.c \
 	hooks/buffers.h hooks/buffers.c hooks/buffer_holds.c hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_call.h hooks/serve_stream.c hooks/serve_mempool.c hooks/serve_oom.c hooks/serve_mapped.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/graph_memory.h hooks/graph_memory.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/misfree.h hooks/misfree.c hooks/takers.h hooks/takers.c hooks/balance.h hooks/balance.c hooks/oom_fit.h hooks/oom_fit.c hooks/handles.c hooks/imports.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
-HOOKS_SOURCES += hooks/phases.h hooks/phases.c hooks/nvtx.c hooks/mstx.c hooks/roctx.c
+HOOKS_SOURCES += hooks/phases.h hooks/phases.c hooks/nvtx.c hooks/mstx.c hooks/roctx.c hooks/cuda_uses.c hooks/uses.h hooks/uses.c hooks/layouts.c
 HOOKS_SOURCES += hooks/serve_handles.h hooks/serve_handles.c hooks/serve_wait.c
 HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.c hooks/listeners.h hooks/listeners.c hooks/unseen.h hooks/unseen.c
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c
@@ -33,6 +33,13 @@ libmemshim_so_LDADD = hooks/libearly.a $(ms_floors) $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += -l:libjansson.a
 endif
+
+# What libmemshim.so does not export: the functions that MEMSHIM_USES hooks, by their names (companion.c).
+shim_PROGRAMS += libmemshim-uses.so
+libmemshim_uses_so_SOURCES = hooks/companion.c $(ROWS)
+libmemshim_uses_so_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
+libmemshim_uses_so_LDFLAGS = -shared -Wl,-soname,libmemshim-uses.so -nostdlib -Wl,-z,relro -Wl,-z,now
+libmemshim_uses_so_LDADD = libmemshim.so
 
 # Prints the rows, for docs/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows

@@ -15,6 +15,7 @@
 #include "hooks/listeners.h"
 #include "hooks/section.h"
 #include "hooks/unseen.h"
+#include "ledger/uses.h"
 
 /* The row that cuGetProcAddress would answer (name, version, flags) with; -1 if none. A version that is not
  * known (0) decides only where the name has a single row. */
@@ -38,9 +39,15 @@ static int row_of_lookup(const char *name, int version, uint64_t flags)
     return version != 0 || candidates == 1 ? best : -1;
 }
 
+/* What is not hooked stays the vendor's. */
+static bool is_left_alone(int row)
+{
+    return row >= 0 && ms_rows[row]->class == MS_CLASS_USE && !ms_uses_wanted();
+}
+
 static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *pointer)
 {
-    void *wrapper = ms_slot_wrapper_locked(row, target);
+    void *wrapper = is_left_alone(row) ? pointer : ms_slot_wrapper_locked(row, target);
 
     if (!wrapper && ms_rows[row]->class == MS_CLASS_LISTEN)
         ms_listener_unseen();
@@ -58,7 +65,7 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
     enum ms_api api;
     void *answer = pointer;
 
-    if (!pointer || ms_is_ours((uintptr_t)pointer))
+    if (!pointer || ms_is_ours((uintptr_t)pointer) || is_left_alone(preferred))
         return pointer;
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();

@@ -7,6 +7,7 @@
 #include "gpu/visit.h"
 #include "hooks/balance.h"
 #include "hooks/init.h"
+#include "hooks/uses.h"
 #include "ledger/takers.h"
 
 /* Of the context's device; false if the driver cannot say. */
@@ -160,4 +161,6 @@ void ms_takers_module_gone(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_ledger_module_gone(call->args.key);
+    if (status == 0)
+        ms_layouts_forget();
 }

@@ -11,6 +11,7 @@
 #include "hooks/init.h"
 #include "hooks/serve.h"
 #include "hooks/unseen.h"
+#include "ledger/uses.h"
 #include "pool/clock/captures.h"
 #include "pool/foreign.h"
 #include "pool/stream.h"
@@ -78,6 +79,8 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     if (watch->on)
         ms_unseen_tell();
     watch->class = (uint8_t) class;
+    if (class == MS_CLASS_PIN && ms_uses_wanted())
+        ms_uses_mark(args->key, MS_LIFE_SHARED);
     if (class == MS_CLASS_GRAPH_TRIM)
         ms_graph_memory_moment(0);
     if (!watch->on)

@@ -15,6 +15,7 @@
 #include "hooks/phases.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
+#include "hooks/uses.h"
 #include "hooks/watch.h"
 #include "pool/stream.h"
 #include "gpu/abi/cuda_driver.h"
@@ -154,6 +155,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_SHAPE_PHASE_POP      MS_BODY_TELL
 #define MS_SHAPE_PHASE_BEGIN    MS_BODY_TELL_ANSWER
 #define MS_SHAPE_PHASE_END      MS_BODY_TELL
+#define MS_SHAPE_USE            MS_BODY_USE
 
 /* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that
  * itself. */
@@ -342,6 +344,20 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         (void)ms_frame_, (void)ms_caller_;                                                                  \
         ms_phase_tell(MS_CLASS_##cls, &ms_args_, ms_answer_);                                               \
         return ms_answer_;                                                                                  \
+    }
+
+/* What the vendor has read may be read. */
+#define MS_BODY_USE(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
+    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        if (ms_use_is_wanted((int)ms_status_)) {                                                            \
+            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
+            ms_use_told(ms_target_, &ms_use_);                                                              \
+        }                                                                                                   \
+        return ms_status_;                                                                                  \
     }
 
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \

@@ -21,7 +21,9 @@ enum ms_unusual {
     /* ledger: each event is also a line of the trace (trace.c) */
     MS_UNUSUAL_TRACE = 4,
     /* ledger: it is reported, and frees are late (blocks.c) */
-    MS_UNUSUAL_REPORTED = 8
+    MS_UNUSUAL_REPORTED = 8,
+    /* ledger: each block is a life, whose uses are noted (uses.c) */
+    MS_UNUSUAL_USES = 16
 };
 /** The bits, and above all of them how often what threads have learned of loaded objects has become void: who
  * learns something while no bit is set keeps the word with it, and as long as it is the same that holds, and

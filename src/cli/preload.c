@@ -66,6 +66,15 @@ const char *ms_preload_library(void)
     return find("libmemshim.so", "libmemshim.so", path);
 }
 
+/* What is preloaded besides where MEMSHIM_USES is on; NULL where it is not, or is not here. */
+static const char *uses_library(void)
+{
+    static char path[PATH_MAX];
+
+    return ms_option_int(MS_OPT_USES) == MS_USES_ON ? find("libmemshim-uses.so", "libmemshim-uses.so", path)
+                                                    : NULL;
+}
+
 const char *ms_preload_sim_dir(void)
 {
     static char path[PATH_MAX];
@@ -216,6 +225,8 @@ int ms_preload_set(bool sim, const char *path)
         return -1;
     }
     append_inherited(&list, true);
+    if (uses_library()) /* before the library that it jumps to */
+        append(&list, "", uses_library());
     append(&list, "", library);
     if (sim)
         append_simulator(&list, directory, path);

@@ -151,6 +151,20 @@ static size_t apply_to_grown(const struct ms_report *report)
     return count;
 }
 
+/* What is never used, or idle at the peak, of a site that is named. */
+static size_t apply_to_uses(const struct ms_report *report, const char *key)
+{
+    json_t *rows = json_object_get(json_object_get(report->root, "uses"), key);
+    size_t count = 0;
+
+    for (size_t i = json_array_size(rows); i-- > 0;) {
+        const json_t *row = json_array_get(rows, i);
+        if (find(report, ms_report_site(report, ms_report_int(row, "site"))) && !json_array_remove(rows, i))
+            count++;
+    }
+    return count;
+}
+
 size_t ms_suppress_apply(const struct ms_report *report)
 {
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
@@ -168,7 +182,7 @@ size_t ms_suppress_apply(const struct ms_report *report)
         json_object_set_new(leak, "class", json_string("suppressed"));
         count++;
     }
-    return count + apply_to_grown(report);
+    return count + apply_to_grown(report) + apply_to_uses(report, "idle") + apply_to_uses(report, "pinned");
 }
 
 void ms_suppress_note_used(void)

@@ -80,6 +80,8 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->address_range = (__typeof__(gpu->address_range))find(arg, "cuMemGetAddressRange_v2");
     gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "cuPointerGetAttribute");
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
+    gpu->func_param_info = (__typeof__(gpu->func_param_info))find(arg, "cuFuncGetParamInfo");
+    gpu->kernel_param_info = (__typeof__(gpu->kernel_param_info))find(arg, "cuKernelGetParamInfo");
     bind_memory(gpu, find, arg);
     bind_streams(gpu, find, arg);
     bind_handles(gpu, find, arg);

@@ -100,6 +100,9 @@ struct ms_gpu {
     CUresult (*device_get_default_mem_pool)(CUmemoryPool *, CUdevice);
     CUresult (*stream_query)(CUstream);
     CUresult (*device_graph_memory)(CUdevice, CUgraphMem_attribute, void *);
+    /* What kernels are given; since 12.4. */
+    CUresult (*func_param_info)(CUfunction, size_t, size_t *, size_t *);
+    CUresult (*kernel_param_info)(CUkernel, size_t, size_t *, size_t *);
     bool keeps_errors; /* success leaves the thread's last error as it is */
     bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
     /* Memory mapped by handle. */

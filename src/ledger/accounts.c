@@ -11,10 +11,12 @@
 
 #include "base/compiler.h"
 #include "base/guard.h"
+#include "base/unusual.h"
 #include "ledger/internal.h"
 #include "ledger/process.h"
 #include "ledger/totals.h"
 #include "ledger/trace.h"
+#include "ledger/uses.h"
 
 enum { SLOTS_AT_ONCE = 16 };
 
@@ -70,12 +72,21 @@ static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
     return slot;
 }
 
+/* Whether each block is told of: to the trace, or as a life. */
+static MS_INLINE bool is_told(void)
+{
+    return ms_unusual(MS_UNUSUAL_TRACE | MS_UNUSUAL_USES);
+}
+
 static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
 {
     struct ms_block block = arrival->block;
     if (!arrival->again)
         block.born_ns = arrival->now_ns;
-    ms_trace_put_alloc(slot, &block);
+    block.site = ms_block_row_at(slot)->site;
+    ms_trace_alloc(slot, &block);
+    if (ms_uses_wanted())
+        ms_uses_born(slot, &block);
 }
 
 static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival)
@@ -93,7 +104,7 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     if (MS_UNLIKELY(!ticket))
         return 0;
     ms_totals_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
+    if (is_told())
         trace_copy(ticket - 1, arrival);
     return ticket;
 }
@@ -259,6 +270,8 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
     ms_block_row_read(ms_block_row_at(ticket - 1), &block);
     block.freed_ns = now_ns;
     ms_trace_free(ticket - 1, &block);
+    if (ms_uses_wanted())
+        ms_uses_ended(ticket - 1, &block);
     if (block_p)
         *block_p = block;
 }
@@ -266,7 +279,7 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
 static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                             enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    if (block_p || MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
+    if (block_p || is_told())
         tell(ticket, now_ns, block_p);
     ms_totals_out(lane, ticket, slot, ms_site_row(slot->site), ms_block_row_kind(slot), end, now_ns);
 }

@@ -23,6 +23,7 @@
 #include "base/unusual.h"
 #include "ledger/journal.h"
 #include "ledger/trace.h"
+#include "ledger/uses.h"
 
 enum { REASON_BYTES = 400 };
 
@@ -155,6 +156,7 @@ static void open_file(void)
     if (!place(why, sizeof why))
         ms_diagnostic(MS_LOG_WARN, "ledger", "no file: %s; if the process is killed its record is lost", why);
     ms_trace_start();
+    ms_uses_open();
 }
 
 /* Said when nothing is locked, and once. */

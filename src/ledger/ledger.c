@@ -15,6 +15,7 @@
 #include "ledger/balance.h"
 #include "ledger/phases.h"
 #include "ledger/takers.h"
+#include "ledger/uses.h"
 #include "ledger/trace.h"
 
 void ms_ledger_reset(void)
@@ -32,6 +33,7 @@ void ms_ledger_reset(void)
     ms_phases_reset();
     ms_takers_reset();
     ms_balance_reset();
+    ms_uses_reset();
 }
 
 /* What the live blocks add up to. */

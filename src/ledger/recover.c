@@ -19,6 +19,7 @@
 #include "ledger/takers.h"
 #include "ledger/phases.h"
 #include "ledger/recover.h"
+#include "ledger/uses.h"
 
 enum { SHIFT_MAX = 62, MANY = 2048 }; /* so many of the largest amount still add up */
 
@@ -525,6 +526,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_misfrees();
     clean_takers();
     clean_balances();
+    ms_uses_clean();
     count_blocks();
     settle_peaks();
     settle_kinds();

@@ -339,6 +339,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
         ms_phases_copy(snapshot);
+        ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=
             ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
         snapshot->consistent &=
@@ -358,4 +359,5 @@ void ms_snapshot_release(struct ms_snapshot *snapshot)
         munmap(snapshot->memory, snapshot->memory_bytes);
     snapshot->memory = NULL;
     ms_phases_release(snapshot);
+    ms_uses_release(&snapshot->lives);
 }

@@ -12,6 +12,7 @@
 #include "ledger/misfrees.h"
 #include "ledger/phases.h"
 #include "ledger/takers.h"
+#include "ledger/uses.h"
 
 struct ms_snapshot_site {
     /* Of all lanes, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
@@ -74,6 +75,7 @@ struct ms_snapshot {
     struct ms_taker_row *takers;
     uint32_t taker_count, taker_room;
     struct ms_phases_told phases;            /* with sites as the record numbers them */
+    struct ms_lives_told lives;              /* likewise; nothing without MEMSHIM_USES */
     unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;

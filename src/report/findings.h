@@ -59,6 +59,8 @@ char *ms_finding_text(const char *format, ...) __attribute__((format(printf, 1, 
 
 /** All of them. */
 void ms_findings_look(struct ms_finder *finder);
+/** Those of uses. findings_uses.c */
+void ms_findings_look_at_uses(struct ms_finder *finder);
 /** Those of contexts[]. findings_contexts.c */
 void ms_findings_look_at_contexts(struct ms_finder *finder);
 

@@ -438,6 +438,7 @@ void ms_findings_look(struct ms_finder *finder)
     look_at_growth(finder);
     look_at_streams(finder);
     ms_findings_look_at_contexts(finder);
+    ms_findings_look_at_uses(finder);
     json_array_foreach (finder->report->sites, i, site) {
         look_at_grown(finder, site);
         look_at_temporary(finder, site, names);

@@ -150,6 +150,7 @@ void ms_json_write(struct ms_out *out, struct ms_report_input *input)
     ms_json_phases(out, input);
     ms_json_contexts(out, input);
     ms_json_balances(out, input);
+    ms_json_uses(out, input);
     ms_json_events(out, input);
     write_coverage(out, input);
     write_overhead(out, input);

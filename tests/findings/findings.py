@@ -21,6 +21,7 @@ BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- plant
 # What it comes to goes by how long the program runs, or by how the pool grows.
 VARY = {"growth", "stranded_memory", "limbo_memory", "stream_hoard", "reserved_far_above_live"}
 
+USES = {"MEMSHIM_USES": "on"}
 TWO = {"MEMSIM_DEVICES": "2", "MEMSIM_CONTEXT": "300M"}
 
 # The program: its rule; what the finding has to name (a function, or a variable in the advice); the variables of both runs, those of the
@@ -60,7 +61,20 @@ SCENES = {
     "freed_twice_in_stream": ("double_free", None, {}, {}),
     "freed_inside": ("interior_free", None, {}, {}),
     "freed_inside_in_stream": ("interior_free", None, {}, {}),
+    "never_used": ("never_used", None, USES, {}),
+    "never_used_beside_copies": ("never_used", None, USES, {}),
+    "freed_late": ("freed_late", None, USES, {}),
+    "freed_late_by_kernel": ("freed_late", None, USES, {}),
+    "freed_late_in_stream": ("freed_late", None, USES, {}),
+    "freed_late_by_rows": ("freed_late", None, USES, {}),
+    "freed_late_unread": ("freed_late", None, USES, {}),
+    "allocated_early": ("allocated_early", None, USES, {}),
+    "allocated_early_by_kernel": ("allocated_early", None, USES, {}),
+    "pinned_beyond_use": ("pinned_beyond_use", None, USES, {}),
 }
+
+# Used in ways that are hard to see: nothing may be found, in the pool and tracked.
+USED = ("used_by_table", "used_by_capture", "used_by_node", "used_by_buffer", "used_by_structure", "used_by_other_thread")
 
 
 def path_of(name, clean):
@@ -173,7 +187,35 @@ def check_suppressed():
     fact(done.returncode == 0 and json.loads(done.stdout)["findings"] == [], "growth is suppressed as leaks are", done.stdout + done.stderr)
 
 
-plan(13)
+def check_used():
+    """What is used in a way that is hard to see; and what cannot be read is said to be inferred."""
+    for mode in ("pool", "track"):
+        paths = [os.path.join(TMP, "%s.%s.json" % (name, mode)) for name in USED]
+        for name, path in zip(USED, paths):
+            subprocess.run([PROGRAM, name], timeout=120, check=False,
+                           env=shim_environment(path, MEMSHIM_LOG="none", MEMSHIM_MODE=mode, **USES))
+        done = subprocess.run([MEMSHIM, "findings", "--json", *paths], capture_output=True, text=True, check=False)
+        said = {name: row["findings"] for name, row in zip(USED, json.loads(done.stdout))} if done.returncode == 0 else done.stderr
+        fact(isinstance(said, dict) and not any(said.values()), "what is used in other ways is no finding, " + mode, said)
+    confidences = {name: found[name, False][0]["confidence"] for name in ("freed_late_by_kernel", "freed_late_unread") if found[name, False]}
+    fact(confidences == {"freed_late_by_kernel": "exact", "freed_late_unread": "inferred"},
+         "what was not read makes a finding an inferred one", confidences)
+
+
+def check_falls():
+    """The twins of these two do what is advised."""
+    wrong = []
+    for name in ("freed_late", "allocated_early"):
+        peaks = []
+        for clean in (False, True):
+            with open(path_of(name, clean), encoding="utf-8") as file:
+                peaks.append(json.load(file)["devices"][0]["peak_live_bytes"])
+        if [peaks[0] - peaks[1]] != [finding["bytes"] for finding in found[name, False]]:
+            wrong.append((name, peaks, found[name, False]))
+    fact(not wrong, "the peak falls by what the finding says", wrong)
+
+
+plan(17)
 found = told()
 missed = [name for name, row in SCENES.items() if row[0] not in [finding["rule"] for finding in found[name, False] or []]]
 fact(not missed, "none of %d faults is missed" % len(SCENES), ["%s: %s" % (name, found[name, False]) for name in missed])
@@ -197,3 +239,5 @@ fact(WATCHED or made in page, "the table of docs/findings.md is what was found (
 check_page(page)
 check_contexts()
 check_suppressed()
+check_used()
+check_falls()
