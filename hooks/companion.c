@@ -12,6 +12,10 @@
     "]\n\tbr x16\n"
 #endif
 
+/* By this libmemshim.so knows that it is here (hooks/layouts.c). */
+__asm__("\t.section .rodata\n\t.globl memshim_uses_companion\n\t.type memshim_uses_companion, %object\n"
+        "memshim_uses_companion:\n\t.byte 1\n\t.size memshim_uses_companion, 1\n");
+
 #define MS_HOOK(result, symbol, ...)                                                                         \
     __asm__("\t.text\n\t.balign 16\n\t.globl " #symbol "\n\t.type " #symbol ", %function\n" #symbol          \
             ":\n\t" JUMP(symbol) "\t.size " #symbol ", . - " #symbol "\n");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "gpu/gpu.h"
 #include "hooks/uses.h"
 
@@ -26,8 +27,17 @@ static struct layout *_Atomic *entries;
 static _Atomic uint32_t generation, kept;
 static atomic_bool lost_kernels; /* of some handles nobody knows whether they are kernels */
 
+/* libmemshim-uses.so has it: without that one calls by name are not seen, and nothing may be told. */
+extern const char memshim_uses_companion __attribute__((weak, visibility("default")));
+
 void ms_layouts_start(void)
 {
+    if (ms_uses_wanted() && !&memshim_uses_companion) {
+        ms_uses_no_layouts();
+        ms_diagnostic(MS_LOG_WARN, "uses",
+                      "MEMSHIM_USES: libmemshim-uses.so is not preloaded before libmemshim.so, so nothing is "
+                      "told of uses");
+    }
     entries = ms_uses_wanted() ? ms_arena_alloc(ENTRIES * sizeof *entries) : NULL;
     atomic_store(&lost_kernels, false);
     atomic_store(&kept, 0);

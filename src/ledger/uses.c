@@ -80,6 +80,7 @@ void ms_uses_open(void)
     if (!ms_uses_wanted() || !ms_table_reserve(MS_TABLE_USES, 1))
         return;
     ms_table_publish(MS_TABLE_USES, 1);
+    memcpy((void *)MS_ROWS(USES, struct ms_uses), (const void *)&kept_aside, sizeof kept_aside);
     atomic_store_explicit(&all, MS_ROWS(USES, struct ms_uses), memory_order_release);
 }
 

@@ -50,11 +50,11 @@ def variants():
     known = open(os.path.join(vendor.CUDA, "include", "cudaTypedefs.h"), encoding="utf-8", errors="replace").read()
     known = set(re.findall(r"\bPFN_cu\w+_v\d+(?:_pt[sd][sz])?\b", known))
     absent, count = [], 0
-    for symbol, (_, outcome, lookup) in sorted(vendor.rows("cuda_driver.def").items()):
+    for symbol, (_, outcome, lookup) in sorted({**vendor.rows("cuda_driver.def"), **vendor.rows("cuda_uses.def")}.items()):
         key = re.match(r'"\(\\"(\w+)\\", (\d+), ([01])\)"', lookup)
         if not key:
             continue
-        name = "PFN_%s_v%s%s" % (key[1], key[2], "_ptsz" if key[3] == "1" else "")
+        name = "PFN_%s_v%s%s" % (key[1], key[2], symbol[-5:] if key[3] == "1" else "")
         if name not in known:
             absent.append("%s: no such variant, %s" % (symbol, name))
             continue
@@ -63,9 +63,11 @@ def variants():
     return text, absent, count
 
 
-tap = vendor.Tap(11)
+tap = vendor.Tap(12)
 passed, said = compiles(DRIVER + DECLARE % "cuda_driver.def")
 tap.fact(passed, "driver: every row has the vendor's signature", said)
+passed, said = compiles(DRIVER + DECLARE % "cuda_uses.def")
+tap.fact(passed, "driver: so has every row of what uses memory", said)
 passed, said = compiles(DRIVER + '#include "gpu/abi/cuda_driver_fn.h"\n')
 tap.fact(passed, "driver: every prototype of ours is the vendor's", said)
 passed, said = compiles(RUNTIME + DECLARE % "cuda_runtime.def")

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, shim_environment  # noqa: E402
+from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, preload, shim_environment  # noqa: E402
 
 TOP = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "tests", "findings", "planted")
@@ -21,7 +21,7 @@ BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- plant
 # What it comes to goes by how long the program runs, or by how the pool grows.
 VARY = {"growth", "stranded_memory", "limbo_memory", "stream_hoard", "reserved_far_above_live"}
 
-USES = {"MEMSHIM_USES": "on"}
+USES = {"MEMSHIM_USES": "on", "LD_PRELOAD": os.path.join(BUILD, "libmemshim-uses.so") + ":" + preload()}
 TWO = {"MEMSIM_DEVICES": "2", "MEMSIM_CONTEXT": "300M"}
 
 # The program: its rule; what the finding has to name (a function, or a variable in the advice); the variables of both runs, those of the
@@ -74,7 +74,7 @@ SCENES = {
 }
 
 # Used in ways that are hard to see: nothing may be found, in the pool and tracked.
-USED = ("used_by_table", "used_by_capture", "used_by_node", "used_by_buffer", "used_by_structure", "used_by_other_thread")
+USED = ("used_by_table", "used_by_capture", "used_by_node", "used_by_buffer", "used_by_structure", "used_by_other_thread", "used_by_name")
 
 
 def path_of(name, clean):
@@ -197,6 +197,14 @@ def check_used():
         done = subprocess.run([MEMSHIM, "findings", "--json", *paths], capture_output=True, text=True, check=False)
         said = {name: row["findings"] for name, row in zip(USED, json.loads(done.stdout))} if done.returncode == 0 else done.stderr
         fact(isinstance(said, dict) and not any(said.values()), "what is used in other ways is no finding, " + mode, said)
+    path = os.path.join(TMP, "alone.json")
+    subprocess.run([PROGRAM, "used_by_name"], timeout=120, check=False,
+                   env=shim_environment(path, MEMSHIM_LOG="none", MEMSHIM_USES="on"))
+    done = subprocess.run([MEMSHIM, "findings", "--json", path], capture_output=True, text=True, check=False)
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    fact(report["uses"]["state"] == "unread" and not json.loads(done.stdout)["findings"] and any("libmemshim-uses" in line for line in
+         report["diagnostics"]), "without libmemshim-uses.so nothing is told, and that is said", done.stdout + done.stderr)
     confidences = {name: found[name, False][0]["confidence"] for name in ("freed_late_by_kernel", "freed_late_unread") if found[name, False]}
     fact(confidences == {"freed_late_by_kernel": "exact", "freed_late_unread": "inferred"},
          "what was not read makes a finding an inferred one", confidences)
@@ -215,7 +223,7 @@ def check_falls():
     fact(not wrong, "the peak falls by what the finding says", wrong)
 
 
-plan(17)
+plan(18)
 found = told()
 missed = [name for name, row in SCENES.items() if row[0] not in [finding["rule"] for finding in found[name, False] or []]]
 fact(not missed, "none of %d faults is missed" % len(SCENES), ["%s: %s" % (name, found[name, False]) for name in missed])

@@ -5,7 +5,7 @@
 
 
 [ -z "$TEST_SANITIZE" ] || skip_all "a sanitizer's library speaks, needs libraries and starts threads"
-plan 14
+plan 15
 work=$TEST_TMP/work
 ledgers=$TEST_TMP/ledgers
 mkdir "$work" "$ledgers"
@@ -50,15 +50,26 @@ try "it needs libc alone" sh -c 'echo "$1"; ! echo "$1" | grep -v -E "^(libc\.so
 undefined=$(nm -D --undefined-only "$TEST_LIB" | awk '{print $2}')
 try "it needs no vendor symbol" sh -c '! echo "$1" | grep -E "^(cu[A-Z]|cuda|__cuda|hip|nccl|acl)"' sh "$undefined"
 
-# The exports are the rows that have wrappers, and the four functions of the loader.
-printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/rows.def"\n' |
-    $TEST_CC -E -P -I"$top_srcdir" -x c - | sed -n 's/^@ //p' | sort -u >"$TEST_TMP/rows"
-nm -D --defined-only "$TEST_LIB" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u >"$TEST_TMP/exports"
+# The exports are the rows that have wrappers, and the four functions of the loader. What MEMSHIM_USES hooks is exported under memshim's
+# own names, to which the functions of libmemshim-uses.so jump.
+exports_of() { # LIBRARY
+    nm -D --defined-only "$1" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u
+}
+rows_of() { # FILE
+    printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/%s"\n' "$1" |
+        $TEST_CC -E -P -I"$top_srcdir" -x c - | sed -n 's/^@ //p' | sort -u
+}
+rows_of cuda_uses.def >"$TEST_TMP/uses"
+rows_of rows.def | comm -23 - "$TEST_TMP/uses" >"$TEST_TMP/rows"
+sed 's/^/memshim_use_/' "$TEST_TMP/uses" | sort - "$TEST_TMP/rows" >"$TEST_TMP/wanted"
+exports_of "$TEST_LIB" >"$TEST_TMP/exports"
+exports_of "$top_builddir/libmemshim-uses.so" | grep -v -x memshim_uses_companion >"$TEST_TMP/companion"
 try "there are more than 80 rows with wrappers" sh -c 'test "$(wc -l <"$TEST_TMP/rows")" -gt 80'
-comm -23 "$TEST_TMP/rows" "$TEST_TMP/exports" >"$TEST_TMP/missing"
+comm -23 "$TEST_TMP/wanted" "$TEST_TMP/exports" >"$TEST_TMP/missing"
 try "every row with a wrapper is exported" sh -c '! grep . "$TEST_TMP/missing"'
-comm -13 "$TEST_TMP/rows" "$TEST_TMP/exports" | grep -v -x -E 'dlsym|dlvsym|dlopen|dlclose|dlmopen|_exit|_Exit|quick_exit|f?exec[a-z]*|abort|fork|vfork|memshim_phase_(push|pop|begin|end|mark)|InitializeInjectionNvtx2?|InitInjectionMstx' >"$TEST_TMP/extra"
+comm -13 "$TEST_TMP/wanted" "$TEST_TMP/exports" | grep -v -x -E 'dlsym|dlvsym|dlopen|dlclose|dlmopen|_exit|_Exit|quick_exit|f?exec[a-z]*|abort|fork|vfork|memshim_phase_(push|pop|begin|end|mark)|InitializeInjectionNvtx2?|InitInjectionMstx' >"$TEST_TMP/extra"
 try "nothing else is" sh -c '! grep . "$TEST_TMP/extra"'
+try "what MEMSHIM_USES hooks is exported by libmemshim-uses.so, and nothing else" cmp "$TEST_TMP/uses" "$TEST_TMP/companion"
 
 cost() { # PRELOAD: milliseconds for 100 starts of true
     begin=$(date +%s%N)
