@@ -348,7 +348,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* What the vendor has read may be read. */
 #define MS_BODY_USE(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
-    enum { MS_KEEPS_SITE_##fn = false };                                                                    \
+    MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
         result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
