@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "gpu/visit.h"
 #include "hooks/graph_memory.h"
 #include "hooks/serve.h"
@@ -102,15 +103,29 @@ static bool ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance
 
 /* A context whose size was told from what was in use may have been charged with others' memory: once that is
  * gone, what is held is more than what is in use. */
-static void close(int device, struct ms_balance *balance)
+static bool close_it(int device, struct ms_balance *balance)
 {
-    if (!ms_balance_close(balance)) {
+    bool closes = ms_balance_close(balance);
+
+    if (!closes) {
         uint64_t known = ms_balance_known(balance);
         balance->contexts_bytes -= ms_ledger_took_less(device, known - balance->in_use_bytes);
-        ms_balance_close(balance);
+        closes = ms_balance_close(balance);
     }
     balance->is_inferred = balance->untracked_bytes || ms_ledger_taken_is_inferred(device);
     balance->asked_ns = ms_ledger_now();
+    return closes;
+}
+
+/* Something is counted that is not of the device: such a row would not add up. */
+static void tell_once(int device)
+{
+    static _Atomic bool told;
+
+    if (!atomic_exchange(&told, true))
+        ms_diagnostic(MS_LOG_INFO, "balance",
+                      "more is held of device %d than its driver says is in use: no balance is taken",
+                      ms_device_index(device));
 }
 
 static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsigned row, const void *frame,
@@ -129,8 +144,10 @@ static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsi
         balance.contexts_bytes = ms_ledger_taken(device);
         held = held_about(device);
     }
-    close(device, &balance);
-    ms_ledger_balance(device, &balance);
+    if (close_it(device, &balance))
+        ms_ledger_balance(device, &balance);
+    else
+        tell_once(device);
     atomic_store_explicit(&latest[device], held + 1, memory_order_relaxed);
     if (held > atomic_load_explicit(&most[device], memory_order_relaxed))
         atomic_store_explicit(&most[device], held, memory_order_relaxed);
