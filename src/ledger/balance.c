@@ -99,6 +99,38 @@ bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balanc
            atomic_load_explicit(&row->sequence, memory_order_relaxed) == sequence;
 }
 
+/* No term is more than the sum, however large a damaged file says that it is. */
+static bool adds_up(const struct ms_balance *balance)
+{
+    const struct ms_parts *p = &balance->parts;
+    const uint64_t terms[] = {p->requested,
+                              p->rounding,
+                              p->limbo,
+                              p->cached,
+                              p->stranded,
+                              p->pinned,
+                              balance->followed_bytes,
+                              balance->contexts_bytes,
+                              balance->untracked_bytes};
+    uint64_t left = balance->in_use_bytes;
+    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+        if (terms[i] > left)
+            return false;
+        left -= terms[i];
+    }
+    return !left;
+}
+
+void ms_balance_clean(void)
+{
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_BALANCES); i++) {
+        struct ms_balance_row *row = &MS_ROWS(BALANCES, struct ms_balance_row)[i];
+        const struct ms_balance *balance = &row->balance;
+        if (balance->in_use_bytes > INT64_MAX || balance->asked_ns > INT64_MAX / 4 || !adds_up(balance))
+            atomic_store(&row->sequence, 0);
+    }
+}
+
 void ms_balance_reset(void)
 {
     ms_lock_reset(&lock);

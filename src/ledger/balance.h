@@ -46,6 +46,8 @@ uint64_t ms_ledger_followed(int device);
 void ms_ledger_balance(int device, const struct ms_balance *balance);
 /** False if it never was, or the row was being written. */
 bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p);
+/** In a loaded record: a row whose terms are not what is in use is of no use. */
+void ms_balance_clean(void);
 void ms_balance_reset(void);
 
 #endif

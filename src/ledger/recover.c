@@ -181,23 +181,6 @@ static void clean_takers(void)
     }
 }
 
-/* Nine terms are added up; where they are not what is in use, the row is of no use. */
-static void clean_balances(void)
-{
-    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_BALANCES); i++) {
-        struct ms_balance_row *row = &MS_ROWS(BALANCES, struct ms_balance_row)[i];
-        struct ms_balance *balance = &row->balance;
-        clamp(&balance->asked_ns, INT64_MAX / 4);
-        clamp(&balance->in_use_bytes, INT64_MAX);
-        clean_parts(&balance->parts);
-        clamp(&balance->followed_bytes, INT64_MAX / 4);
-        clamp(&balance->contexts_bytes, INT64_MAX / 4);
-        clamp(&balance->untracked_bytes, INT64_MAX / 4);
-        if (ms_balance_known(balance) + balance->untracked_bytes != balance->in_use_bytes)
-            atomic_store(&row->sequence, 0);
-    }
-}
-
 static uint64_t sum_of_sizes(struct ms_site *site)
 {
     uint64_t count = 0;
@@ -525,7 +508,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_rings();
     clean_misfrees();
     clean_takers();
-    clean_balances();
+    ms_balance_clean();
     ms_uses_clean();
     count_blocks();
     settle_peaks();
