@@ -43,6 +43,11 @@ def shape(command, text):
         # The segments, and which of them strand how much.
         text = "\n".join(line for line in text.splitlines() if not re.match(r"\s+0x", line))
         return re.sub(r"[\d.]+( [KMG]?i?B|%)?", "N", re.sub(r"#+|(?<=segment)s", "", text)).split()
+    if "in use on the device" in text:  # the equation: what the pool had just then
+        terms = text.index("in use on the device")
+        text = text[:terms] + re.sub(r" *[\d.]+ [KMG]?i?B", " N", re.sub(r" +[\d.]+ [KMG]?i?B +free.*\n?", "", text[terms:]))
+    # Whether it grew is told by stretches of time, of which a quick machine has few.
+    text = re.sub(r"\b(growing|at_exit),", "leak,", text)
     text = re.sub(r"[\d.]+ [KMG]?i?B (reserved)|(largest free piece) [\d.]+ [KMG]?i?B", "N", text)
     return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "Found", "to do: synchronise", "reserved "))]
 
