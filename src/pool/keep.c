@@ -16,6 +16,7 @@
 #include "pool/flow.h"
 #include "pool/foreign.h"
 #include "pool/lease.h"
+#include "pool/returns.h"
 
 enum { VICTIMS = 64 };
 static bool may_go(const struct ms_segment *segment)
@@ -60,6 +61,8 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
         victims[count++] = segment;
         *chosen_p += segment->bytes;
     }
+    if (count)
+        ms_returns_begin(heap->device);
     ms_unlock(&heap->lock);
     return count;
 }
@@ -74,6 +77,8 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed, boo
         uint64_t chosen = given;
         count = choose(heap, bytes, exceed, victims, &chosen);
         went = ms_segment_return(heap, victims, count, quiet);
+        if (count)
+            ms_returns_end(heap->device);
         given += went;
     } while (count == VICTIMS && went);
     if (given < bytes && quiet)

@@ -24,6 +24,7 @@ struct climb {
     int status; /* the vendor's, of what it was asked for last */
     bool busy;  /* there was some where something is under way */
     uint64_t deadline, pause;
+    uint64_t ended; /* of what goes back (returns.h), when the vendor was asked last */
 };
 
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request)
@@ -107,6 +108,7 @@ static struct ms_slot *in_all_caches(struct climb *c)
 
 static struct ms_slot *more(struct climb *c)
 {
+    c->ended = ms_returns_ended(c->heap->device);
     return ms_grow(c->heap, c->request, &c->status);
 }
 
@@ -127,9 +129,11 @@ static struct ms_slot *pages_together(struct climb *c)
 static struct ms_slot *in_place_of_what_is_vacant(struct climb *c)
 {
     int device = c->heap->device;
-    if (!ms_keep_make_room(device, ms_request_pages(c->request)))
+    bool ended = ms_returns_ended(device) != c->ended; /* another thread's */
+    if (!ms_keep_make_room(device, ms_request_pages(c->request)) && !ended)
         return NULL;
     ms_returns_await(device, true, c->deadline);
+    c->ended = ms_returns_ended(device);
     return ms_grow_least(c->heap, c->request, &c->status);
 }
 
@@ -250,6 +254,7 @@ static struct ms_slot *of_idle_streams(struct climb *c)
 
 static struct ms_slot *more_in_order(struct climb *c)
 {
+    c->ended = ms_returns_ended(c->heap->device);
     return ms_flow_grow(c->heap, c->request, &c->status);
 }
 
@@ -320,6 +325,12 @@ static bool again(uint64_t deadline, uint64_t *pause_p)
     return in_time;
 }
 
+/* What another thread gives back was missing here, and not the vendor's yet when that was asked. */
+static bool may_go_on(const struct climb *c, const struct ladder *ladder)
+{
+    return ladder->may_come(c) || ms_returns_since(c->heap->device, c->ended);
+}
+
 /* The vendor has refused. Nothing that could be given back makes room for more than there is. */
 static struct ms_slot *out_of_memory(struct climb *c, const struct ladder *ladder)
 {
@@ -330,7 +341,7 @@ static struct ms_slot *out_of_memory(struct climb *c, const struct ladder *ladde
     while (pending) {
         pending = ladder->may_come(c);
         slot = climb(c, ladder->last);
-        pending = !slot && no_memory(c) && (pending || ladder->may_come(c)) && again(c->deadline, &c->pause);
+        pending = !slot && no_memory(c) && (pending || may_go_on(c, ladder)) && again(c->deadline, &c->pause);
     }
     if (c->pause)
         atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);

@@ -18,6 +18,7 @@
 
 static struct ms_stream *first; /* of those in which something is under way */
 static _Atomic uint64_t pending[MS_DEVICES_MAX];
+static _Atomic uint64_t begun[MS_DEVICES_MAX], ended[MS_DEVICES_MAX];
 
 void ms_returns_note(struct ms_stream *stream, int device, uint64_t bytes)
 {
@@ -108,6 +109,27 @@ void ms_returns_await(int device, bool others, uint64_t deadline)
     }
 }
 
+void ms_returns_begin(int device)
+{
+    atomic_fetch_add_explicit(&begun[device], 1, memory_order_relaxed);
+}
+
+void ms_returns_end(int device)
+{
+    atomic_fetch_add_explicit(&ended[device], 1, memory_order_release);
+}
+
+uint64_t ms_returns_ended(int device)
+{
+    return atomic_load_explicit(&ended[device], memory_order_acquire);
+}
+
+/* Whoever has seen under a heap's lock that something is missing sees that it was begun. */
+bool ms_returns_since(int device, uint64_t ended_before)
+{
+    return atomic_load_explicit(&begun[device], memory_order_relaxed) != ended_before;
+}
+
 void ms_returns_died(struct ms_stream *stream)
 {
     if (stream->returning)
@@ -117,6 +139,9 @@ void ms_returns_died(struct ms_stream *stream)
 void ms_returns_reset(void)
 {
     first = NULL;
-    for (int device = 0; device < MS_DEVICES_MAX; device++)
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&pending[device], 0, memory_order_relaxed);
+        atomic_store_explicit(&begun[device], 0, memory_order_relaxed);
+        atomic_store_explicit(&ended[device], 0, memory_order_relaxed);
+    }
 }

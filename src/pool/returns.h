@@ -28,4 +28,12 @@ void ms_returns_await(int device, bool others, uint64_t deadline);
 void ms_returns_died(struct ms_stream *stream);
 void ms_returns_reset(void);
 
+/** What is vacant is taken out of its heap, under that heap's lock, to be given back; and is the device's by
+ * now, or in its heap again. Who finds no memory in between is not to be told that there is none. */
+void ms_returns_begin(int device);
+void ms_returns_end(int device);
+/** How often that has ended; and whether it has begun since, or is under way. */
+uint64_t ms_returns_ended(int device);
+bool ms_returns_since(int device, uint64_t ended_before);
+
 #endif
