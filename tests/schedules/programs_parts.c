@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "fake.h"
 #include "pool/internal.h"
+#include "pool/lease.h"
 #include "programs.h"
 
 /* --- what was freed by the end of an epoch, while a later one takes its place -----------------------------
@@ -182,6 +183,83 @@ static void start_function(void)
     engine_task(take, NULL);
 }
 
+/* --- memory goes back, which is all that the context is busy with, while what is in limbo is asked for -----
+ */
+
+enum { LOOKS = 40 }; /* longer than a request looks at a fence */
+static _Atomic uint32_t looks;
+static uint64_t allocs_before;
+
+static void look(void)
+{
+    if (engine_current() == 1)
+        atomic_fetch_add(&looks, 1);
+}
+
+/* A free in a stream is work as well: it takes until the other has looked for long, or needs no memory. */
+static void take_long(void)
+{
+    uint32_t seen;
+    fake_issue(context);
+    while ((seen = atomic_load(&looks)) < LOOKS)
+        engine_wait((const uint32_t *)&looks, seen, UINT64_MAX / 4, __builtin_return_address(0));
+    fake_finish(context);
+}
+
+static void prepare_returning(void)
+{
+    struct ms_pool_block block, idle;
+    int status = 0;
+    const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
+    context = fake_context(0);
+    fake_set_current(context);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 20 * MS_MIB, &idle, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
+    ms_pool_free_begin(idle.address, &idle, &status);
+    ms_pool_free_end(&idle);
+    ms_pool_epoch_done((uintptr_t)context, UINT64_MAX - 1, true);
+    ms_lease_flush(ms_heap_of((uintptr_t)context));
+    ms_pool_free_begin(block.address, &block, &status);
+    ms_pool_free_end(&block);
+    fake_on_return = take_long;
+    fake_on_query = look;
+    allocs_before = fake.calls[FAKE_ALLOC];
+    address = (uintptr_t)driver;
+    ms_bias_start();
+}
+
+static void return_idle(void *arg)
+{
+    (void)arg;
+    fake_set_current(context);
+    ms_keep_give_back(ms_heap_of((uintptr_t)context), 20 * MS_MIB, true);
+}
+
+static void ask_for_limbo(void *arg)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    (void)arg;
+    fake_set_current(context);
+    if (ms_pool_alloc((const struct ms_gpu *)(uintptr_t)address, (uintptr_t)context, 0, 3 * MS_MIB, &block,
+                      &status) != MS_POOL_SERVED)
+        engine_fail("a request is refused, for which there is memory");
+    atomic_store(&looks, LOOKS);
+}
+
+static void start_returning(void)
+{
+    engine_task(return_idle, NULL);
+    engine_task(ask_for_limbo, NULL);
+}
+
+static void check_returning(void)
+{
+    calls_check();
+    if (fake.calls[FAKE_ALLOC] != allocs_before)
+        engine_fail("the driver is asked for more, where memory is only just going back");
+}
+
 static void nothing(void)
 {
 }
@@ -193,5 +271,7 @@ const struct program parts_programs[] = {
      calls_check, RIGHT},
     {"host-function", "memory that work of the host's has written is handed out when that is over",
      prepare_function, start_function, calls_check, RIGHT},
+    {"returning", "what is in limbo is asked for while memory goes back", prepare_returning, start_returning,
+     check_returning, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };

@@ -6,6 +6,7 @@
 #include "base/objects.h"
 #include "calls.h"
 #include "engine.h"
+#include "pool/pool.h"
 #include "programs.h"
 #include "stack/stack.h"
 
@@ -28,6 +29,10 @@ CALLS_PROGRAM(pin_and_free, 256, false, "t0", "p0 u", "g0", "")
 CALLS_PROGRAM(pin_and_trim, 256, false, "t6", "p6 g6 u", "x", "")
 CALLS_PROGRAM(room_for_two, 24, false, "t6 g6 s", "t6", "t6", "")
 CALLS_PROGRAM(room_is_freed, 24, false, "t6", "g6", "t6", "")
+CALLS_PROGRAM(room_from_limbo, 24, false, "t6 i g6", "f", "t6", "")
+CALLS_PROGRAM(room_elsewhere, 2, false, "2 t0 i g0", "2 f", "t0", "")
+CALLS_PROGRAM(room_goes_back, 24, false, "t6 g6 s", "x", "t6", "")
+CALLS_PROGRAM(room_is_waited_for, 24, false, "t6 i g6", "s x", "t6", "")
 CALLS_PROGRAM(trim_and_take, 256, false, "t3 g3 s", "x", "t3", "")
 CALLS_PROGRAM(first_and_first, 256, false, "", "t0", "t1", "")
 CALLS_PROGRAM(stop_and_free, 256, false, "t2", "o", "g2", "")
@@ -35,6 +40,21 @@ CALLS_PROGRAM(stop_and_take, 256, false, "t0 g0", "o", "t0", "")
 CALLS_PROGRAM(pages_and_peer, 256, true, "t3", "r", "t4", "")
 CALLS_PROGRAM(pages_are_freed, 256, true, "t6 i g6 f", "x", "t4", "")
 CALLS_PROGRAM(both_free, 256, false, "t0", "d0", "d0", "")
+
+/* There is memory for the request, or will be in no time. */
+static void check_served(void)
+{
+    struct ms_pool_figures figures;
+    calls_check();
+    ms_pool_figures(0, &figures);
+    if (!figures.parts.requested)
+        engine_fail("a request is refused, for which there is memory");
+}
+
+#define SERVED_ROW(symbol, name, text)                                                                       \
+    {                                                                                                        \
+        name, text, prepare_##symbol, start_##symbol, check_served, RIGHT                                    \
+    }
 
 /* --- stacks -----------------------------------------------------------------------------------------------
  */
@@ -186,6 +206,11 @@ const struct program small_programs[] = {
     CALLS_ROW(pin_and_trim, "small-pin-and-trim", "an exported block is freed while what is idle goes back"),
     CALLS_ROW(room_for_two, "small-room-for-two", "two want the last memory"),
     CALLS_ROW(room_is_freed, "small-room-is-freed", "memory is short while another frees"),
+    SERVED_ROW(room_from_limbo, "small-room-from-limbo", "memory is short until work ends"),
+    SERVED_ROW(room_elsewhere, "small-room-elsewhere", "memory is short until another context's work ends"),
+    SERVED_ROW(room_goes_back, "small-room-goes-back", "memory is short while what is idle goes back"),
+    SERVED_ROW(room_is_waited_for, "small-room-is-waited-for",
+               "memory is short while another waits for the context, and gives back"),
     CALLS_ROW(trim_and_take, "small-trim-and-take", "what is idle goes back while it is taken"),
     CALLS_ROW(first_and_first, "small-first-and-first", "two ask for the first memory"),
     CALLS_ROW(stop_and_free, "small-stop-and-free", "the pool is stopped while a free comes"),

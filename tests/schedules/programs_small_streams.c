@@ -118,6 +118,44 @@ static void start_home(void)
     engine_task(free_another, NULL);
 }
 
+/* --- what another stream has free -------------------------------------------------------------------------
+ */
+
+/* The first has two blocks of which one is free; the other has a little of its own. */
+static void prepare_borrowing(void)
+{
+    gpu = model_fresh(64 * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    block[0] = take(8 * MIB, stream[0]);
+    block[2] = take(3 * MIB, stream[0]);
+    block[1] = take(BYTES, stream[1]);
+    give(block[0], stream[0]);
+    model_finish(stream[0]);
+    model_finish(stream[1]);
+    prepared();
+}
+
+/* What was used is under way when it is freed. */
+static void use_and_free(void *arg)
+{
+    (void)arg;
+    give(take(MIB, stream[0]), stream[0]);
+    take(32 * MIB, stream[0]); /* all caches are emptied for it */
+}
+
+static void take_elsewhere(void *arg)
+{
+    (void)arg;
+    take(MIB, stream[1]);
+}
+
+static void start_borrowing(void)
+{
+    engine_task(use_and_free, NULL);
+    engine_task(take_elsewhere, NULL);
+}
+
 /* --- streams begin, are met, and end ----------------------------------------------------------------------
  */
 
@@ -331,6 +369,8 @@ const struct program small_streams_programs[] = {
      RIGHT},
     {"small-comes-home", "a stream takes what comes home while another of its blocks is freed elsewhere",
      prepare_home, start_home, check, RIGHT},
+    {"small-borrowed", "a stream takes what another has free, and uses and frees meanwhile",
+     prepare_borrowing, start_borrowing, check, RIGHT},
     {"small-stream-ends", "a stream ends while its block is freed on another", prepare, start_ending, check,
      RIGHT},
     {"small-stream-met", "two meet a stream", prepare_meeting, start_meeting, check_met, RIGHT},
