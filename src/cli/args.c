@@ -24,7 +24,7 @@ static void say(const char *verb, const char *format, va_list args)
     char *line = NULL;
 
     fflush(stdout);
-    fprintf(stderr, "memshim%s%s: ", verb ? " " : "", verb ? verb : "");
+    fprintf(stderr, "%s%s: ", verb ? ms_cli_prefix : "memshim", verb ? verb : "");
     if (vasprintf(&line, format, args) >= 0)
         ms_text_put(stderr, line);
     fputc('\n', stderr);
@@ -79,7 +79,7 @@ void ms_cli_print_help(FILE *out, const struct ms_verb *verb)
     const struct ms_flag *flag;
     char left[64];
 
-    fprintf(out, "usage: memshim %s %s\n%s\n\n", verb->name, verb->usage, verb->text);
+    fprintf(out, "usage: %s%s %s\n%s\n\n", ms_cli_prefix, verb->name, verb->usage, verb->text);
     for (flag = first_flag(verb->name); belongs(flag, verb->name); flag++) {
         spell(flag, left, sizeof(left));
         fprintf(out, "  %-24s %s\n", left, flag->text);

@@ -45,6 +45,8 @@ struct ms_verb {
 /* Both end with a row whose name is NULL. */
 extern const struct ms_verb ms_verbs[];
 extern const struct ms_flag ms_flags[];
+/* What stands before a verb's name: "memshim ", or "memshim-" where it is a program of its own. */
+extern const char ms_cli_prefix[];
 
 const struct ms_verb *ms_verb_find(const char *name);
 

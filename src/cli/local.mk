@@ -37,6 +37,14 @@ src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $
 ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
+# A program of its own: only this one needs an MPI library.
+if BUILD_MPI
+bin_PROGRAMS += memshim-merge-mpi
+dist_man1_MANS += docs/man/memshim-merge-mpi.1
+memshim_merge_mpi_SOURCES = src/cli/merge_mpi.c
+memshim_merge_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+memshim_merge_mpi_LDADD = $(ms_command_libs) $(MPI_LIBS)
+endif
 endif
 
 # The manual pages and the completion, from cmds.def.

@@ -5,6 +5,8 @@
 
 #include "cli/cli.h"
 
+const char ms_cli_prefix[] = "memshim ";
+
 const struct ms_verb ms_verbs[] = {
 #define MS_VERB(name, function, usage, text) {#name, usage, text, function},
 #define MS_FLAG(verb, id, letter, name, argument, text)
