@@ -117,7 +117,8 @@ static bool close_it(int device, struct ms_balance *balance)
     return closes;
 }
 
-/* Something is counted that is not of the device: such a row would not add up. */
+/* A runtime that only knows what it gave out itself, as HIP's did at first, says less than is held where
+ * there are two of them in one process. No term is wrong, but such a row would not add up. */
 static void tell_once(int device)
 {
     static _Atomic bool told;

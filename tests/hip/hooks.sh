@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 . "$top_srcdir/tests/hip/real.sh"
 
-plan 64
+plan 67
 programs=$top_builddir/tests/hip
 parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
 
@@ -25,6 +25,13 @@ report "the device is HIP's" '[(d["api"], d["index"], d["name"]) for d in r["dev
 export MEMSIM_DEVICES=2
 both "two versions in one process, opened for themselves alone" "$programs/hooks" two_versions
 report "each calls its own library, and one block is left" 'live == 8192 and apis["hipMalloc"]["calls"] == 2 and apis["hipFree"]["calls"] == 1 and r["coverage"]["routes"]["dlsym"] >= 4'
+# Each copy of the library has memory of its own here and knows of no other, unless MEMSIM_LEDGER has them share the device.
+report "of which neither tells all that is in use: that is no balance" \
+    '[line for line in r["diagnostics"] if "more is held of device 0" in line] and max(b["in_use_bytes"] for b in r["balances"] if b["moment"] != "end") == 2 << 20'
+mkdir "$TEST_TMP/books"
+MEMSIM_LEDGER=$TEST_TMP/books both "the same where the libraries share the device" "$programs/hooks" two_versions
+report "each byte is in the balance" \
+    '[(b["in_use_bytes"], b["confidence"]) for b in r["balances"] if b["moment"] == "latest"] == [(4 << 20, "exact")] and not r["diagnostics"]'
 both "memory of two devices" "$programs/hooks" devices
 report "each on its own" '[(d["index"], d["live_bytes"], d["peak_live_bytes"]) for d in r["devices"]] == [(0, 1 << 20, 1 << 20), (1, 0, 2 << 20)]'
 unset MEMSIM_DEVICES
