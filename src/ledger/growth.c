@@ -2,7 +2,9 @@
  *
  * Floor 2. The run is divided into at most MS_SPANS equal spans, which double in length as it goes on; a
  * site's mark is what it held at the end of a span. Marks are brought up to date when the site changes and
- * when it is reported, for in between it holds what it held. Under the lock of the site's lane. */
+ * when it is reported, for in between it holds what it held. Under the lock of the site's lane. A process
+ * may be killed at any store: span_last follows the mark, and while marks move span_shift says that none is
+ * known. */
 #include "config.h"
 
 #include "ledger/internal.h"
@@ -13,12 +15,17 @@ enum { STEPS_MIN = 5 };
  * has not ended. */
 static void widen_spans(struct ms_site *site, uint64_t now_ns)
 {
-    while (now_ns >> site->span_shift >= MS_SPANS) {
-        for (unsigned i = 0; i < site->span_last / 2; i++)
+    unsigned shift = site->span_shift, last = site->span_last;
+    site->span_shift = MS_SPAN_SHIFT_NONE;
+    atomic_signal_fence(memory_order_seq_cst);
+    for (; now_ns >> shift >= MS_SPANS; shift++) {
+        for (unsigned i = 0; i < last / 2; i++)
             site->marks[i] = site->marks[2 * i + 1];
-        site->span_last /= 2;
-        site->span_shift++;
+        last /= 2;
     }
+    site->span_last = (uint8_t)last;
+    atomic_signal_fence(memory_order_seq_cst);
+    site->span_shift = (uint8_t)shift;
 }
 
 unsigned ms_span_shift(uint64_t now_ns)
@@ -31,9 +38,34 @@ unsigned ms_span_shift(uint64_t now_ns)
 
 MS_NOINLINE void ms_site_mark_slowly(struct ms_site *site, uint64_t now_ns, uint64_t live)
 {
-    widen_spans(site, now_ns);
-    while (site->span_last < now_ns >> site->span_shift)
-        site->marks[site->span_last++] = live;
+    if (now_ns >> site->span_shift >= MS_SPANS)
+        widen_spans(site, now_ns);
+    while (site->span_last < now_ns >> site->span_shift) {
+        site->marks[site->span_last] = live;
+        atomic_signal_fence(memory_order_seq_cst);
+        site->span_last++;
+    }
+}
+
+/* Spans are as long as they are because something happened behind half of MS_SPANS of them. */
+uint64_t ms_site_latest_ns(const struct ms_site *site)
+{
+    uint64_t spans = site->span_last;
+    if (site->span_shift == MS_SPAN_SHIFT_NONE)
+        return site->last_ns;
+    if (site->span_shift > MS_SPAN_SHIFT_START && spans < MS_SPANS / 2)
+        spans = MS_SPANS / 2;
+    return spans << site->span_shift > site->last_ns ? spans << site->span_shift : site->last_ns;
+}
+
+void ms_site_cut_marks(struct ms_site *site, uint64_t now_ns)
+{
+    if (site->span_shift != ms_span_shift(now_ns)) {
+        site->span_shift = MS_SPAN_SHIFT_NONE;
+        site->span_last = 0;
+    } else if (site->span_last > now_ns >> site->span_shift) {
+        site->span_last = (uint8_t)(now_ns >> site->span_shift);
+    }
 }
 
 /* Of the marks from `first` on: how many steps there are up to the one that is most, the last such, and in

@@ -76,6 +76,10 @@ bool ms_site_is_growing(const struct ms_site *site);
 uint64_t ms_site_grew(const struct ms_site *site);
 /** How long spans are at `now_ns`, a power of two. */
 unsigned ms_span_shift(uint64_t now_ns);
+/** The latest time of which the row knows: it may be the only one that does, where its process was killed. */
+uint64_t ms_site_latest_ns(const struct ms_site *site);
+/** Of a copy: no mark is of a time behind `now_ns`, and where spans are others than then none is known. */
+void ms_site_cut_marks(struct ms_site *site, uint64_t now_ns);
 /** Adds another lane's figures of the same site; marks[] of both must be up to date. */
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site);
 uint64_t ms_sites_dropped(void);

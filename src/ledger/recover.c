@@ -21,7 +21,7 @@
 #include "ledger/recover.h"
 #include "ledger/uses.h"
 
-enum { SHIFT_MAX = 62, MANY = 2048 }; /* so many of the largest amount still add up */
+enum { SHIFT_MAX = 56, MANY = 2048 }; /* so many of the largest amount still add up */
 
 /* A report's numbers are signed. */
 static void clamp(uint64_t *value, uint64_t most)
@@ -198,8 +198,11 @@ static void clean_site(struct ms_site *site)
         site->device = MS_DEVICE_NONE;
     site->kind = site->kind < MS_KIND_COUNT ? site->kind : MS_KIND_DEVICE;
     site->stack = site->stack <= ms_stack_count() ? site->stack : 0;
-    site->span_shift = site->span_shift <= SHIFT_MAX ? site->span_shift : SHIFT_MAX;
-    site->span_last = site->span_last < MS_SPANS ? site->span_last : 0;
+    if (site->span_last >= MS_SPANS || site->span_shift > SHIFT_MAX ||
+        site->span_shift < MS_SPAN_SHIFT_START) {
+        site->span_shift = MS_SPAN_SHIFT_NONE;
+        site->span_last = 0;
+    }
     clamp(&site->total_bytes, INT64_MAX / MANY);
     site->total_count = sum_of_sizes(site); /* counted before the rest */
     clamp(&site->total_rounding_bytes, site->total_bytes);
@@ -461,13 +464,18 @@ static int clean_process(void)
     return 0;
 }
 
-/* When the record's last event was. */
+/* When the record's last event was. Rows of sites are written first: the last call of a process that was
+ * killed may stand in its site alone. */
 static uint64_t last_ns(void)
 {
     uint64_t last = atomic_load(&ms_process()->end_ns);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         const struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
         last = account->last_ns > last ? account->last_ns : last;
+    }
+    for (uint32_t i = 0; i < ms_site_count(); i++) {
+        uint64_t latest = ms_site_latest_ns(ms_site_at(i));
+        last = latest > last ? latest : last;
     }
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         struct ms_balance balance;

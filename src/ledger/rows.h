@@ -22,6 +22,7 @@ enum {
     MS_SIZE_CLASSES = 48,
     MS_SPANS = 16,
     MS_SPAN_SHIFT_START = 20, /* a span is about a millisecond at first */
+    MS_SPAN_SHIFT_NONE = 62,  /* marks[] are being changed, or not known */
     MS_OOM_MAX = MS_TABLE_OOMS_ROWS,
     MS_OOM_TOP_SITES = 5,
     MS_BLIND_SPOT_BYTES = MS_TABLE_BLIND_SPOTS_ROW_BYTES,

@@ -192,6 +192,10 @@ void ms_site_merge(struct ms_site *sum, const struct ms_site *site)
     sum->estimate.count_q8 += site->estimate.count_q8;
     for (unsigned k = 0; k < MS_SIZE_CLASSES; k++)
         sum->size_hist[k] += site->size_hist[k];
-    for (unsigned i = 0; i < MS_SPANS && sum->span_shift == site->span_shift; i++)
+    if (site->span_shift != sum->span_shift) {
+        sum->span_shift = MS_SPAN_SHIFT_NONE;
+        sum->span_last = 0;
+    }
+    for (unsigned i = 0; i < MS_SPANS; i++)
         sum->marks[i] += site->marks[i];
 }

@@ -173,6 +173,7 @@ static void copy_row(const struct ms_site *row, uint64_t now_ns, struct ms_site 
 {
     memcpy((void *)copy_p, row, sizeof *row);
     ms_site_mark(copy_p, now_ns, row->live_bytes);
+    ms_site_cut_marks(copy_p, now_ns); /* of a row that nobody could lock, or of another processor's clock */
     copy_p->at_peak_bytes = ms_site_at_device_peak(ms_account_of(row->device), row);
     copy_p->kept_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
 }

@@ -2,7 +2,7 @@
 check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
+	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_recover tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
@@ -47,6 +47,8 @@ tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store_load.c te
 tests_unit_test_store_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c tests/tap.h
 tests_unit_test_trace_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_recover_SOURCES = tests/unit/test_recover.c src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_recover_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/tap.h
 tests_unit_test_timeline_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The frame pointer walk needs frames as they are written: no tail calls, no inlining.
