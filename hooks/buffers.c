@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "gpu/visit.h"
+#include "hooks/balance.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
@@ -189,9 +190,10 @@ static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_reques
 
 static int refused(struct ms_call *call, const struct ms_foreign_request *request, int status)
 {
-    struct ms_oom_view view =
-        ms_serve_oom_view(request->gpu, request->device, request->granted, MS_OOM_NO_STREAM);
+    struct ms_oom_view view;
 
+    ms_balance_look(request->gpu, call->row, call->frame, call->caller);
+    view = ms_serve_oom_view(request->gpu, request->device, request->granted, MS_OOM_NO_STREAM);
     if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
         ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested),
                       &view);

@@ -153,8 +153,10 @@ static void note_oom(const struct ms_call *call)
 {
     uint64_t context;
     int device = ms_gpu_current(call->gpu, &context);
-    struct ms_oom_view view = ms_serve_oom_view(call->gpu, device, call->args.bytes, MS_OOM_NO_STREAM);
+    struct ms_oom_view view;
 
+    ms_balance_look(call->gpu, call->row, call->frame, call->caller);
+    view = ms_serve_oom_view(call->gpu, device, call->args.bytes, MS_OOM_NO_STREAM);
     ms_ledger_oom(outermost(call)->row, device, call->args.bytes, stack_of_failure(call), &view);
 }
 

@@ -33,6 +33,7 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     ms_serve_status(context, status);
     if (status != CUDA_ERROR_OUT_OF_MEMORY)
         return;
+    ms_balance_look(request->gpu, request->row, request->frame, request->caller);
     view = ms_serve_oom_view(request->gpu, device, request->bytes,
                              ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC ? request->stream
                                                                                   : MS_OOM_NO_STREAM);

@@ -1,6 +1,7 @@
 /* serve_oom.c - why there was no memory.
  *
- * Asks the pool and the driver; inside a section, with no lock held. The causes, the first that holds:
+ * Asks the pool and the driver; inside a section, with no lock held, behind ms_balance_look: what the driver
+ * took for itself may not have been seen before. The causes, the first that holds:
  *   limit           MEMSHIM_LIMIT leaves less
  *   capacity        the device could not hold it beside what is live, however that lay
  *   limbo           what was freed and may still be in use would have been enough
