@@ -30,7 +30,7 @@ MODES = {
 }
 # For every run of the tests.
 PART = {"sim/driver_pool": ("pool", "track"), "sim/runtime_memory_13": ("pool", "none", "vmm"), "sim/driver_graphmem": ("pool",),
-        "sim/driver_vmm": ("pool",), "sim/nccl_calls": ("pool",)}
+        "sim/driver_vmm": ("pool",), "sim/nccl_calls": ("pool",), "acl/calls": ("pool",)}
 
 
 def books_of(folder):
