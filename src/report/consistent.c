@@ -143,7 +143,9 @@ static json_int_t sum_of_keys(const json_t *row, const char *const *keys, size_t
 static const char *const pool_terms[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"},
                          *const other_terms[] = {"followed", "contexts", "untracked"};
 
-/* At the end all but what others hold is in other lists too: nothing of it is counted twice. */
+/* At the end all but what others hold is in other lists too: nothing of it is counted twice. What is
+ * requested of the pool is not held against the record's live blocks: a thread that goes on while the report
+ * is written may have a block from the one that the other has not heard of yet. */
 static void check_end(struct inquiry *inquiry, const json_t *row, size_t i, const json_t *device,
                       json_int_t contexts)
 {
@@ -159,10 +161,6 @@ static void check_end(struct inquiry *inquiry, const json_t *row, size_t i, cons
     expect_equal(inquiry, at("balances", i, "followed"),
                  ms_report_sum(ms_report_int(row, "followed"), ms_report_int(managed, "live_bytes")),
                  "the device's followed_bytes", ms_report_int(device, "followed_bytes"));
-    expect_at_most(inquiry, at("balances", i, "requested"), ms_report_int(row, "requested"),
-                   "what is live and not followed, and its rounding",
-                   ms_report_int(device, "live_bytes") - ms_report_int(device, "followed_bytes") +
-                       ms_report_int(row, "rounding"));
 }
 
 static void check_balance(struct inquiry *inquiry, const json_t *row, size_t i, const json_int_t *contexts)

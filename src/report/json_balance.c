@@ -45,7 +45,9 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     balance.contexts_bytes = contexts_now(snapshot, number);
     balance.in_use_bytes = ms_balance_known(&balance) + balance.untracked_bytes;
     balance.is_inferred = 1;
-    return row_json(number, "end", snapshot->now_ns, &balance);
+    /* another thread may have asked behind the snapshot's moment */
+    uint64_t t_ns = balance.asked_ns > snapshot->now_ns ? balance.asked_ns : snapshot->now_ns;
+    return row_json(number, "end", t_ns, &balance);
 }
 
 /* What the driver said when there was no memory. */
