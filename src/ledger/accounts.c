@@ -85,8 +85,11 @@ static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
         block.born_ns = arrival->now_ns;
     block.site = ms_block_row_at(slot)->site;
     ms_trace_alloc(slot, &block);
-    if (ms_uses_wanted())
+    if (ms_uses_wanted()) {
         ms_uses_born(slot, &block);
+        if (arrival->again && block.space == MS_SPACE_ADDRESS) /* another life, nothing is known of it */
+            ms_uses_mark(block.key, MS_LIFE_UNMAPPED);
+    }
 }
 
 static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival)

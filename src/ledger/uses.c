@@ -54,6 +54,30 @@ static void put(_Atomic uint64_t *value, uint64_t to)
     atomic_store_explicit(value, to, memory_order_relaxed);
 }
 
+static void copy_counts(struct ms_uses *copy, struct ms_uses *from)
+{
+    _Atomic uint64_t *to = (_Atomic uint64_t *)copy, *value = (_Atomic uint64_t *)from;
+    for (unsigned i = 0; i < sizeof *copy / sizeof *to; i++)
+        put(&to[i], get(&value[i]));
+}
+
+static void raise(_Atomic uint64_t *value, uint64_t to)
+{
+    uint64_t seen = get(value);
+    while (seen < to && !atomic_compare_exchange_weak_explicit(value, &seen, to, memory_order_relaxed,
+                                                               memory_order_relaxed))
+        ;
+}
+
+/* 0 is none yet. */
+static void lower(_Atomic uint64_t *value, uint64_t to)
+{
+    uint64_t seen = get(value);
+    while ((!seen || seen > to) && !atomic_compare_exchange_weak_explicit(
+                                       value, &seen, to, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 static struct ms_life *life_at(uint32_t number)
 {
     return &MS_ROWS(LIVES, struct ms_life)[number];
@@ -80,7 +104,7 @@ void ms_uses_open(void)
     if (!ms_uses_wanted() || !ms_table_reserve(MS_TABLE_USES, 1))
         return;
     ms_table_publish(MS_TABLE_USES, 1);
-    memcpy((void *)MS_ROWS(USES, struct ms_uses), (const void *)&kept_aside, sizeof kept_aside);
+    copy_counts(MS_ROWS(USES, struct ms_uses), &kept_aside);
     atomic_store_explicit(&all, MS_ROWS(USES, struct ms_uses), memory_order_release);
 }
 
@@ -210,10 +234,10 @@ void ms_uses_born(uint32_t slot, const struct ms_block *block)
     life->kind = block->kind;
     life->unread = (uint32_t)get(&counts()->unread);
     life->born = ms_uses_number();
-    atomic_store_explicit(&life->state, 1, memory_order_release);
     if (block->space != MS_SPACE_ADDRESS || !block->bytes ||
         !set_range(block->key, block->bytes, 0, number + 1))
         atomic_fetch_or(&life->flags, MS_LIFE_UNMAPPED);
+    atomic_store_explicit(&life->state, 1, memory_order_release);
 }
 
 /* What may have been a use, as of `uses`, and was not told as one. */
@@ -226,9 +250,9 @@ static void settle(struct ms_life *life, const struct ms_uses *uses)
     if (flags & MS_LIFE_HELD && launch > last)
         last = launch;
     if (last > life->born && last > get(&life->last)) {
-        put(&life->last, last);
+        raise(&life->last, last);
         if (!get(&life->first))
-            put(&life->first, last);
+            lower(&life->first, last);
     }
     if ((uint32_t)get(&uses->unread) != life->unread)
         atomic_fetch_or_explicit(&life->flags, MS_LIFE_UNREAD, memory_order_relaxed);
@@ -246,24 +270,15 @@ void ms_uses_ended(uint32_t slot, const struct ms_block *block)
     atomic_store_explicit(&life->ended, ms_uses_number(), memory_order_release);
 }
 
-static void raise(_Atomic uint64_t *value, uint64_t to)
-{
-    uint64_t seen = get(value);
-    while (seen < to && !atomic_compare_exchange_weak_explicit(value, &seen, to, memory_order_relaxed,
-                                                               memory_order_relaxed))
-        ;
-}
-
 bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t flags)
 {
     struct ms_life *life = find(address);
-    uint64_t none = 0, offset;
+    uint64_t offset;
     if (!life || number <= life->born)
         return false;
     offset = address - life->address;
-    atomic_compare_exchange_strong_explicit(&life->first, &none, number, memory_order_relaxed,
-                                            memory_order_relaxed);
     raise(&life->last, number);
+    lower(&life->first, number);
     raise(&life->reach, bytes > life->bytes - offset ? life->bytes : offset + bytes);
     if (flags & ~atomic_load_explicit(&life->flags, memory_order_relaxed))
         atomic_fetch_or_explicit(&life->flags, flags, memory_order_relaxed);
@@ -293,6 +308,27 @@ void ms_uses_no_layouts(void)
 
 /* --- the report ----------------------------------------------------------------------------------------- */
 
+/* Uses go on meanwhile: one that only its last number has is its first as well. */
+static void copy_life(struct ms_life *copy, struct ms_life *life)
+{
+    uint64_t ended = atomic_load_explicit(&life->ended, memory_order_acquire), first = get(&life->first);
+    *copy = (struct ms_life){.state = 1,
+                             .site = life->site,
+                             .address = life->address,
+                             .bytes = life->bytes,
+                             .born = life->born,
+                             .unread = life->unread,
+                             .device = life->device,
+                             .kind = life->kind};
+    put(&copy->ended, ended);
+    put(&copy->last, get(&life->last));
+    put(&copy->first, first ? first : get(&copy->last));
+    raise(&copy->last, first);
+    put(&copy->reach, get(&life->reach));
+    atomic_store_explicit(&copy->flags, atomic_load_explicit(&life->flags, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
 void ms_uses_copy(struct ms_lives_told *told)
 {
     uint64_t rows = ms_table_rows(MS_TABLE_LIVES);
@@ -300,7 +336,7 @@ void ms_uses_copy(struct ms_lives_told *told)
     memset(told, 0, sizeof *told);
     if (!ms_table_rows(MS_TABLE_USES))
         return;
-    memcpy((void *)&told->all, MS_ROWS(USES, struct ms_uses), sizeof told->all);
+    copy_counts(&told->all, MS_ROWS(USES, struct ms_uses));
     told->bytes = (rows + 1) * sizeof *told->lives;
     memory =
         mmap(NULL, told->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -310,11 +346,9 @@ void ms_uses_copy(struct ms_lives_told *told)
     }
     told->lives = memory;
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_life *copy = &told->lives[told->count];
-        if (atomic_load_explicit(&life_at((uint32_t)i)->state, memory_order_acquire) != 1)
-            continue;
-        memcpy((void *)copy, (const void *)life_at((uint32_t)i), sizeof *copy);
-        told->count++;
+        struct ms_life *life = life_at((uint32_t)i);
+        if (atomic_load_explicit(&life->state, memory_order_acquire) == 1)
+            copy_life(&told->lives[told->count++], life);
     }
     for (uint64_t i = 0; i < told->count; i++) {
         if (!get(&told->lives[i].ended))
@@ -329,11 +363,20 @@ void ms_uses_release(struct ms_lives_told *told)
     memset(told, 0, sizeof *told);
 }
 
+/* A process that was killed in a use, or in a free, had written one number of two. */
+static void mend(struct ms_life *life)
+{
+    uint64_t last = get(&life->last);
+    if (last && !get(&life->first))
+        put(&life->first, last);
+}
+
 /* A file may say anything. */
 void ms_uses_clean(void)
 {
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_LIVES); i++) {
         struct ms_life *life = life_at((uint32_t)i);
+        mend(life);
         uint64_t first = get(&life->first), last = get(&life->last), ended = get(&life->ended);
         bool sound = life->kind < MS_KIND_COUNT && ms_account_number(life->device) < MS_ACCOUNTS &&
                      life->bytes <= INT64_MAX / MS_TABLE_LIVES_ROWS && life->born && life->born < INT64_MAX &&

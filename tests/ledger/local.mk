@@ -7,6 +7,11 @@ tests_ledger_ends_SOURCES = tests/ledger/ends.c
 tests_ledger_ends_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ledger_ends_LDADD = libcuda.so.1
 
+check_PROGRAMS += tests/ledger/lives_user
+tests_ledger_lives_user_SOURCES = tests/ledger/lives_user.c
+tests_ledger_lives_user_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_ledger_lives_user_LDADD = libcudart.so.13
+
 check_PROGRAMS += tests/ledger/exiting tests/ledger/filtered
 tests_ledger_filtered_SOURCES = tests/ledger/filtered.c
 tests_ledger_exiting_SOURCES = tests/ledger/exiting.c
@@ -27,7 +32,7 @@ tests_ledger_liblate_so_LDADD = libcuda.so.1
 tests_ledger_late_user_SOURCES = tests/ledger/late_user.c
 tests_ledger_late_user_LDADD = tests/ledger/liblate.so libcuda.so.1
 
-ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/moments.py tests/ledger/places.sh
+ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/moments.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
 

@@ -1,0 +1,82 @@
+/* test_uses.c - lives and their uses: numbers that come out of order, a process that was killed in between,
+ * a free that the vendor refused. */
+#include "config.h"
+
+#include "base/options.h"
+#include "ledger/uses.h"
+#include "tests/unit/ledger_fixture.h"
+
+enum { ADDRESS = 0x200000, BYTES = 4096 };
+
+static void begin(void)
+{
+    struct ms_block block = make_block(ADDRESS, BYTES, 1, 0);
+    start();
+    ms_uses_start();
+    ms_uses_open();
+    ms_ledger_alloc(&block);
+}
+
+static struct ms_life *life(unsigned number)
+{
+    return &MS_ROWS(LIVES, struct ms_life)[number];
+}
+
+static const struct ms_life *told(unsigned number)
+{
+    look();
+    if (number >= snapshot.lives.count)
+        bail("there is no life %u", number);
+    return &snapshot.lives.lives[number];
+}
+
+static void test_order(void)
+{
+    begin();
+    uint64_t one = ms_uses_number(), two = ms_uses_number(), three = ms_uses_number();
+    ok(ms_uses_note(two, ADDRESS + 100, 28, 0), "a use is a block's");
+    ok(ms_uses_note(three, ADDRESS, UINT64_MAX, 0) && ms_uses_note(one, ADDRESS, 1, 0),
+       "threads tell in another order than they took their numbers");
+    ok(told(0)->first == one && told(0)->last == three, "the first is the lowest, the last the highest");
+    is_u64(told(0)->reach, BYTES, "all of it was used");
+    ok(!ms_uses_note(ms_uses_number(), ADDRESS + BYTES, 1, 0), "behind it is nothing");
+}
+
+/* The numbers are written one after the other, the last one first. */
+static void test_killed(void)
+{
+    begin();
+    uint64_t number = ms_uses_number();
+    life(0)->last = number;
+    is_u64(told(0)->first, number, "a snapshot in the middle of a use has both its numbers");
+    ms_uses_clean();
+    ok(life(0)->state == 1 && life(0)->first == number, "nor is a life lost where the process was killed");
+    life(0)->last = 0;
+    ms_uses_clean();
+    is_u64(life(0)->state, 0, "what cannot be is no life");
+}
+
+static void test_refused_free(void)
+{
+    struct ms_block block;
+    begin();
+    ms_uses_note(ms_uses_number(), ADDRESS, BYTES, 0);
+    ok(ms_ledger_free_begin(MS_SPACE_ADDRESS, ADDRESS, &block), "a free begins");
+    ok(!ms_uses_note(ms_uses_number(), ADDRESS, BYTES, 0), "what is used then is nobody's");
+    ms_ledger_free_abort(&block);
+    ok(told(0)->ended && !told(1)->ended, "the vendor refused: the block lives once more");
+    ok(told(1)->flags & MS_LIFE_UNMAPPED, "of which nobody knows how it was used before");
+    ok(!(told(0)->flags & MS_LIFE_UNMAPPED), "the other one is what it was");
+    is_u64(device(0)->live_count, 1, "it is one block all the same");
+    is_u64(site_of(1)->total_count, 1, "and was allocated once");
+}
+
+int main(void)
+{
+    plan(0);
+    ms_options_load((char *[]){(char *)"MEMSHIM_USES=on", NULL}, NULL, NULL);
+    test_order();
+    test_killed();
+    test_refused_free();
+    return done();
+}
