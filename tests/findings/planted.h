@@ -14,7 +14,7 @@
 
 #define SCENE __attribute__((noinline)) void
 
-enum { KIB = 1 << 10, MIB = 1 << 20, MANY = 120, MOST = 6000 };
+enum { KIB = 1 << 10, MIB = 1 << 20, MANY = 120, GROWING = 400 };
 
 /* Not known when compiled, so that loops stay one place. */
 extern volatile int many;
@@ -25,6 +25,11 @@ void must(int status, const char *what);
 
 /* A millisecond. */
 void rest_a_moment(void);
+
+/* From now on CLOCK_MONOTONIC stands still, but for what is passed: one of so many parts of a time by which
+ * the scene is much longer than all that was before it. */
+void take_clock(void);
+void pass_time(unsigned parts);
 
 #define PLANTED(name) void name(bool clean);
 #include "planted.def"

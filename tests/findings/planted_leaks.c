@@ -4,7 +4,6 @@
 #include "planted.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- what is never freed -------------------------------------------------------------------------------- */
@@ -79,45 +78,17 @@ SCENE leak_after_error(bool clean)
 
 /* --- what grows ----------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* Whether nine tenths of the spans by which growth is told (src/ledger/growth.c) have one of these moments: a
- * machine that has much else to do may have let some go by. */
-static bool is_steady(const uint64_t *moments, int count)
-{
-    bool seen[16] = {false};
-    uint64_t last = (moments[count - 1] - moments[0]), shift = 20;
-    unsigned spans, hit = 0;
-
-    while (last >> shift >= 16)
-        shift++;
-    spans = (unsigned)(last >> shift) + 1;
-    for (int i = 0; i < count; i++)
-        seen[(moments[i] - moments[0]) >> shift] = true;
-    for (unsigned i = 0; i < spans; i++)
-        hit += seen[i];
-    return spans >= 10 && 10 * hit >= 9 * spans;
-}
-
-static uint64_t moments[MOST];
-
 /* The cache keeps the last one, or, by mistake, all. */
 SCENE growing_cache(bool clean)
 {
     void *kept = NULL;
 
-    for (int i = 0; i < MOST && (i < 400 || !is_steady(moments, i)); i++) {
+    take_clock();
+    for (int i = 0; i < GROWING; i++) {
         if (clean && kept)
             MUST(cudaFree(kept));
         MUST(cudaMalloc(&kept, 64 * KIB));
-        moments[i] = now_ns();
-        rest_a_moment();
+        pass_time(GROWING);
     }
     if (clean)
         MUST(cudaFree(kept));
@@ -126,18 +97,16 @@ SCENE growing_cache(bool clean)
 /* The same, but the program cleans up before it ends. */
 SCENE growing_and_freed(bool clean)
 {
-    static void *kept[MOST];
-    int count = 0;
+    void *kept[GROWING];
 
-    while (count < MOST && (count < 400 || moments[count - 1] - moments[0] < UINT64_C(1400000000) ||
-                            !is_steady(moments, count))) {
-        MUST(cudaMalloc(&kept[count], 64 * KIB));
+    take_clock();
+    for (int i = 0; i < GROWING; i++) {
+        MUST(cudaMalloc(&kept[i], 64 * KIB));
         if (clean)
-            MUST(cudaFree(kept[count]));
-        moments[count++] = now_ns();
-        rest_a_moment();
+            MUST(cudaFree(kept[i]));
+        pass_time(GROWING);
     }
-    for (int i = 0; i < count && !clean; i++)
+    for (int i = 0; i < GROWING && !clean; i++)
         MUST(cudaFree(kept[i]));
 }
 
