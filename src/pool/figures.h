@@ -27,7 +27,6 @@ extern struct ms_lock ms_figures_lock;
 void ms_figures_bury(struct ms_heap *heap);
 /** Those of one heap. */
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);
-void ms_figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f);
 
 /* stop.c */
 /** The calling thread has stopped the pool, and so holds its locks. */

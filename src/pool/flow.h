@@ -139,7 +139,6 @@ static inline CUstream ms_stream_handle(const struct ms_stream *stream)
 }
 
 /* mempool.c */
-struct ms_mempool *ms_mempool_find(uint64_t pool);
 /** The pool that a request names, for a stream of this device; one that was not seen being made is a device's
  * own, or not served. NULL if there is none. May call the vendor. */
 struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t pool);

@@ -465,8 +465,6 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
-/** ... and where it is not quiet, asynchronously, if the vendor can do that. */
-uint64_t ms_keep_give_back_anyhow(struct ms_heap *heap, uint64_t bytes);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** Memory is short on a device: what is idle in contexts goes back, then what streams keep, then other

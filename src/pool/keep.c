@@ -110,7 +110,8 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
     return give_back(heap, bytes, true, true);
 }
 
-uint64_t ms_keep_give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
+/* ... and where it is not quiet, asynchronously, if the vendor can do that. */
+static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = ms_keep_give_back(heap, bytes, false);
     if (given < bytes && !ms_fence_captured(heap))
@@ -229,7 +230,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
     if (!over && !leaving)
         return;
     /* the device may be busy with what needs none of it */
-    uint64_t given = ms_keep_give_back_anyhow(heap, over ? over : 1);
+    uint64_t given = give_back_anyhow(heap, over ? over : 1);
     ms_lock(&heap->lock);
     ms_budget_owe(heap, least_of(given, bytes));
     ms_unlock(&heap->lock);
@@ -279,27 +280,10 @@ uint64_t ms_keep_make_room(int device, uint64_t bytes)
         if (!ms_fence_captured(heap))
             ms_captured_forget(heap);
         gather(heap);
-        given += ms_keep_give_back_anyhow(heap, bytes - given);
+        given += give_back_anyhow(heap, bytes - given);
         ms_heap_leave(heap);
     }
     if (given < bytes)
         given += ms_stream_trim(device);
     return given < bytes ? given + ms_foreign_trim(device, 0) : given;
-}
-
-uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
-{
-    uint64_t given = 0;
-    struct ms_heap *heap;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
-        gather(heap);
-        uint64_t live = ms_keep_live_bytes(heap);
-        ms_lock(&heap->lock);
-        uint64_t reserved = heap->reserved_bytes;
-        ms_unlock(&heap->lock);
-        if (reserved > live + keep_bytes)
-            given += ms_keep_give_back(heap, reserved - live - keep_bytes, false);
-        ms_heap_leave(heap);
-    }
-    return given + ms_foreign_trim(device, keep_bytes);
 }

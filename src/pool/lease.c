@@ -39,12 +39,26 @@ static struct ms_slot *pop(struct ms_bag *bag)
     return bag && bag->count ? bag->items[--bag->count] : NULL;
 }
 
+static void release_slot(struct ms_heap *heap, struct ms_slot *slot)
+{
+    struct ms_run *run = slot->run;
+    if (run->class_index != MS_NO_CLASS) {
+        ms_slab_put(heap, slot);
+        return;
+    }
+    ms_slot_set(slot, MS_SLOT_FREE);
+    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        ms_single_put(heap, run);
+    else
+        ms_run_put(heap, run);
+}
+
 struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
 {
     if (atomic_load_explicit(&slot->run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
         return slot;
     ms_lock(&heap->lock);
-    ms_release_slot(heap, slot);
+    release_slot(heap, slot);
     ms_unlock(&heap->lock);
     return NULL;
 }
@@ -60,24 +74,10 @@ struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine
     return single ? ms_lease_whole(heap, slot) : slot;
 }
 
-void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot)
-{
-    struct ms_run *run = slot->run;
-    if (run->class_index != MS_NO_CLASS) {
-        ms_slab_put(heap, slot);
-        return;
-    }
-    ms_slot_set(slot, MS_SLOT_FREE);
-    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        ms_single_put(heap, run);
-    else
-        ms_run_put(heap, run);
-}
-
 static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
 {
     for (uint32_t i = 0; i < bag->count; i++)
-        ms_release_slot(heap, bag->items[i]);
+        release_slot(heap, bag->items[i]);
     ms_table_drop_bag(bag);
 }
 
@@ -255,7 +255,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
         }
     }
     ms_lock(&heap->lock);
-    ms_release_slot(heap, slot);
+    release_slot(heap, slot);
     ms_unlock(&heap->lock);
 }
 

@@ -54,7 +54,6 @@ void ms_lease_flush(struct ms_heap *heap);
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 bool ms_limbo_retire(struct ms_heap *heap);
-void ms_release_slot(struct ms_heap *heap, struct ms_slot *slot);
 static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
 {
     return class_index < MS_CLASSES

@@ -25,7 +25,7 @@ struct ms_mempool *ms_mempool_at(uint32_t index)
                : NULL;
 }
 
-struct ms_mempool *ms_mempool_find(uint64_t handle)
+static struct ms_mempool *find(uint64_t handle)
 {
     struct ms_mempool *pool = NULL;
     for (uint32_t i = 0; handle && (pool = ms_mempool_at(i)) != NULL; i++) {
@@ -85,7 +85,7 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
     ms_lock(&ms_streams_lock);
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (!pool && (pool = unused()) != NULL) {
         pool->gpu = gpu;
         pool->device = device;
@@ -110,7 +110,7 @@ void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool
 {
     if (!handle || device < 0 || device >= MS_DEVICES_MAX)
         return;
-    if (ms_mempool_find(handle)) /* somebody asked for it before there was one */
+    if (find(handle)) /* somebody asked for it before there was one */
         ms_mempool_ending(handle);
     make(gpu, handle, device, served, true);
 }
@@ -139,7 +139,7 @@ static int device_of_default(const struct ms_gpu *gpu, int device, CUmemoryPool 
 
 struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t handle)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     CUmemoryPool named = (CUmemoryPool)(uintptr_t)handle;
     if (MS_UNLIKELY(!pool && handle))
         pool = meet(gpu, device_of_default(gpu, device, named), named);
@@ -155,7 +155,7 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
     uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
     if (!gpu->device_get_mem_pool || gpu->device_get_mem_pool(&handle, device) != CUDA_SUCCESS || !handle)
         return NULL;
-    pool = ms_mempool_find((uintptr_t)handle);
+    pool = find((uintptr_t)handle);
     if (!pool)
         pool = meet(gpu, device, handle);
     ms_lock(&ms_streams_lock);
@@ -177,7 +177,7 @@ void ms_mempool_current_changed(void)
 /* The handle may come back for another pool as soon as the driver has heard of the end. */
 struct ms_mempool *ms_mempool_ending(uint64_t handle)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     ms_mempool_current_changed();
     if (pool)
         atomic_store_explicit(&pool->handle, 0, memory_order_release);
@@ -195,14 +195,14 @@ void ms_mempool_ended(struct ms_mempool *ending, uint64_t handle, bool gone)
 
 void ms_mempool_trim(uint64_t handle)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (pool)
         ms_flow_give_back(pool, UINT64_MAX);
 }
 
 void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (pool && rule == MS_MEMPOOL_OPPORTUNISTIC)
         atomic_store_explicit(&pool->opportunistic, value != 0, memory_order_relaxed);
     else if (pool && rule == MS_MEMPOOL_INTERNAL)
@@ -213,14 +213,14 @@ void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)
 
 void ms_mempool_bounded(uint64_t handle)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (pool)
         atomic_store_explicit(&pool->bounded, true, memory_order_relaxed);
 }
 
 bool ms_mempool_use(uint64_t handle, struct ms_mempool_use *use_p)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (!pool || !pool->served)
         return false;
     *use_p = (struct ms_mempool_use){.held = atomic_load_explicit(&pool->held, memory_order_relaxed),
@@ -231,7 +231,7 @@ bool ms_mempool_use(uint64_t handle, struct ms_mempool_use *use_p)
 
 void ms_mempool_reset_high(uint64_t handle)
 {
-    struct ms_mempool *pool = ms_mempool_find(handle);
+    struct ms_mempool *pool = find(handle);
     if (pool)
         atomic_store_explicit(&pool->used_high, atomic_load_explicit(&pool->used, memory_order_relaxed),
                               memory_order_relaxed);

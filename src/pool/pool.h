@@ -247,9 +247,6 @@ void ms_pool_stand_down(uint64_t context, const char *why);
 uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 
-/** Give back what can be without waiting, down to `keep_bytes` beyond live memory. Returns the bytes given
- * back. */
-uint64_t ms_pool_trim(int device, uint64_t keep_bytes);
 /** All that is idle, for memory of another kind: also what streams keep and what graphs may know, and without
  * waiting for a quiet moment. With `wait`, if it is nothing, what waits for the device is waited for.
  * `deadline_p` is 0 before the first of several tries. Returns the bytes given back; with 0 there is no more
@@ -278,8 +275,5 @@ struct ms_pool_piece {
     uint32_t ticket;
 };
 void ms_pool_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);
-
-/** Every invariant, stated in check.c; NULL, or a line that says which does not hold. At rest only. */
-const char *ms_pool_check(void);
 
 #endif

@@ -1,6 +1,6 @@
 # tests/pool: the pool over a driver that the tests hold in their hands (fake.h); see docs/testing.md
 check_LIBRARIES += tests/pool/libmsfake.a
-tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c \
+tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c tests/pool/checks.h tests/pool/check.c tests/pool/trim.c \
 	tests/pool/streams.h tests/pool/streams_calls.h tests/pool/streams_types.h tests/pool/streams.c
 tests_pool_libmsfake_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmsfake_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "checks.h"
 #include "gpu/gpu.h"
 #include "pool/stream.h"
 

@@ -1,8 +1,8 @@
 # tests/schedules: the pool, the ledger, the stacks and the locks under a scheduler that decides at every atomic operation who goes on
 if !SANITIZED
 check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a tests/schedules/libchecks.a
-# What is asked when all tasks have ended, and is no step of theirs: it comes before its like in libsubject.a.
-tests_schedules_libchecks_a_SOURCES = src/pool/check.c
+# What is asked when all tasks have ended, and is no step of theirs.
+tests_schedules_libchecks_a_SOURCES = tests/pool/checks.h tests/pool/check.c
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(LEDGER_SOURCES) \
 	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/log.c src/base/store.c src/base/objects.c src/base/records.c src/base/spare.c src/base/unusual.c \
 	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c \
@@ -11,7 +11,7 @@ tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/te
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
 	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
-	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c tests/schedules/programs_hits.c tests/schedules/recorded.h tests/schedules/recorded.c tests/schedules/calls.h tests/schedules/calls.c
+	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c tests/schedules/programs_hits.c tests/schedules/recorded.h tests/schedules/recorded.c tests/schedules/calls.h tests/schedules/calls.c tests/pool/trim.c
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool
 tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
 check_PROGRAMS += tests/schedules/schedules tests/schedules/crash

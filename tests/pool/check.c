@@ -1,20 +1,24 @@
-/* check.c - what must hold of the pool whenever nobody is in it.
+/* check.c - what must hold of the pool whenever nobody is in it; see checks.h.
  *
- *   heap:     reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of
- * size segment:  bytes = sum of its runs, which follow each other without a gap; no two free ones are
- * neighbours; free_bytes = sum of the free ones; each used run is found through the units from its first
- * address, its last, and two in between bins:     a free run is in the bin of its size and in no other; bytes
- * and numbers add up span:     slots = used + bits of the map; a slot is FREE where its bit is set; in its
- * class's list if and only if one is slots:    neither free nor live nor pinned = items of all bags counters:
- * granted to live blocks = what leases count; each byte of a segment has one state budget:   small and
- * middling bytes = sums of used runs of chunks fence:    done <= covered < open; epochs of
- * bags <= freed <= open
+ *   heap      reserved = sum of segments = parts of figures.c; vacant = sum of vacant segments, in order of
+ *             size
+ *   segment   bytes = sum of its runs, which follow each other without a gap; no two free ones are
+ *             neighbours; free_bytes = sum of the free ones; each used run is found through the units from
+ *             its first address, its last, and two in between
+ *   bins      a free run is in the bin of its size and in no other; bytes and numbers add up
+ *   span      slots = used + bits of the map; a slot is FREE where its bit is set; in its class's list if and
+ *             only if one is
+ *   slots     neither free nor live nor pinned = items of all bags
+ *   counters  granted to live blocks = what leases count; each byte of a segment has one state
+ *   budget    small and middling bytes = sums of used runs of chunks
+ *   fence     done <= covered < open; epochs of bags <= freed <= open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
 
 #include "pool/backing.h"
 #include "pool/internal.h"
+#include "checks.h"
 
 struct sums {
     uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving, small,

@@ -1,0 +1,28 @@
+/* trim.c - what is vacant goes back to the vendor, when a test says so; see checks.h.
+ *
+ * No program can ask for that: the pool gives back by its own rules (keep.c, rest.c). */
+#include "config.h"
+
+#include "pool/foreign.h"
+#include "pool/internal.h"
+#include "pool/lease.h"
+#include "checks.h"
+
+uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
+{
+    uint64_t given = 0;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+        ms_fence_close(heap);
+        ms_fence_poll(heap);
+        ms_lease_flush(heap);
+        uint64_t live = ms_keep_live_bytes(heap);
+        ms_lock(&heap->lock);
+        uint64_t reserved = heap->reserved_bytes;
+        ms_unlock(&heap->lock);
+        if (reserved > live + keep_bytes)
+            given += ms_keep_give_back(heap, reserved - live - keep_bytes, false);
+        ms_heap_leave(heap);
+    }
+    return given + ms_foreign_trim(device, keep_bytes);
+}
