@@ -187,7 +187,6 @@ static void clear(struct ms_heap *heap)
         ms_table_drop_bag(bag);
     }
     heap->limbo_end = &heap->limbo;
-    heap->limbo_bytes = 0;
     heap->rows = 0;
     memset(heap->columns, 0, sizeof(heap->columns));
     memset(heap->bins, 0, sizeof(heap->bins));

@@ -237,7 +237,6 @@ struct ms_heap {
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
     struct ms_bag *limbo, **limbo_end;
-    uint64_t limbo_bytes;
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;

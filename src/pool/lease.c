@@ -10,6 +10,8 @@
 #include "pool/internal.h"
 #include "pool/lease.h"
 
+enum { BAGS_LOOKED_AT = 8 };
+
 MS_TLS uint32_t ms_last_lease;
 static _Atomic uint32_t next_lease;
 
@@ -94,23 +96,37 @@ static void bag_to_limbo(struct ms_heap *heap, struct ms_bag *bag)
     *place = bag;
     if (!bag->next)
         heap->limbo_end = &bag->next;
-    heap->limbo_bytes += bag->count ? bag->count * bag->items[0]->run->slot_bytes : 0;
 }
 
-bool ms_limbo_retire(struct ms_heap *heap)
+/* Heap's lock held. It is in limbo no longer. */
+static struct ms_bag *leave_limbo(struct ms_heap *heap, struct ms_bag **link)
+{
+    struct ms_bag *bag = *link;
+    *link = bag->next;
+    if (!*link)
+        heap->limbo_end = link;
+    bag->next = NULL;
+    return bag;
+}
+
+void ms_limbo_retire(struct ms_heap *heap)
 {
     uint64_t done = ms_fence_done(heap);
-    bool any = false;
-    while (heap->limbo && heap->limbo->epoch <= done) {
-        struct ms_bag *bag = heap->limbo;
-        heap->limbo = bag->next;
-        if (!heap->limbo)
-            heap->limbo_end = &heap->limbo;
-        heap->limbo_bytes -= bag->count * bag->items[0]->run->slot_bytes;
-        release_bag(heap, bag);
-        any = true;
+    while (heap->limbo && heap->limbo->epoch <= done)
+        release_bag(heap, leave_limbo(heap, &heap->limbo));
+}
+
+/* Heap's lock held. Among the oldest that are retired, one of this class: what it holds goes round without a
+ * visit to its spans. */
+static struct ms_bag *retired_of_class(struct ms_heap *heap, uint32_t class_index)
+{
+    uint64_t done = ms_fence_done(heap);
+    struct ms_bag **link = &heap->limbo;
+    for (int i = 0; i < BAGS_LOOKED_AT && *link && (*link)->epoch <= done; i++, link = &(*link)->next) {
+        if ((*link)->items[0]->run->class_index == class_index)
+            return leave_limbo(heap, link);
     }
-    return any;
+    return NULL;
 }
 
 /* Heap's lock held. */
@@ -161,6 +177,19 @@ static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *r
     return run ? &run->only : NULL;
 }
 
+/* Heap's lock held. What goes round is no more than one bag holds, so that it fits when all of it is freed.
+ */
+static void fill(struct ms_heap *heap, struct ms_magazine *m, uint32_t class_index)
+{
+    struct ms_bag *bag = m->ready ? m->ready : (m->ready = ms_table_bag());
+    if (!bag)
+        return;
+    uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
+    uint32_t room = around < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
+    ms_limbo_retire(heap);
+    bag->count += ms_slab_take(heap, class_index, bag->items + bag->count, room);
+}
+
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request)
 {
@@ -173,19 +202,18 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
         return slot;
     }
     struct ms_magazine *m = magazine_for(heap, lease, request->magazine, request->granted);
-    struct ms_bag *bag = m->ready ? m->ready : ms_table_bag();
-    if (!bag)
-        return NULL;
-    m->ready = bag;
-    has_bag(lease, m);
-    /* What goes round is no more than one bag holds, so that it fits when all of it is freed. */
-    uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
-    uint32_t room = around < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
     ms_lock(&heap->lock);
-    ms_limbo_retire(heap);
-    bag->count += ms_slab_take(heap, request->magazine, bag->items + bag->count, room);
+    struct ms_bag *bag = retired_of_class(heap, request->magazine);
+    if (bag && m->ready) /* which is empty */
+        ms_table_drop_bag(m->ready);
+    if (bag)
+        m->ready = bag;
+    else
+        fill(heap, m, request->magazine);
     ms_unlock(&heap->lock);
-    return pop(bag);
+    if (m->ready)
+        has_bag(lease, m);
+    return pop(m->ready);
 }
 
 /* A whole block that others may still have a handle to: no magazine may hand it out again. */

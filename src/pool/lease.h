@@ -53,7 +53,7 @@ void ms_lease_flush(struct ms_heap *heap);
 /** ... of blocks of at least so many bytes each. */
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
-bool ms_limbo_retire(struct ms_heap *heap);
+void ms_limbo_retire(struct ms_heap *heap);
 static inline uint32_t ms_magazine_of(uint64_t granted, uint32_t class_index)
 {
     return class_index < MS_CLASSES
