@@ -171,8 +171,7 @@ static void clear(struct ms_heap *heap)
                 ms_table_drop_bag(m->freed);
             *m = (struct ms_magazine){0};
         }
-        atomic_store_explicit(&lease->bags[0], 0, memory_order_relaxed);
-        atomic_store_explicit(&lease->bags[1], 0, memory_order_relaxed);
+        lease->bags[0] = lease->bags[1] = 0;
         atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);
@@ -187,6 +186,8 @@ static void clear(struct ms_heap *heap)
         ms_table_drop_bag(bag);
     }
     heap->limbo_end = &heap->limbo;
+    atomic_store_explicit(&heap->bagged[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->bagged[1], 0, memory_order_relaxed);
     heap->rows = 0;
     memset(heap->columns, 0, sizeof(heap->columns));
     memset(heap->bins, 0, sizeof(heap->bins));

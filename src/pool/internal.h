@@ -173,9 +173,7 @@ struct ms_magazine {
  * below zero. */
 struct ms_lease {
     struct ms_bias lock;
-    /* magazines that may have a bag, by bits: of classes, of exact sizes; looked at without the lock as
-     * well */
-    _Atomic uint64_t bags[2];
+    uint64_t bags[2]; /* magazines that may have a bag, by bits: of classes, of exact sizes */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
     uint64_t unweighed;                  /* went into limbo, and the heap does not know yet */
@@ -237,6 +235,8 @@ struct ms_heap {
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
     struct ms_bag *limbo, **limbo_end;
+    /* Leases that have `bags`, by bits; changed under the lease's lock, looked at without. */
+    _Atomic uint32_t bagged[2];
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;

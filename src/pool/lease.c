@@ -142,13 +142,14 @@ static void empty(struct ms_heap *heap, struct ms_magazine *m)
 }
 
 /* From now on the magazine is worth a visit for whoever is short of memory. */
-static void has_bag(struct ms_lease *lease, const struct ms_magazine *m)
+static void has_bag(struct ms_heap *heap, struct ms_lease *lease, const struct ms_magazine *m)
 {
+    _Static_assert(MS_LEASES <= 32, "a bit for each");
     uint32_t index = (uint32_t)(m - lease->magazines), part = index >= MS_CLASSES;
-    uint64_t bit = (uint64_t)1 << (index - part * MS_CLASSES);
-    atomic_store_explicit(&lease->bags[part],
-                          atomic_load_explicit(&lease->bags[part], memory_order_relaxed) | bit,
-                          memory_order_release);
+    uint32_t bit = 1u << (lease - heap->leases);
+    lease->bags[part] |= (uint64_t)1 << (index - part * MS_CLASSES);
+    if (!(atomic_load_explicit(&heap->bagged[part], memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(&heap->bagged[part], bit, memory_order_release);
 }
 
 /* The magazine of a size, for this size alone from now on. */
@@ -212,7 +213,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
         fill(heap, m, request->magazine);
     ms_unlock(&heap->lock);
     if (m->ready)
-        has_bag(lease, m);
+        has_bag(heap, lease, m);
     return pop(m->ready);
 }
 
@@ -256,7 +257,7 @@ void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct
         bag = m->freed = ms_table_bag();
         if (!bag)
             return; /* no host memory: the block stays in limbo for ever */
-        has_bag(lease, m);
+        has_bag(heap, lease, m);
     }
     ms_bag_put(bag, slot, epoch);
 }
@@ -275,7 +276,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
             magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
         if (MS_UNLIKELY(!m->ready)) {
             m->ready = ms_table_bag();
-            has_bag(lease, m);
+            has_bag(heap, lease, m);
         }
         if (m->ready && !ms_bag_is_full(m->ready, bytes)) {
             m->ready->items[m->ready->count++] = slot;
@@ -287,27 +288,22 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_unlock(&heap->lock);
 }
 
-/* Magazines of at least `bytes`. What another thread is only just putting there comes
- * later. */
-static void flush_one(struct ms_heap *heap, struct ms_lease *lease, uint64_t bytes)
+/* Magazines of at least `bytes`. */
+static void flush_one(struct ms_heap *heap, struct ms_lease *lease, uint32_t part, uint64_t bytes)
 {
-    for (uint32_t part = bytes > MS_SLAB_MAX_BYTES; part < 2; part++) {
-        if (!atomic_load_explicit(&lease->bags[part], memory_order_acquire))
+    ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
+    ms_lock(&heap->lock);
+    for (uint64_t all = lease->bags[part]; all; all &= all - 1) {
+        struct ms_magazine *m = &lease->magazines[part * MS_CLASSES + (uint32_t)__builtin_ctzll(all)];
+        if (m->bytes < bytes)
             continue;
-        ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
-        ms_lock(&heap->lock);
-        uint64_t all = atomic_load_explicit(&lease->bags[part], memory_order_relaxed), left = all;
-        for (; all; all &= all - 1) {
-            struct ms_magazine *m = &lease->magazines[part * MS_CLASSES + (uint32_t)__builtin_ctzll(all)];
-            if (m->bytes < bytes)
-                continue;
-            empty(heap, m);
-            left &= ~(all & -all);
-        }
-        atomic_store_explicit(&lease->bags[part], left, memory_order_relaxed);
-        ms_unlock(&heap->lock);
-        ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
+        empty(heap, m);
+        lease->bags[part] &= ~(all & -all);
     }
+    if (!lease->bags[part])
+        atomic_fetch_and_explicit(&heap->bagged[part], ~(1u << (lease - heap->leases)), memory_order_relaxed);
+    ms_unlock(&heap->lock);
+    ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
 }
 
 void ms_lease_flush(struct ms_heap *heap)
@@ -315,10 +311,14 @@ void ms_lease_flush(struct ms_heap *heap)
     ms_lease_flush_from(heap, 0);
 }
 
+/* What another thread is only just putting there comes later. */
 void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
 {
-    for (uint32_t i = 0; i < MS_LEASES; i++)
-        flush_one(heap, &heap->leases[i], bytes);
+    for (uint32_t part = bytes > MS_SLAB_MAX_BYTES; part < 2; part++) {
+        uint32_t left = atomic_load_explicit(&heap->bagged[part], memory_order_acquire);
+        for (; left; left &= left - 1)
+            flush_one(heap, &heap->leases[__builtin_ctz(left)], part, bytes);
+    }
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     ms_unlock(&heap->lock);
@@ -336,11 +336,11 @@ static uint64_t settle_bag(struct ms_bag *bag, bool ready, uint64_t done)
 uint64_t ms_lease_settle(struct ms_heap *heap)
 {
     uint64_t limbo = 0, done = ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap);
-    for (uint32_t i = 0; i < MS_LEASES; i++) {
-        bool any = atomic_load_explicit(&heap->leases[i].bags[0], memory_order_relaxed) ||
-                   atomic_load_explicit(&heap->leases[i].bags[1], memory_order_relaxed);
-        for (uint32_t k = 0; any && k < MS_MAGAZINES; k++) {
-            struct ms_magazine *m = &heap->leases[i].magazines[k];
+    uint32_t left = atomic_load_explicit(&heap->bagged[0], memory_order_relaxed) |
+                    atomic_load_explicit(&heap->bagged[1], memory_order_relaxed);
+    for (; left; left &= left - 1) {
+        for (uint32_t k = 0; k < MS_MAGAZINES; k++) {
+            struct ms_magazine *m = &heap->leases[__builtin_ctz(left)].magazines[k];
             if (m->ready)
                 settle_bag(m->ready, true, done);
             if (m->freed)
