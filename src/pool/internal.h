@@ -354,8 +354,9 @@ bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_run_forget(struct ms_run *run);
 /** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
 void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
-/** The size of what ms_run_take would carve; 0 if there is nothing. */
-uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align);
+/** With `take`, a used run that is just as long as what it takes; NULL if there is none. `fit_p`: the size of
+ * what ms_run_take would carve, 0 if there is nothing. */
+struct ms_run *ms_run_take_just(struct ms_heap *heap, uint64_t bytes, bool take, uint64_t *fit_p);
 uint64_t ms_run_largest(const struct ms_heap *heap);
 /** The run that an address of a chunk lies in, if it is in use. Without a lock. */
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);

@@ -70,28 +70,32 @@ static struct ms_slot *from_heap(struct climb *c)
 
 /* --- memory of a context --- */
 
-/* Before something that is larger is split: what was freed and can be used again lies together again where it
- * did, and may fit more closely. Nothing is waited for. */
-static void before_splitting(struct ms_heap *heap, const struct ms_request *request)
+/* What fits just so; NULL if there is none. Before something that is larger is split for it, what was freed
+ * and can be used again lies together again where it did, and may fit more closely. Nothing is waited for. */
+static struct ms_slot *before_splitting(struct ms_heap *heap, const struct ms_request *request)
 {
+    uint64_t fit;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    bool splits = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted)) > request->granted;
-    bool may_fence = splits && ms_budget_may_fence(heap);
+    struct ms_run *run = ms_run_take_just(heap, request->granted, !request->large, &fit);
+    bool splits = fit > request->granted, may_fence = splits && ms_budget_may_fence(heap);
     ms_unlock(&heap->lock);
+    if (run)
+        return &run->only;
     if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
         ms_fence_poll(heap);
     if (splits)
         ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
+    return NULL;
 }
 
 /* What fits, or may be split. */
 static struct ms_slot *what_is_free(struct climb *c)
 {
-    struct ms_heap *heap = c->heap;
-    if (c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(heap))
-        before_splitting(heap, c->request);
-    return ms_ladder_from_heap(heap, c->request);
+    struct ms_slot *slot = NULL;
+    if (c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(c->heap))
+        slot = before_splitting(c->heap, c->request);
+    return slot ? slot : from_heap(c);
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)

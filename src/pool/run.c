@@ -80,9 +80,10 @@ static bool next_bin(const struct ms_heap *heap, uint32_t *row_p, uint32_t *colu
     return true;
 }
 
+/* `align` is a power of two. */
 static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
 {
-    uint64_t place = ms_round_up(ms_run_address(run), align);
+    uint64_t place = (ms_run_address(run) + align - 1) & -align;
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
@@ -243,13 +244,6 @@ static struct ms_segment *vacant_instead(struct ms_heap *heap, const struct ms_r
     return vacant && (!run || vacant->bytes < ms_run_bytes(run)) ? vacant : NULL;
 }
 
-uint64_t ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
-{
-    const struct ms_run *run = search(heap, bytes, align);
-    const struct ms_segment *vacant = vacant_instead(heap, run, bytes);
-    return vacant ? vacant->bytes : run ? ms_run_bytes(run) : 0;
-}
-
 /* A block out of a free run. */
 static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
 {
@@ -262,6 +256,14 @@ static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t
     if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
         ms_backing_capture_run(run);
     return run;
+}
+
+struct ms_run *ms_run_take_just(struct ms_heap *heap, uint64_t bytes, bool take, uint64_t *fit_p)
+{
+    struct ms_run *run = search(heap, bytes, ms_run_align(heap, bytes));
+    const struct ms_segment *vacant = vacant_instead(heap, run, bytes);
+    *fit_p = vacant ? vacant->bytes : run ? ms_run_bytes(run) : 0;
+    return take && !vacant && *fit_p == bytes ? take_of(heap, run, ms_run_address(run), bytes) : NULL;
 }
 
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
