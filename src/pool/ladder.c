@@ -70,32 +70,40 @@ static struct ms_slot *from_heap(struct climb *c)
 
 /* --- memory of a context --- */
 
-/* What fits just so; NULL if there is none. Before something that is larger is split for it, what was freed
- * and can be used again lies together again where it did, and may fit more closely. Nothing is waited for. */
-static struct ms_slot *before_splitting(struct ms_heap *heap, const struct ms_request *request)
+/* Before something that is larger is split, what was freed and can be used again lies together again where it
+ * did, and may fit more closely. Nothing is waited for. */
+static void before_splitting(struct ms_heap *heap, bool may_fence)
+{
+    if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
+        ms_fence_poll(heap);
+    ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
+}
+
+/* A run of its own: what fits just so, or may be split. Whoever asks has looked into the caches. */
+static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *request)
 {
     uint64_t fit;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     struct ms_run *run = ms_run_take_just(heap, request->granted, !request->large, &fit);
-    bool splits = fit > request->granted, may_fence = splits && ms_budget_may_fence(heap);
+    struct ms_slot *slot = run ? &run->only : NULL;
+    if (!run && fit > request->granted) {
+        bool may_fence = ms_budget_may_fence(heap);
+        ms_unlock(&heap->lock);
+        before_splitting(heap, may_fence);
+        ms_lock(&heap->lock);
+    }
+    if (!run && (fit || request->large))
+        slot = ms_lease_carve(heap, request);
     ms_unlock(&heap->lock);
-    if (run)
-        return &run->only;
-    if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
-        ms_fence_poll(heap);
-    if (splits)
-        ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
-    return NULL;
+    return slot;
 }
 
 /* What fits, or may be split. */
 static struct ms_slot *what_is_free(struct climb *c)
 {
-    struct ms_slot *slot = NULL;
-    if (c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(c->heap))
-        slot = before_splitting(c->heap, c->request);
-    return slot ? slot : from_heap(c);
+    bool is_run = c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(c->heap);
+    return is_run ? a_run(c->heap, c->request) : from_heap(c);
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)

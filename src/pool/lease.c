@@ -168,7 +168,7 @@ static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *l
     return m;
 }
 
-static struct ms_slot *take_one(struct ms_heap *heap, const struct ms_request *request)
+struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request)
 {
     if (request->single)
         return ms_single_take(heap, request->granted);
@@ -198,7 +198,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     if (request->magazine >= MS_CLASSES) {
         ms_lock(&heap->lock);
         ms_limbo_retire(heap);
-        slot = take_one(heap, request);
+        slot = ms_lease_carve(heap, request);
         ms_unlock(&heap->lock);
         return slot;
     }

@@ -45,6 +45,8 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request);
+/** Heap's lock held: a block without a class, out of what no lease has; or NULL. */
+struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request);
 /** Lease locked: a block that was freed and may be handed out at once. */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's

@@ -213,17 +213,15 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
 }
 
 /* No magazine has one: a magazine is filled, or a block carved. */
-static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
+static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request,
+                                    struct ms_pool_block *block_p)
 {
-    struct ms_request request;
-    if (!request_of(heap, bytes, &request))
-        return false;
-    struct ms_slot *slot = ms_ladder_at_hand(heap, &request);
+    struct ms_slot *slot = ms_ladder_at_hand(heap, request);
     tell_of_sickness(heap);
     if (!slot)
         return false;
     struct ms_lease *lease = ms_lease_lock(heap);
-    bear(lease, slot, bytes, slot->run->slot_bytes);
+    bear(lease, slot, request->requested, slot->run->slot_bytes);
     ms_count(&lease->hits[tier_of(slot->run)], 1);
     describe_given(heap, slot, block_p);
     ms_lease_unlock(lease);
@@ -240,7 +238,7 @@ static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_p
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
     if (MS_UNLIKELY(!slot)) {
         ms_lease_unlock(lease);
-        return hit_at_hand(heap, bytes, block_p);
+        return hit_at_hand(heap, &request, block_p);
     }
     bear_again(lease, slot, &request);
     describe_given(heap, slot, block_p);
