@@ -133,28 +133,29 @@ uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes,
     return alloc(me, context, bytes, stack, api);
 }
 
-/* The run of a live block that has a class, else NULL; without a lock. What is read of a slot here may be of
- * long ago, and its records in use for anything since, or cleared; its stamp, which stays the same while its
- * run is read, and then until it is exchanged, says that it is not. */
-static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot, uint64_t *stamp_p)
+/* The run of a live block that has a class, and that class, else NULL; without a lock. What is read of a slot
+ * here may be of long ago, and its records in use for anything since, or cleared; its stamp, which stays the
+ * same while its run is read, and then until it is exchanged, says that it is not. */
+static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot, uint64_t *stamp_p,
+                                                     unsigned *class_p)
 {
     uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     const struct ms_run *run = slot->run;
     atomic_thread_fence(memory_order_acquire);
-    return MS_LIKELY((stamp & MS_STATE_MASK) == MS_SLOT_LIVE &&
-                     atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp) &&
-                   run->class_index < MS_CLASSES
-               ? run
-               : NULL;
+    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
+                    atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp))
+        return NULL;
+    *class_p = run->class_index;
+    return *class_p < MS_CLASSES ? run : NULL;
 }
 
-/* Inside: the bag that the block goes into, if that is all there is to do. */
+/* Inside: the bag that the block goes into, if that is all there is to do. No segment that holds blocks of a
+ * class has to be released. */
 static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
-                                                const struct ms_run *run, uint64_t address)
+                                                const struct ms_run *run, unsigned class_index,
+                                                uint64_t address)
 {
-    const struct ms_segment *segment = run->segment;
-    unsigned class_index = run->class_index;
-    if (MS_UNLIKELY(segment->heap != pass->heap || segment->release || class_index >= MS_CLASSES ||
+    if (MS_UNLIKELY(run->segment->heap != pass->heap ||
                     ms_run_address(run) + slot->index * run->slot_bytes != address))
         return NULL;
     struct ms_bag *bag = pass->lease->magazines[class_index].freed;
@@ -167,11 +168,12 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, cons
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
  * ticket is a guess, too: of that row all is looked at. */
 static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, const struct ms_run *run,
-                                uint64_t stamp, uint32_t ticket, uint64_t address, uint64_t now_ns)
+                                unsigned class_index, uint64_t stamp, uint32_t ticket, uint64_t address,
+                                uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
     struct ms_site *site;
-    struct ms_bag *bag = bag_for(pass, slot, run, address);
+    struct ms_bag *bag = bag_for(pass, slot, run, class_index, address);
     struct ms_block_row *row =
         MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, ticket, address, now_ns, &site) : NULL;
     if (MS_UNLIKELY(!row || !atomic_compare_exchange_strong_explicit(
@@ -191,7 +193,7 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
 bool ms_hit_free(struct ms_thread *me, uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
-    unsigned way;
+    unsigned way, class_index;
     uint64_t now_ns, stamp;
     struct ms_near_set *set = ms_near_find(address, &way);
     if (MS_UNLIKELY(!set || ms_pins_any() || ms_captures_in(0)))
@@ -199,7 +201,7 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     struct ms_slot *slot = ms_near_slot(set, way);
     if (MS_UNLIKELY(!slot)) /* another has freed what was found there */
         return false;
-    const struct ms_run *run = run_of(slot, &stamp);
+    const struct ms_run *run = run_of(slot, &stamp, &class_index);
     if (!run)
         return false;
     uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
@@ -208,7 +210,7 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
         return forget(pass);
     if (!enter(pass))
         return false;
-    bool done = take_back(pass, slot, run, stamp, ticket, address, now_ns);
+    bool done = take_back(pass, slot, run, class_index, stamp, ticket, address, now_ns);
     if (MS_LIKELY(done))
         ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);

@@ -135,13 +135,16 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     return MS_POOL_SERVED;
 }
 
-/* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. */
+/* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling: of what
+ * has a class half as much, since whoever comes here for that has filled a bag, and hits then go on until the
+ * next one is full (hit.c). */
 static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot,
                               uint64_t bytes)
 {
+    uint64_t worth = bytes > MS_SLAB_MAX_BYTES ? MS_LIMBO_WEIGH_BYTES : MS_LIMBO_WEIGH_BYTES / 2;
     ms_lease_put(heap, lease, slot);
     lease->unweighed += bytes;
-    if (MS_LIKELY(lease->unweighed < MS_LIMBO_WEIGH_BYTES))
+    if (MS_LIKELY(lease->unweighed < worth))
         return 0;
     bytes = lease->unweighed;
     lease->unweighed = 0;
