@@ -1,4 +1,4 @@
-/* count.h - a counter that one thread at a time writes, and anybody reads.
+/* count.h - a counter that one thread at a time writes, and anybody reads; and one that only rises.
  *
  * Floor 0. One instruction where the machine has one, which a compiler does not make of an atomic load and an
  * atomic store; what is read meanwhile is the sum before or after. */
@@ -36,6 +36,15 @@ static MS_INLINE void ms_count_down(_Atomic uint64_t *counter, uint64_t change)
 #else
     ms_count(counter, -change);
 #endif
+}
+
+/** The larger of both, whoever else does the same. */
+static inline void ms_raise(_Atomic uint64_t *value, uint64_t to)
+{
+    uint64_t before = atomic_load_explicit(value, memory_order_relaxed);
+    while (before < to && !atomic_compare_exchange_weak_explicit(value, &before, to, memory_order_relaxed,
+                                                                 memory_order_relaxed)) {
+    }
 }
 
 #endif

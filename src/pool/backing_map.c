@@ -129,7 +129,7 @@ static void unmake(struct ms_heap *heap, struct ms_growth *growth)
     for (uint64_t i = 0; i < growth->made; i++)
         release(heap, region_page(heap, growth, growth->moved + i));
     growth->made = 0;
-    ms_segment_refund(heap, bytes);
+    ms_device_refund(heap->device, bytes);
 }
 
 /* The pages that no source has. */
@@ -140,7 +140,7 @@ static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
     int status = CUDA_ERROR_OUT_OF_MEMORY;
     if (!count)
         return CUDA_SUCCESS;
-    if (!ms_segment_charge(heap, count * b->page_bytes))
+    if (!ms_device_charge(heap->device, count * b->page_bytes, heap->limit_bytes))
         return status;
     if (is_there(heap, count * b->page_bytes)) {
         do {
@@ -150,7 +150,7 @@ static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
             growth->made += status == CUDA_SUCCESS;
         } while (status == CUDA_SUCCESS && growth->made < count);
     }
-    ms_segment_refund(heap, (count - growth->made) * b->page_bytes);
+    ms_device_refund(heap->device, (count - growth->made) * b->page_bytes);
     if (status != CUDA_SUCCESS)
         unmake(heap, growth);
     ms_segment_note_ceiling(heap, status == CUDA_ERROR_OUT_OF_MEMORY);
@@ -213,7 +213,7 @@ static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped
         release(heap, page);
         growth->lost++;
     }
-    ms_segment_refund(heap, growth->lost * b->page_bytes);
+    ms_device_refund(heap->device, growth->lost * b->page_bytes);
     if (stuck)
         growth->region = NULL;
 }
@@ -247,7 +247,7 @@ void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
     int status = move(heap, growth);
     ms_visit_end(&visit);
     growth->lost = growth->emptied;
-    ms_segment_refund(heap, growth->lost * heap->backing->page_bytes);
+    ms_device_refund(heap->device, growth->lost * heap->backing->page_bytes);
     ms_segment_judge(heap, status);
 }
 
@@ -273,6 +273,6 @@ void ms_map_bury(struct ms_heap *heap)
     bury_pages(heap, b->address, b->top);
     bury_pages(heap, b->border, b->high);
     ms_visit_end(&visit);
-    ms_segment_refund(heap, b->mapped_bytes);
+    ms_device_refund(heap->device, b->mapped_bytes);
     ms_map_close(heap, b);
 }

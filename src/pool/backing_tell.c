@@ -117,10 +117,7 @@ void ms_backing_tell(struct ms_heap *heap)
                                                  .tier = MS_TIER_RUN,
                                                  .vmm = true};
             ms_unlock(&heap->lock);
-            if (added && ms_observer && ms_observer->segment_added)
-                ms_observer->segment_added(&told);
-            if (!added && ms_observer && ms_observer->segment_removed)
-                ms_observer->segment_removed(&told);
+            ms_figures_tell(&told, added);
             ms_lock(&heap->lock);
         }
     }

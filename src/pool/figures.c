@@ -124,17 +124,12 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
         f->largest_free_bytes = heap->vacant[heap->vacant_count - 1]->bytes;
 }
 
-/* Who has stopped the pool holds it. */
-static void lock_sums(void)
+void ms_figures_tell(const struct ms_pool_segment *segment, bool added)
 {
-    if (!ms_pool_is_stopped)
-        ms_lock(&ms_figures_lock);
-}
-
-static void unlock_sums(void)
-{
-    if (!ms_pool_is_stopped)
-        ms_unlock(&ms_figures_lock);
+    if (ms_observer && added && ms_observer->segment_added)
+        ms_observer->segment_added(segment);
+    if (ms_observer && !added && ms_observer->segment_removed)
+        ms_observer->segment_removed(segment);
 }
 
 /* Sums over the heaps of a device. Not under ms_figures_lock. */
@@ -142,11 +137,11 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
 {
     struct ms_device *d = &ms_devices[device];
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    lock_sums();
+    ms_lock_to_look(&ms_figures_lock);
     *sum = d->gone;
     sum->peak_reserved_bytes = d->peak_reserved_bytes;
     sum->peak_parts = d->peak_parts;
-    unlock_sums();
+    ms_unlock_after_look(&ms_figures_lock);
     for (uint32_t i = 0; i < count; i++) {
         struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
         struct ms_pool_figures f;

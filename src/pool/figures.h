@@ -23,6 +23,8 @@ void ms_figures_arrived(void);
 void ms_figures_reset(void);
 /** Sums that all devices have in common (ms_devices[].gone, peak). */
 extern struct ms_lock ms_figures_lock;
+/** The observer hears of a segment that came or went. No lock held. */
+void ms_figures_tell(const struct ms_pool_segment *segment, bool added);
 /** What a heap did stays counted when its context is gone. All locks of the heap held. */
 void ms_figures_bury(struct ms_heap *heap);
 /** Those of one heap. */
@@ -32,5 +34,16 @@ void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
 /** The calling thread has stopped the pool, and so holds its locks. */
 extern MS_TLS bool ms_pool_is_stopped;
 void ms_stop_reset(void);
+/** For who only looks: who has stopped the pool holds it. */
+static inline void ms_lock_to_look(struct ms_lock *lock)
+{
+    if (!ms_pool_is_stopped)
+        ms_lock(lock);
+}
+static inline void ms_unlock_after_look(struct ms_lock *lock)
+{
+    if (!ms_pool_is_stopped)
+        ms_unlock(lock);
+}
 
 #endif

@@ -196,11 +196,7 @@ static void free_in_order(const struct ms_gpu *gpu, struct ms_stream *stream, in
 
 static void note_held(struct ms_mempool *pool, uint64_t bytes)
 {
-    uint64_t held = atomic_fetch_add_explicit(&pool->held, bytes, memory_order_relaxed) + bytes,
-             peak = atomic_load_explicit(&pool->held_peak, memory_order_relaxed);
-    while (held > peak && !atomic_compare_exchange_weak_explicit(&pool->held_peak, &peak, held,
-                                                                 memory_order_relaxed, memory_order_relaxed))
-        ;
+    ms_raise(&pool->held_peak, atomic_fetch_add_explicit(&pool->held, bytes, memory_order_relaxed) + bytes);
 }
 
 /* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
@@ -278,13 +274,8 @@ static uint64_t stepped(uint64_t requested)
 
 static void count_alloc(struct ms_mempool *pool, uint64_t requested)
 {
-    uint64_t used =
-        atomic_fetch_add_explicit(&pool->used, stepped(requested), memory_order_relaxed) + stepped(requested);
-    uint64_t high = atomic_load_explicit(&pool->used_high, memory_order_relaxed);
-    while (MS_UNLIKELY(used > high) &&
-           !atomic_compare_exchange_weak_explicit(&pool->used_high, &high, used, memory_order_relaxed,
-                                                  memory_order_relaxed))
-        ;
+    uint64_t bytes = stepped(requested);
+    ms_raise(&pool->used_high, atomic_fetch_add_explicit(&pool->used, bytes, memory_order_relaxed) + bytes);
 }
 
 void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)

@@ -22,13 +22,8 @@ static void note(struct ms_flow *flow, uint64_t bytes)
     uint64_t idle = idle_of(flow);
     if (idle < bytes)
         return;
-    uint64_t grown = atomic_fetch_add_explicit(&flow->grown_beside, bytes, memory_order_relaxed) + bytes,
-             hoarded = grown < idle ? grown : idle,
-             before = atomic_load_explicit(&flow->hoarded, memory_order_relaxed);
-    while (hoarded > before &&
-           !atomic_compare_exchange_weak_explicit(&flow->hoarded, &before, hoarded, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
-    }
+    uint64_t grown = atomic_fetch_add_explicit(&flow->grown_beside, bytes, memory_order_relaxed) + bytes;
+    ms_raise(&flow->hoarded, grown < idle ? grown : idle);
 }
 
 void ms_flow_note_hoards(const struct ms_flow *asking, uint64_t bytes)

@@ -111,10 +111,7 @@ static void tell(const struct record *r, bool added)
                                             .context = r->context,
                                             .device = r->device,
                                             .tier = MS_TIER_SINGLE};
-    if (ms_observer && added && ms_observer->segment_added)
-        ms_observer->segment_added(&segment);
-    if (ms_observer && !added && ms_observer->segment_removed)
-        ms_observer->segment_removed(&segment);
+    ms_figures_tell(&segment, added);
 }
 
 /* What a fence has seen by now is idle. No lock held. */
@@ -174,21 +171,9 @@ bool ms_foreign_take(const struct ms_foreign_request *request, struct ms_foreign
 
 static bool charge(const struct ms_foreign_request *request)
 {
-    struct ms_device *device = &ms_devices[request->device];
     struct ms_gpu_description about;
     ms_gpu_describe(request->gpu, request->device, &about);
-    uint64_t limit = ms_policy->size_of('L', about.total_bytes);
-    uint64_t reserved =
-        atomic_fetch_add_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
-    if (reserved + request->granted <= limit)
-        return true;
-    atomic_fetch_sub_explicit(&device->reserved_bytes, request->granted, memory_order_relaxed);
-    return false;
-}
-
-static void refund(int device, uint64_t bytes)
-{
-    atomic_fetch_sub_explicit(&ms_devices[device].reserved_bytes, bytes, memory_order_relaxed);
+    return ms_device_charge(request->device, request->granted, ms_policy->size_of('L', about.total_bytes));
 }
 
 /* A record, the room under the limit, and the library's buffer. */
@@ -216,7 +201,7 @@ static struct record *make(const struct ms_foreign_request *request, int *status
     }
     ms_unlock(&lock);
     /* What was expected is what was charged; what there is is what counts. */
-    refund(request->device, made ? request->granted - r->bytes : request->granted);
+    ms_device_refund(request->device, made ? request->granted - r->bytes : request->granted);
     return made ? r : NULL;
 }
 
@@ -283,7 +268,7 @@ static void unmake(struct record *r)
     struct record gone = *r;
     int status = r->source->unmake(r->address);
     tell(&gone, false);
-    refund(gone.device, gone.bytes);
+    ms_device_refund(gone.device, gone.bytes);
     ms_lock(&lock);
     counts[gone.device].unmade++;
     r->state = NONE;
@@ -336,7 +321,7 @@ bool ms_foreign_forget(uint64_t address, struct ms_foreign_block *block_p)
     ms_unlock(&lock);
     if (live) {
         tell(&gone, false);
-        refund(gone.device, gone.bytes);
+        ms_device_refund(gone.device, gone.bytes);
     }
     return live;
 }
@@ -517,25 +502,12 @@ void ms_foreign_unlock(void)
     ms_unlock(&lock);
 }
 
-/* Who has stopped the pool holds it. */
-static void lock_to_look(void)
-{
-    if (!ms_pool_is_stopped)
-        ms_lock(&lock);
-}
-
-static void unlock_after_look(void)
-{
-    if (!ms_pool_is_stopped)
-        ms_unlock(&lock);
-}
-
 void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
 {
     if (!ms_foreign_any() || !is_device(device))
         return;
     const struct counts *c = &counts[device];
-    lock_to_look();
+    ms_lock_to_look(&lock);
     for (uint32_t i = 0; i < ms_foreign_count; i++) {
         if (records[i].state > MAKING && records[i].device == device)
             add_record(&records[i], sum);
@@ -547,7 +519,7 @@ void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
     sum->vendor_frees += c->unmade;
     sum->served_allocs += c->allocs;
     sum->served_frees += c->frees;
-    unlock_after_look();
+    ms_unlock_after_look(&lock);
 }
 
 static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece),
@@ -575,12 +547,12 @@ void ms_foreign_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece),
 {
     if (!ms_foreign_any())
         return;
-    lock_to_look();
+    ms_lock_to_look(&lock);
     for (uint32_t i = 0; i < ms_foreign_count; i++) {
         if (records[i].state > MAKING)
             walk_record(&records[i], hear, arg);
     }
-    unlock_after_look();
+    ms_unlock_after_look(&lock);
 }
 
 void ms_foreign_reset(void)

@@ -263,8 +263,8 @@ struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
 /** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and
  * back. */
-bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes);
-void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes);
+bool ms_device_charge(int device, uint64_t bytes, uint64_t limit);
+void ms_device_refund(int device, uint64_t bytes);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of

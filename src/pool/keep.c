@@ -127,11 +127,6 @@ uint64_t ms_keep_live_bytes(const struct ms_heap *heap)
     return requested;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use
  * to other sizes, so that it goes back whatever that costs. */
 static bool weighs_calls(void)
@@ -160,7 +155,7 @@ static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
  * held. */
 static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
 {
-    uint64_t sum = 0, wanted = least_of(over > bytes ? over : bytes, heap->vacant_bytes);
+    uint64_t sum = 0, wanted = ms_least(over > bytes ? over : bytes, heap->vacant_bytes);
     int64_t calls = 0;
     for (uint32_t i = heap->vacant_count; i-- > 0 && sum < wanted && calls < VICTIMS;) {
         if (!may_go(heap->vacant[i]))
@@ -177,7 +172,7 @@ static uint64_t beside(uint64_t live)
 {
     uint64_t few = live < MS_BOUND_SMALL_BYTES ? live : MS_BOUND_SMALL_BYTES,
              rising = few / MS_BOUND_SMALL_SHARE + (live - few) / MS_BOUND_RISE_SHARE;
-    return least_of(rising, live / MS_BOUND_SHARE + MS_BOUND_BYTES);
+    return ms_least(rising, live / MS_BOUND_SHARE + MS_BOUND_BYTES);
 }
 
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
@@ -189,14 +184,14 @@ static uint64_t bound(struct ms_heap *heap, uint64_t granted, uint64_t *later_p)
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
     uint64_t more = beside(heap->live_peak_bytes), most = heap->live_peak_bytes + more;
-    *later_p = least_of(MS_BOUND_BYTES / 2, more / MS_BOUND_LATER_SHARE);
+    *later_p = ms_least(MS_BOUND_BYTES / 2, more / MS_BOUND_LATER_SHARE);
     return most > MS_BOUND_LEAST_BYTES ? most : MS_BOUND_LEAST_BYTES;
 }
 
 static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
 {
     uint64_t later, allowed = bound(heap, granted, &later), after = heap->reserved_bytes + bytes;
-    return after > allowed ? least_of(after - allowed, heap->vacant_bytes) : 0;
+    return after > allowed ? ms_least(after - allowed, heap->vacant_bytes) : 0;
 }
 
 uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
@@ -232,7 +227,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
     /* the device may be busy with what needs none of it */
     uint64_t given = give_back_anyhow(heap, over ? over : 1);
     ms_lock(&heap->lock);
-    ms_budget_owe(heap, least_of(given, bytes));
+    ms_budget_owe(heap, ms_least(given, bytes));
     ms_unlock(&heap->lock);
 }
 

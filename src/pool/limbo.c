@@ -35,15 +35,6 @@ static uint64_t look(struct ms_heap *heap)
     return bound;
 }
 
-/* The larger of both, whoever else does the same. */
-static void raise_to(_Atomic uint64_t *sum, uint64_t bytes)
-{
-    uint64_t before = atomic_load_explicit(sum, memory_order_relaxed);
-    while (before < bytes && !atomic_compare_exchange_weak_explicit(sum, &before, bytes, memory_order_relaxed,
-                                                                    memory_order_relaxed)) {
-    }
-}
-
 void ms_limbo_begin(struct ms_heap *heap)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
@@ -77,15 +68,15 @@ uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch)
 
 void ms_limbo_covered(struct ms_heap *heap, uint64_t epoch)
 {
-    raise_to(&heap->limbo_sums.covered_bytes, ms_limbo_freed_by(heap, epoch));
+    ms_raise(&heap->limbo_sums.covered_bytes, ms_limbo_freed_by(heap, epoch));
     atomic_store_explicit(&heap->limbo_sums.look_bytes, 0, memory_order_relaxed);
 }
 
 void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch)
 {
     uint64_t freed = ms_limbo_freed_by(heap, epoch);
-    raise_to(&heap->limbo_sums.covered_bytes, freed);
-    raise_to(&heap->limbo_sums.over_bytes, freed);
+    ms_raise(&heap->limbo_sums.covered_bytes, freed);
+    ms_raise(&heap->limbo_sums.over_bytes, freed);
 }
 
 /* Whether what has gathered is worth an event. */
@@ -258,7 +249,7 @@ bool ms_pool_wait_look(const struct ms_pool_wait *wait)
     bool over = is_over(heap, wait) || is_suspended(heap);
     if (!over && ms_clock_ns() >= wait->own_until_ns) {
         over = true;
-        raise_to(&heap->limbo_sums.in_vain, wait->own_epoch);
+        ms_raise(&heap->limbo_sums.in_vain, wait->own_epoch);
         ms_pool_note("a free waited in vain for work that was issued before it; until that is done more than "
                      "MEMSHIM_LIMBO may be in limbo");
     }

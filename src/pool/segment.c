@@ -80,28 +80,23 @@ static void tell(const struct ms_heap *heap, const struct ms_segment *segment, b
                                    .device = heap->device,
                                    .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_SINGLE
                                                                                     : MS_TIER_RUN};
-    if (!ms_observer)
-        return;
-    if (added && ms_observer->segment_added)
-        ms_observer->segment_added(&told);
-    if (!added && ms_observer->segment_removed)
-        ms_observer->segment_removed(&told);
+    ms_figures_tell(&told, added);
 }
 
 /* The room under the limit is taken before the vendor is asked, so that two threads cannot both use it. */
-bool ms_segment_charge(struct ms_heap *heap, uint64_t bytes)
+bool ms_device_charge(int device, uint64_t bytes, uint64_t limit)
 {
-    struct ms_device *device = &ms_devices[heap->device];
-    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
-    if (reserved + bytes <= heap->limit_bytes)
+    _Atomic uint64_t *sum = &ms_devices[device].reserved_bytes;
+    uint64_t reserved = atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
+    if (reserved + bytes <= limit)
         return true;
-    atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(sum, bytes, memory_order_relaxed);
     return false;
 }
 
-void ms_segment_refund(const struct ms_heap *heap, uint64_t bytes)
+void ms_device_refund(int device, uint64_t bytes)
 {
-    atomic_fetch_sub_explicit(&ms_devices[heap->device].reserved_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ms_devices[device].reserved_bytes, bytes, memory_order_relaxed);
 }
 
 /* Other processes share the card: where it ends is known only when the vendor refuses, and not for long. */
@@ -180,7 +175,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
 {
     struct ms_segment *segment = ms_table_segment();
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!segment || !ms_segment_charge(heap, bytes)) {
+    if (!segment || !ms_device_charge(heap->device, bytes, heap->limit_bytes)) {
         if (segment)
             ms_table_drop_segment(segment);
         return NULL;
@@ -197,7 +192,7 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (*status_p != CUDA_SUCCESS) {
-        ms_segment_refund(heap, bytes);
+        ms_device_refund(heap->device, bytes);
         ms_segment_note_ceiling(heap, *status_p == CUDA_ERROR_OUT_OF_MEMORY);
         ms_table_drop_segment(segment);
         return NULL;
@@ -273,7 +268,7 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
     for (uint32_t i = 0; i < count; i++) {
         if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
             given += segments[i]->bytes;
-            ms_segment_refund(heap, segments[i]->bytes);
+            ms_device_refund(heap->device, segments[i]->bytes);
             ms_table_drop_segment(segments[i]);
         } else {
             tell(heap, segments[i], true);
@@ -313,7 +308,7 @@ void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all)
         struct ms_segment *segment = all;
         all = segment->next;
         tell(heap, segment, false);
-        ms_segment_refund(heap, segment->bytes);
+        ms_device_refund(heap->device, segment->bytes);
         ms_table_drop_segment(segment);
     }
 }

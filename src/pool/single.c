@@ -9,11 +9,6 @@
 
 #include "pool/internal.h"
 
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The first of at least `bytes`. */
 static uint32_t first_of(const struct ms_heap *heap, uint64_t bytes)
 {
@@ -136,8 +131,8 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
     uint32_t at = first_of(heap, bytes);
     bool any = (heap->flow && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
-    uint64_t most = any ? UINT64_MAX : least_of(MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
-    most = least_of(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
+    uint64_t most = any ? UINT64_MAX : ms_least(MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
+    most = ms_least(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);
     if (at < heap->vacant_count && heap->vacant[at]->bytes <= most)

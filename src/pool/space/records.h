@@ -138,6 +138,11 @@ static inline struct ms_run *_Atomic *ms_segment_units(const struct ms_segment *
                                                                                                   : NULL;
 }
 
+static inline uint64_t ms_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline uint64_t ms_round_up(uint64_t bytes, uint64_t step)
 {
     return (bytes + step - 1) / step * step;
