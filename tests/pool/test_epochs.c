@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "pool/internal.h" /* before it, whose names are others' parameters */
+
 #include "one_context.h"
 
 enum { SIZES = 20, LIVE_MOST = 1000, WARM_PAIRS = 20000, PAIRS = 20000 };
@@ -189,6 +191,63 @@ static void test_returning(void)
     sound("returning");
 }
 
+enum { CLASSED = 4 * MS_BAG_ITEMS, CLASSED_BYTES = 4096 };
+
+static unsigned shared(const uint64_t *these, const uint64_t *those)
+{
+    unsigned count = 0;
+    for (int i = 0; i < CLASSED; i++) {
+        for (int k = 0; k < CLASSED; k++)
+            count += these[i] == those[k];
+    }
+    return count;
+}
+
+static void take_all(uint64_t *blocks)
+{
+    for (int i = 0; i < CLASSED; i++)
+        blocks[i] = take(CLASSED_BYTES);
+}
+
+static void *give_all(void *blocks)
+{
+    fake_set_current(context);
+    for (int i = 0; i < CLASSED; i++)
+        give(((uint64_t *)blocks)[i]);
+    return NULL;
+}
+
+/* More blocks of a class than a bag holds come back as they were freed, bag by bag: when their event is done,
+ * and no sooner. What threads have freed that are gone comes back as well. */
+static void test_bags(void)
+{
+    static uint64_t first[CLASSED], second[CLASSED], third[CLASSED];
+    pthread_t thread;
+    fresh(64 * GIB);
+    take_all(first);
+    context->issued++;
+    give_all(first);
+    struct ms_heap *heap = ms_heap_of((uintptr_t)context);
+    ms_fence_close(heap);
+    ms_fence_poll(heap);
+    take_all(second);
+    is_u64(shared(first, second), 0, "of blocks in limbo none is given again");
+    uint64_t reserved = figures().reserved_bytes;
+    context->done = context->issued;
+    ms_fence_poll(heap);
+    take_all(third);
+    ok(shared(first, third) > CLASSED - MS_BAG_ITEMS && !shared(second, third),
+       "when their event is done they are, and no block that is live");
+    is_u64(figures().reserved_bytes, reserved, "which takes no more memory");
+    sound("bags of a class");
+    pthread_create(&thread, NULL, give_all, second);
+    pthread_join(thread, NULL);
+    give_all(third);
+    ms_pool_trim(0, 0);
+    is_u64(figures().reserved_bytes, 0, "all of it can go back, whoever freed it");
+    sound("no bags");
+}
+
 int main(void)
 {
     plan(0);
@@ -200,5 +259,6 @@ int main(void)
     test_far_ahead();
     test_own_epoch();
     test_returning();
+    test_bags();
     return done();
 }
