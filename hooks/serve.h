@@ -111,9 +111,9 @@ struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts);
 #define MS_OOM_NO_STREAM UINT64_MAX
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t stream);
 
-/** The driver has refused a call that is followed for want of memory. True if the pool gave some back, and it
- * is worth asking again: until it is false, or the driver has some. `until_p` is 0 before the first time. */
-bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p);
+/** The driver has refused a call that is followed for want of memory. True if some was given back, and it is
+ * worth asking again: until it is false, or the driver has some. `room` is zeroed before the first time. */
+bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room);
 
 /* serve.c: what the wrappers ask. */
 

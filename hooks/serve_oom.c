@@ -89,11 +89,12 @@ static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
 
 /* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first, and what
  * the vendor's own free would have waited for is waited for now. */
-bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
+bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room)
 {
     const struct ms_row_info *row = ms_rows[call->row];
     struct ms_section section;
-    uint64_t context, given;
+    uint64_t context;
+    bool made;
     int device;
 
     if (!ms_families[row->api].vendor || ms_thread.depth > 0 ||
@@ -111,9 +112,9 @@ bool ms_serve_make_room(const struct ms_call *call, uint64_t *until_p)
                  : ms_gpu_current(call->gpu, &context);
     if (!could_hold(call->gpu, device, call->args.bytes, 0))
         device = MS_DEVICE_NONE;
-    given = device >= 0 ? ms_whole_give_back(device) : 0;
+    made = device >= 0 && ms_whole_give_back(device) > 0;
     if (device >= 0)
-        given += ms_room_make(device, !given && worth_waiting(call->gpu, device, call->args.bytes), until_p);
+        made |= ms_room_make(device, !made && worth_waiting(call->gpu, device, call->args.bytes), room);
     ms_section_leave(&section);
-    return given > 0;
+    return made;
 }

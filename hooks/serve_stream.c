@@ -10,6 +10,7 @@
 #include "hooks/balance.h"
 #include "hooks/misfree.h"
 #include "hooks/serve_call.h"
+#include "pool/returns.h"
 #include "pool/stream.h"
 
 /* The first call for a context checks that the driver does what the pool builds on; that takes it being
@@ -51,15 +52,24 @@ static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
 
 /* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way
  * of what a stream asks for. */
-static bool gave_room(const struct ms_stream *stream, uint64_t bytes, uint64_t *until_p)
+static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_room *room)
 {
     int device = ms_stream_device(stream);
     struct ms_pool_figures figures;
     uint64_t idle = ms_pool_reclaimable(device);
 
     ms_pool_figures(device, &figures);
-    return bytes <= ms_pool_room(device) + idle + figures.parts.limbo &&
-           ms_room_make(device, true, until_p) > 0;
+    return (ms_returns_since(device, room->ended) ||
+            bytes <= ms_pool_room(device) + idle + figures.parts.limbo) &&
+           ms_room_make(device, true, room);
+}
+
+/* What goes back from here on is seen, where the request is refused. */
+static enum ms_pool_verdict ask(struct ms_stream *stream, const struct ms_args *args,
+                                struct ms_pool_block *given, struct ms_room *room)
+{
+    room->ended = ms_returns_ended(ms_stream_device(stream));
+    return ms_stream_alloc(stream, args->key, args->bytes, given);
 }
 
 bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -70,6 +80,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     struct ms_stream *stream = NULL;
     struct ms_pool_block given;
     struct ms_section section;
+    struct ms_room room = {0};
     enum ms_pool_verdict verdict = MS_POOL_PASSED;
 
     if (!args->out || !args->bytes || (outer && ms_thread.recording) || !is_ours_to_serve() || !target->gpu)
@@ -78,10 +89,9 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
         is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
         !is_forbidden(target->gpu, args->stream))
-        verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
-    for (uint64_t until = 0;
-         MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &until);)
-        verdict = ms_stream_alloc(stream, args->key, args->bytes, &given);
+        verdict = ask(stream, args, &given, &room);
+    while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
+        verdict = ask(stream, args, &given, &room);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
         count(outer, target->gpu, row, 0, args->bytes);

@@ -208,8 +208,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
-        for (uint64_t ms_until_ = 0; MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) && \
-                                     ms_serve_make_room(&ms_call_, &ms_until_);) {                          \
+        for (struct ms_room ms_room_ = {0}; MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) && \
+                                     ms_serve_make_room(&ms_call_, &ms_room_);) {                          \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                         \
             ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         }                                                                                                   \
@@ -270,8 +270,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         ms_call_.answered = false;                                                                          \
         ms_call_begin(&ms_call_);                                                                               \
         ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
-        for (uint64_t ms_until_ = 0; MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                 \
-                                     ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_, &ms_until_);) \
+        for (struct ms_room ms_room_ = {0}; MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                 \
+                                     ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_, &ms_room_);) \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_call_end(&ms_call_, (int)ms_status_);                                                                \
         return ms_status_;                                                                                      \

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "pool/backing.h"
+#include "pool/returns.h"
 
 void ms_backing_want(struct ms_heap *heap)
 {
@@ -244,6 +245,8 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         uint64_t most = ms_backing_free_bytes(heap), page_bytes = heap->backing->page_bytes;
         uint64_t wanted = bytes - given < most ? ms_round_up(bytes - given, page_bytes) : most;
         ms_pages_collect(heap, &growth, (wanted < most ? wanted : most) / page_bytes);
+        if (growth.source_count)
+            ms_returns_begin(heap->device);
         ms_unlock(&heap->lock);
         if (!growth.source_count)
             break;
@@ -251,6 +254,7 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         ms_lock(&heap->lock);
         ms_pages_settle(heap, &growth, false);
         ms_unlock(&heap->lock);
+        ms_returns_end(heap->device);
         given += growth.emptied * page_bytes;
     } while (given < bytes && given != before);
     if (given)

@@ -46,6 +46,8 @@ static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
         segment->leaving_next = all;
         all = segment;
     }
+    if (all)
+        ms_returns_begin(heap->device);
     ms_unlock(&heap->lock);
     return all;
 }
@@ -63,7 +65,7 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
     uint64_t given = 0;
     ms_lease_flush(flow->heap);
     struct ms_segment *segment = detach(flow->heap, bytes), *next;
-    bool idle = segment && nothing_under_way(flow);
+    bool any = segment != NULL, idle = any && nothing_under_way(flow);
     flow->idle = idle;
     for (; segment; segment = next) {
         next = segment->leaving_next;
@@ -73,6 +75,8 @@ static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
             ms_segment_attach(flow->heap, segment);
     }
     flow->idle = false;
+    if (any)
+        ms_returns_end(flow->heap->device);
     if (given) {
         atomic_fetch_add_explicit(&flow->heap->trims, 1, memory_order_relaxed);
         ms_figures_changed(flow->heap);

@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include "pool/flow.h"
+#include "pool/returns.h"
 
 static bool is_alone(const struct ms_flow *flow)
 {
@@ -72,13 +73,17 @@ static bool try_a_page(struct ms_heap *heap)
         ms_unlock(&ms_streams_lock);
     }
     ms_lock(&heap->lock);
-    if (idle)
+    if (idle) {
         ms_segment_unlink(heap, page);
-    else
+        ms_returns_begin(heap->device);
+    } else {
         ms_vacant_put(heap, page);
+    }
     ms_unlock(&heap->lock);
-    if (idle)
+    if (idle) {
         ms_segment_return(heap, &page, 1, true);
+        ms_returns_end(heap->device);
+    }
     return !idle;
 }
 

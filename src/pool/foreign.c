@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
+#include "pool/returns.h"
 
 enum { RECORDS = 2048 };
 
@@ -213,11 +214,11 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
         return false;
     }
     struct ms_gpu_description about;
+    struct ms_room room = {.ended = ms_returns_ended(request->device)};
     struct record *r = make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
     /* What the device could never hold is no reason to give anything back. */
-    for (uint64_t deadline = 0;
-         !r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &deadline);)
+    while (!r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &room))
         r = make(request, status_p);
     if (!r)
         return false;
@@ -386,8 +387,10 @@ static struct record *victim(int device, uint64_t most)
         if (r->bytes <= most && (!best || r->bytes > best->bytes))
             best = r;
     }
-    if (best)
+    if (best) {
         best->state = LEAVING;
+        ms_returns_begin(device);
+    }
     return best;
 }
 
@@ -414,6 +417,7 @@ static uint64_t give_back(int device, uint64_t keep_bytes, bool exceed)
             break;
         given += r->bytes;
         unmake(r);
+        ms_returns_end(device);
     }
     if (given) {
         ms_lock(&lock);

@@ -380,18 +380,25 @@ struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *r
     return slot;
 }
 
-uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p)
+/* What another thread gave back since the vendor was asked, or is giving back, is as good as what is given
+ * back here. */
+bool ms_room_make(int device, bool wait, struct ms_room *room)
 {
-    uint64_t given = 0, pause = 0;
-    bool pending = !*deadline_p || ms_clock_ns() < *deadline_p;
-    if (!*deadline_p)
-        *deadline_p = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
+    uint64_t pause = 0;
+    bool made = false, pending = !room->deadline || ms_clock_ns() < room->deadline;
+    if (!room->deadline)
+        room->deadline = ms_clock_ns() + ms_policy->oom_wait_ms * 1000000u;
     while (pending) {
+        bool ended = ms_returns_ended(device) != room->ended;
         pending = room_may_come(device);
-        given = ms_keep_make_room(device, UINT64_MAX);
-        pending = wait && !given && (pending || room_may_come(device)) && again(*deadline_p, &pause);
+        made = ms_keep_make_room(device, UINT64_MAX) || ended;
+        pending = wait && !made &&
+                  (pending || room_may_come(device) || ms_returns_since(device, room->ended)) &&
+                  again(room->deadline, &pause);
     }
-    if (given && wait)
-        ms_returns_await(device, true, *deadline_p);
-    return given;
+    if (made && wait)
+        ms_returns_await(device, true, room->deadline);
+    if (made)
+        room->ended = ms_returns_ended(device);
+    return made;
 }

@@ -247,11 +247,16 @@ void ms_pool_stand_down(uint64_t context, const char *why);
 uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 
-/** All that is idle, for memory of another kind: also what streams keep and what graphs may know, and without
- * waiting for a quiet moment. With `wait`, if it is nothing, what waits for the device is waited for.
- * `deadline_p` is 0 before the first of several tries. Returns the bytes given back; with 0 there is no more
- * to come. No lock held; may sleep. */
-uint64_t ms_room_make(int device, bool wait, uint64_t *deadline_p);
+/** What is remembered of several tries for one request, zeroed before the first. `ended` is
+ * ms_returns_ended(), as it was before the vendor was asked, where that is known. */
+struct ms_room {
+    uint64_t deadline, ended;
+};
+/** All that is idle goes back, for memory of another kind: also what streams keep and what graphs may know,
+ * and without waiting for a quiet moment. With `wait`, if it is nothing, what waits for the device is waited
+ * for, and what another thread is just giving back. Whether the vendor is to be asked again; if not there is
+ * no more to come. No lock held; may sleep. */
+bool ms_room_make(int device, bool wait, struct ms_room *room);
 
 /** Nothing in the pool changes until ms_pool_go, which the same thread calls soon: its figures (here and in
  * stream.h) and its pieces are of one moment then, and asking for them takes no lock. Calls of other threads

@@ -19,6 +19,7 @@
 static struct ms_stream *first; /* of those in which something is under way */
 static _Atomic uint64_t pending[MS_DEVICES_MAX];
 static _Atomic uint64_t begun[MS_DEVICES_MAX], ended[MS_DEVICES_MAX];
+static MS_TLS uint64_t own; /* of those that ended, the thread's; a request's are all on its device */
 
 void ms_returns_note(struct ms_stream *stream, int device, uint64_t bytes)
 {
@@ -117,17 +118,18 @@ void ms_returns_begin(int device)
 void ms_returns_end(int device)
 {
     atomic_fetch_add_explicit(&ended[device], 1, memory_order_release);
+    own++;
 }
 
 uint64_t ms_returns_ended(int device)
 {
-    return atomic_load_explicit(&ended[device], memory_order_acquire);
+    return atomic_load_explicit(&ended[device], memory_order_acquire) - own;
 }
 
 /* Whoever has seen under a heap's lock that something is missing sees that it was begun. */
 bool ms_returns_since(int device, uint64_t ended_before)
 {
-    return atomic_load_explicit(&begun[device], memory_order_relaxed) != ended_before;
+    return atomic_load_explicit(&begun[device], memory_order_relaxed) - own != ended_before;
 }
 
 void ms_returns_died(struct ms_stream *stream)

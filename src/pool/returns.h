@@ -32,7 +32,8 @@ void ms_returns_reset(void);
  * now, or in its heap again. Who finds no memory in between is not to be told that there is none. */
 void ms_returns_begin(int device);
 void ms_returns_end(int device);
-/** How often that has ended; and whether it has begun since, or is under way. */
+/** How often that has ended by other threads, to be compared; and whether it has begun since, or is under
+ * way. */
 uint64_t ms_returns_ended(int device);
 bool ms_returns_since(int device, uint64_t ended_before);
 

@@ -233,6 +233,18 @@ static void take(struct caller *caller, unsigned which)
     hand_over(which, address);
 }
 
+/* As hooks do it for memory that the pool does not make: the vendor is asked, and again when room was made.
+ */
+static void take_otherwise(unsigned which)
+{
+    struct ms_room room = {0};
+    CUdeviceptr address;
+    while (gpu->mem_alloc(&address, sizes[which]) != CUDA_SUCCESS) {
+        if (!ms_room_make(0, true, &room))
+            engine_fail("memory of another kind is refused, for which there is room");
+    }
+}
+
 static void give(unsigned which)
 {
     uint64_t address = atomic_exchange(&blocks[which].address, 0);
@@ -408,16 +420,18 @@ static void fork_now(struct caller *caller)
     fake_set_current(contexts[0]);
 }
 
-static void call_more(struct caller *caller, char what)
+static void call_more(struct caller *caller, char what, unsigned which)
 {
     struct ms_pool_figures figures;
-    uint64_t deadline = 0;
     switch (what) {
     case 'x':
         ms_pool_trim(0, 0);
         break;
+    case 'a':
+        take_otherwise(which);
+        break;
     case 'm':
-        ms_room_make(0, true, &deadline);
+        ms_room_make(0, true, &(struct ms_room){0});
         break;
     case 'q':
         ms_pool_figures(0, &figures);
@@ -488,7 +502,7 @@ static void call(struct caller *caller, char what, unsigned which)
         die(caller);
         break;
     default:
-        call_more(caller, what);
+        call_more(caller, what, which);
     }
 }
 
