@@ -53,6 +53,21 @@ MUTANTS = (
     ("room-missed-ended", "src/pool/ladder.c", " && !ended)\n        return NULL;", ")\n        return NULL;", "small-room-goes-back", "plain"),
     ("room-seen-behind-request", "src/pool/ladder.c", "    c->ended = ms_returns_ended(c->heap->device);\n    return ms_grow(c->heap, c->request, &c->status);",
      "    struct ms_slot *slot = ms_grow(c->heap, c->request, &c->status);\n    c->ended = ms_returns_ended(c->heap->device);\n    return slot;", "small-room-goes-back", "plain"),
+    ("room-missed-otherwise", "src/pool/ladder.c", " || ms_returns_since(device, room->ended)) &&", ") &&", "small-room-goes-otherwise", "plain"),
+    ("room-missed-otherwise-ended", "src/pool/ladder.c", "ms_keep_make_room(device, UINT64_MAX) || ended;", "ms_keep_make_room(device, UINT64_MAX);", "small-room-goes-otherwise", "plain"),
+    ("flow-leaves-unseen", "src/pool/flow_give.c", "    if (all)\n        ms_returns_begin(heap->device);\n", "", "small-flow-goes-back", "plain"),
+    ("pages-leave-unseen", "src/pool/backing.c", "        if (growth.source_count)\n            ms_returns_begin(heap->device);\n", "", "small-pages-go-back", "plain"),
+    ("buffer-leaves-unseen", "src/pool/foreign.c", "        ms_returns_begin(device);\n", "", "small-buffer-goes-back", "plain"),
+    ("borrowed-looked-first", "src/pool/ladder.c", "    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request);\n    if (!slot)\n        return NULL;\n"
+     "    uint64_t begin = ms_slot_address(slot);\n    ms_lock(&ms_streams_lock);\n"
+     "    bool idle = ms_wait_is_over(other, begin, begin + slot->run->slot_bytes) || ms_flow_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n",
+     "    ms_lock(&ms_streams_lock);\n    bool idle = ms_flow_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n"
+     "    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request);\n    if (!slot)\n        return NULL;\n", "small-lent", "plain"),
+    ("fence-end-not-marked", "src/pool/fence_streams.c", "             ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)", "             false)", "small-fence-stream-ends", "plain"),
+    ("fence-default-first", "src/pool/fence_streams.c", "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)\n",
+     "    status = status == CUDA_SUCCESS ? ms_fence_mark(heap, DEFAULT_STREAM, upto) : status;\n"
+     "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)\n", "small-fence-stream-ends", "plain"),
+    ("fence-orphans-forgotten", "src/pool/fence_streams.c", "fence->orphaned > ms_timeline_covered(&fence->time) || ", "", "small-fence-turns", "plain"),
     ("returning-not-counted", "src/pool/ladder.c", "        bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;", "        bool returning = false;", "returning", "plain"),
     ("returning-counted-late", "src/pool/segment.c", "    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n    if (stream)\n        done = free_async(heap, stream, segments, count);\n",
      "    if (stream)\n        done = free_async(heap, stream, segments, count);\n    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n", "returning", "plain"),

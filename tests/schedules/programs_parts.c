@@ -2,11 +2,13 @@
  * that matters. */
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/bias.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
+#include "pool/foreign.h"
 #include "pool/internal.h"
 #include "pool/lease.h"
 #include "programs.h"
@@ -260,6 +262,70 @@ static void check_returning(void)
         engine_fail("the driver is asked for more, where memory is only just going back");
 }
 
+/* --- a library's buffer is wanted while another one of its goes back ---------------------------------------
+ */
+
+enum { IDLE_MIB = 20, WANTED_MIB = 12, DEVICE_MIB = 24 };
+static struct ms_foreign_request wanted;
+
+static int make_buffer(uint64_t bytes, uint64_t *address_p)
+{
+    CUdeviceptr made = 0;
+    int status = (int)wanted.gpu->mem_alloc(&made, bytes);
+    *address_p = made;
+    return status;
+}
+
+static int unmake_buffer(uint64_t buffer)
+{
+    return (int)wanted.gpu->mem_free(buffer);
+}
+
+static const struct ms_foreign_source library = {make_buffer, unmake_buffer};
+
+static void prepare_buffers(void)
+{
+    struct ms_foreign_block block;
+    int status = 0;
+    const struct ms_gpu *driver = fake_fresh(DEVICE_MIB * MS_MIB);
+    context = fake_context(0);
+    fake_set_current(context);
+    wanted = (struct ms_foreign_request){&library,          driver,           (uintptr_t)context, 0,
+                                         IDLE_MIB * MS_MIB, IDLE_MIB * MS_MIB};
+    if (!ms_foreign_make(&wanted, &block, &status) ||
+        ms_foreign_free_begin(block.address, &block) != MS_POOL_SERVED)
+        abort();
+    ms_foreign_free_end(&block, driver, wanted.context);
+    ms_pool_epoch_done(wanted.context, UINT64_MAX - 1, true);
+    if (ms_foreign_idle_bytes(0) != IDLE_MIB * MS_MIB)
+        abort();
+    wanted.requested = wanted.granted = WANTED_MIB * MS_MIB;
+    ms_bias_start();
+}
+
+static void return_buffer(void *arg)
+{
+    (void)arg;
+    fake_set_current(context);
+    ms_foreign_trim(0, 0);
+}
+
+static void ask_for_buffer(void *arg)
+{
+    struct ms_foreign_block block;
+    int status = 0;
+    (void)arg;
+    fake_set_current(context);
+    if (!ms_foreign_make(&wanted, &block, &status))
+        engine_fail("a buffer is refused, for which there is memory");
+}
+
+static void start_buffers(void)
+{
+    engine_task(return_buffer, NULL);
+    engine_task(ask_for_buffer, NULL);
+}
+
 static void nothing(void)
 {
 }
@@ -273,5 +339,7 @@ const struct program parts_programs[] = {
      prepare_function, start_function, calls_check, RIGHT},
     {"returning", "what is in limbo is asked for while memory goes back", prepare_returning, start_returning,
      check_returning, RIGHT},
+    {"small-buffer-goes-back", "a library's buffer is wanted while another one of its goes back",
+     prepare_buffers, start_buffers, calls_check, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };

@@ -32,6 +32,8 @@ CALLS_PROGRAM(room_is_freed, 24, false, "t6", "g6", "t6", "")
 CALLS_PROGRAM(room_from_limbo, 24, false, "t6 i g6", "f", "t6", "")
 CALLS_PROGRAM(room_elsewhere, 2, false, "2 t0 i g0", "2 f", "t0", "")
 CALLS_PROGRAM(room_goes_back, 24, false, "t6 g6 s", "x", "t6", "")
+CALLS_PROGRAM(room_goes_otherwise, 24, false, "t6 g6 s", "x", "a6", "")
+CALLS_PROGRAM(pages_go_back, 24, true, "t6 g6 s", "x", "t6", "")
 CALLS_PROGRAM(room_is_waited_for, 24, false, "t6 i g6", "s x", "t6", "")
 CALLS_PROGRAM(trim_and_take, 256, false, "t3 g3 s", "x", "t3", "")
 CALLS_PROGRAM(first_and_first, 256, false, "", "t0", "t1", "")
@@ -209,6 +211,9 @@ const struct program small_programs[] = {
     SERVED_ROW(room_from_limbo, "small-room-from-limbo", "memory is short until work ends"),
     SERVED_ROW(room_elsewhere, "small-room-elsewhere", "memory is short until another context's work ends"),
     SERVED_ROW(room_goes_back, "small-room-goes-back", "memory is short while what is idle goes back"),
+    CALLS_ROW(room_goes_otherwise, "small-room-goes-otherwise",
+              "memory of another kind is short while what is idle goes back"),
+    SERVED_ROW(pages_go_back, "small-pages-go-back", "memory is short while pages go back"),
     SERVED_ROW(room_is_waited_for, "small-room-is-waited-for",
                "memory is short while another waits for the context, and gives back"),
     CALLS_ROW(trim_and_take, "small-trim-and-take", "what is idle goes back while it is taken"),

@@ -136,6 +136,38 @@ static void prepare_borrowing(void)
     prepared();
 }
 
+/* There is free what lies beside a live block, and so is lent and not moved. */
+static void prepare_lending(void)
+{
+    gpu = model_fresh(64 * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    give(take(8 * MIB, stream[0]), stream[0]);
+    block[2] = take(3 * MIB, stream[0]);
+    block[1] = take(BYTES, stream[1]);
+    model_finish(stream[0]);
+    model_finish(stream[1]);
+    prepared();
+}
+
+static void use_much_and_free(void *arg)
+{
+    (void)arg;
+    give(take(2 * MIB, stream[0]), stream[0]);
+}
+
+static void borrow_much(void *arg)
+{
+    (void)arg;
+    take(2 * MIB, stream[1]);
+}
+
+static void start_lending(void)
+{
+    engine_task(use_much_and_free, NULL);
+    engine_task(borrow_much, NULL);
+}
+
 /* What was used is under way when it is freed. */
 static void use_and_free(void *arg)
 {
@@ -314,6 +346,41 @@ static void start_left(void)
     engine_task(free_one, (void *)1);
 }
 
+/* --- memory is short while it goes back -------------------------------------------------------------------
+ */
+
+enum { SHORT_MIB = 8, HELD_MIB = 5 };
+
+/* One stream has most of the device free, of which another wants as much. */
+static void prepare_short(void)
+{
+    gpu = model_fresh(SHORT_MIB * MIB);
+    for (unsigned i = 0; i < 2; i++)
+        stream[i] = model_stream();
+    give(take(HELD_MIB * MIB, stream[0]), stream[0]);
+    model_finish(stream[0]);
+    prepared();
+}
+
+static void need_it(void *arg)
+{
+    (void)arg;
+    block[1] = take(HELD_MIB * MIB, stream[1]);
+}
+
+static void start_short(void)
+{
+    engine_task(trim, NULL);
+    engine_task(need_it, NULL);
+}
+
+static void check_served(void)
+{
+    check();
+    if (!block[1])
+        engine_fail("a request is refused, for which there is memory");
+}
+
 /* --- what goes back to the driver -------------------------------------------------------------------------
  */
 
@@ -371,6 +438,8 @@ const struct program small_streams_programs[] = {
      prepare_home, start_home, check, RIGHT},
     {"small-borrowed", "a stream takes what another has free, and uses and frees meanwhile",
      prepare_borrowing, start_borrowing, check, RIGHT},
+    {"small-lent", "a stream borrows what another has free beside a live block, and uses and frees meanwhile",
+     prepare_lending, start_lending, check, RIGHT},
     {"small-stream-ends", "a stream ends while its block is freed on another", prepare, start_ending, check,
      RIGHT},
     {"small-stream-met", "two meet a stream", prepare_meeting, start_meeting, check_met, RIGHT},
@@ -384,6 +453,8 @@ const struct program small_streams_programs[] = {
      start_leaving, check, RIGHT},
     {"small-pool-left", "the last two blocks of a pool that is gone are freed", prepare_left, start_left,
      check, RIGHT},
+    {"small-flow-goes-back", "a stream's memory is short while what another has free goes back",
+     prepare_short, start_short, check_served, RIGHT},
     {"small-returns", "memory goes back while it is looked what has gone back", prepare_returns,
      start_returns, check_returned, RIGHT},
     {"small-returns-twice", "two give back what is idle", prepare_returns, start_both, check_returned, RIGHT},
