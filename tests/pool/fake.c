@@ -10,6 +10,8 @@
 #include "fake.h"
 
 #define PAGE (2u << 20)
+/* Of nothing but the thread's own, or what never changes: nothing that tests/schedules counts as a call. */
+#define QUIET __attribute__((no_instrument_function))
 
 struct block {
     uint64_t address, bytes;
@@ -59,7 +61,7 @@ bool fake_count(enum fake_call call)
     return true;
 }
 
-static CUresult get_current(CUcontext *context_p)
+static QUIET CUresult get_current(CUcontext *context_p)
 {
     *context_p = (CUcontext)current;
     return CUDA_SUCCESS;
@@ -68,7 +70,7 @@ static CUresult get_current(CUcontext *context_p)
 static __thread struct fake_context *stack[8];
 static __thread int depth;
 
-static CUresult push(CUcontext context)
+static QUIET CUresult push(CUcontext context)
 {
     if (depth == 8)
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -77,7 +79,7 @@ static CUresult push(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-static CUresult pop(CUcontext *context_p)
+static QUIET CUresult pop(CUcontext *context_p)
 {
     *context_p = (CUcontext)current;
     if (!depth)
@@ -86,7 +88,7 @@ static CUresult pop(CUcontext *context_p)
     return CUDA_SUCCESS;
 }
 
-static CUresult exchange_mode(CUstreamCaptureMode *mode)
+static QUIET CUresult exchange_mode(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode old = thread_mode;
     thread_mode = *mode;
@@ -306,7 +308,7 @@ static CUresult query(CUevent event)
     note_mode();
     if (fake.moves && e->context->done < e->target && ++fake.looks % 3 == 0)
         e->context->done = e->context->issued;
-    CUresult status = fake_count(FAKE_QUERY)               ? (CUresult)fake.fail_status
+    CUresult status = fake_count(FAKE_QUERY)          ? (CUresult)fake.fail_status
                       : e->taken_in                   ? CUDA_ERROR_CAPTURED_EVENT
                       : e->context->done >= e->target ? CUDA_SUCCESS
                                                       : CUDA_ERROR_NOT_READY;
@@ -335,13 +337,13 @@ static CUresult synchronize(void)
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
 }
 
-static CUresult device_get(CUdevice *device_p, int ordinal)
+static QUIET CUresult device_get(CUdevice *device_p, int ordinal)
 {
     *device_p = ordinal;
     return CUDA_SUCCESS;
 }
 
-static CUresult total(size_t *bytes_p, CUdevice device)
+static QUIET CUresult total(size_t *bytes_p, CUdevice device)
 {
     (void)device;
     *bytes_p = fake.total_bytes;
@@ -447,7 +449,7 @@ uint64_t fake_live(void)
     return live;
 }
 
-static uint64_t size_of(char option, uint64_t total_bytes)
+static QUIET uint64_t size_of(char option, uint64_t total_bytes)
 {
     (void)total_bytes;
     switch (option) {
@@ -492,9 +494,11 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
 {
     const struct ms_gpu *gpu = fake_start(capacity, true);
     fake_sizes = (struct fake_sizes){.limit = UINT64_MAX, .keep = 256u << 20, .single_min = 16u << 20};
-    fake_policy = (struct ms_pool_policy){
-        .align_bytes = 2 << 20,
-        .free_rule = MS_POOL_FENCE, .oom_wait_ms = 50, .size_of = size_of, .vmm = fake_vmm};
+    fake_policy = (struct ms_pool_policy){.align_bytes = 2 << 20,
+                                          .free_rule = MS_POOL_FENCE,
+                                          .oom_wait_ms = 50,
+                                          .size_of = size_of,
+                                          .vmm = fake_vmm};
     fake_segments = fake_notes = 0;
     current = NULL;
     depth = 0;

@@ -30,7 +30,7 @@ static struct {
     cuuint64_t unseen[MODEL_STREAMS]; /* freed there, and the host has not waited for the stream since */
 } pools[MODEL_POOLS];                 /* 0 is the default one */
 static unsigned current_pool;
-static CUstreamCaptureMode mode;
+static __thread CUstreamCaptureMode mode;
 
 static bool fails(void)
 {
@@ -43,7 +43,7 @@ static bool fails(void)
             return (CUresult)model.fail_status;                                                              \
     } while (0)
 
-static uint64_t handle_of(unsigned index)
+static QUIET uint64_t handle_of(unsigned index)
 {
     return index ? 0x10000 + index * 0x100 : 1;
 }
@@ -83,18 +83,18 @@ static CUresult get_current(CUcontext *p)
     *p = (CUcontext)next_context;
     return CUDA_SUCCESS;
 }
-static CUresult get_device(CUdevice *p)
+static QUIET CUresult get_device(CUdevice *p)
 {
     *p = 0;
     return CUDA_SUCCESS;
 }
-static CUresult total_mem(size_t *p, CUdevice device)
+static QUIET CUresult total_mem(size_t *p, CUdevice device)
 {
     (void)device;
     *p = model.total ? model.total : (size_t)8 << 30;
     return CUDA_SUCCESS;
 }
-static CUresult exchange(CUstreamCaptureMode *p)
+static QUIET CUresult exchange(CUstreamCaptureMode *p)
 {
     CUstreamCaptureMode old = mode;
     mode = *p;

@@ -5,7 +5,8 @@
 
 #include "streams.h"
 
-/* Asked of every 512 bytes: nothing that tests/schedules counts as a call. */
+/* Asked of every 512 bytes, or of nothing but what is the thread's own or never changes: nothing that
+ * tests/schedules counts as a call. */
 #define QUIET __attribute__((no_instrument_function))
 
 /* How far other streams have to be before this one goes on. */

@@ -42,9 +42,10 @@ struct node {
     uint64_t name;
     struct choice choice;  /* of the run; `to` is who went on */
     uint8_t ready, asleep; /* a bit for each task */
-    bool stays, shared;    /* who ran could go on; and what it did then, others see */
-    bool spins;            /* who ran is in the middle of a spin */
+    bool stays;            /* who ran could go on */
+    bool spins;            /* ... and is in the middle of a spin */
     uint32_t footprint;    /* of the step behind it */
+    unsigned planned;      /* choices of the plan that come before it */
 };
 
 /* A schedule to be made: that of `before`, and one more choice. */
@@ -64,6 +65,7 @@ struct table {
     struct node nodes[NODES];
     struct item items[ITEMS];
     uint32_t sleeps[CHOICES]; /* of the plan's choices */
+    int32_t items_of_plan[CHOICES];
     struct seen seen[SEEN], ends[ENDS];
 };
 
@@ -131,10 +133,8 @@ static bool visit(const struct choice *choice, unsigned ready, bool stays, bool 
     struct step_end end = {.name = 1, .touched_shared = true};
     if (choice->from != TASKS)
         order_end_step(choice->from, &end);
-    if (s->node_count) {
-        s->table->nodes[s->node_count - 1].shared = end.touched_shared;
+    if (s->node_count)
         s->table->nodes[s->node_count - 1].footprint = end.footprint;
-    }
     if (s->node_count == NODES)
         abort();
     s->table->nodes[s->node_count++] = (struct node){.name = end.name,
@@ -142,9 +142,9 @@ static bool visit(const struct choice *choice, unsigned ready, bool stays, bool 
                                                      .ready = (uint8_t)ready,
                                                      .asleep = (uint8_t)order_asleep(),
                                                      .stays = stays,
-                                                     .shared = true,
                                                      .spins = end.spins && stays,
-                                                     .footprint = ORDER_ANY};
+                                                     .footprint = ORDER_ANY,
+                                                     .planned = s->planned};
     if (is_planned) {
         note_planned(choice);
         s->first = s->node_count;
@@ -168,13 +168,15 @@ static void push(int32_t before, uint32_t sleeps, struct choice choice, unsigned
     s->waiting[used] = (int32_t)s->item_count++;
 }
 
-/* Who else could have gone on at a place. */
-static void push_others_of(const struct node *node, int32_t item)
+/* Who else could have gone on at a place, behind that many preemptions. */
+static void push_others_of(const struct node *node, unsigned used)
 {
     struct search *s = search;
     bool reduces = s->every->reduces, sleeps = reduces && node->stays;
-    unsigned used = s->used + node->stays, asleep = reduces ? node->asleep : 0;
-    if (used > s->preemptions || (sleeps && (!node->shared || node->spins)))
+    unsigned asleep = reduces ? node->asleep : 0;
+    int32_t before = node->planned ? s->table->items_of_plan[node->planned - 1] : NONE;
+    used += node->stays;
+    if (used > s->preemptions || (sleeps && node->spins))
         return;
     for (unsigned to = 0; to < TASKS; to++) {
         struct choice choice = {node->choice.step, node->choice.from, (uint8_t)to};
@@ -182,17 +184,25 @@ static void push_others_of(const struct node *node, int32_t item)
             continue;
         if (!reduces ||
             !was_seen(key_of(node->name, to), used, asleep | (sleeps ? 1u << node->choice.from : 0)))
-            push(item, sleeps ? node->footprint : 0, choice, used);
+            push(before, sleeps ? node->footprint : 0, choice, used);
     }
 }
 
-/* What else could have been done, behind the last choice. A cut schedule's last node may be others'. */
-static void push_others(int32_t item)
+/* What else could have been done: behind the last choice anything; before it what is known since now to have
+ * come too soon. A cut schedule's last node may be others'. */
+static void push_others(void)
 {
     struct search *s = search;
+    unsigned used = 0;
     uint32_t count = s->node_count - s->is_others;
-    for (uint32_t i = s->first; i < count; i++)
-        push_others_of(&s->table->nodes[i], item);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct node *node = &s->table->nodes[i];
+        bool preempts = node->stays && node->choice.to != node->choice.from;
+        bool races = s->every->reduces && node->stays ? !preempts && order_raced(i) : i >= s->first;
+        if (races)
+            push_others_of(node, used);
+        used += preempts;
+    }
 }
 
 static unsigned plan_of(int32_t item, struct choice *plan)
@@ -204,6 +214,7 @@ static unsigned plan_of(int32_t item, struct choice *plan)
         abort();
     for (int32_t i = item, at = (int32_t)count; i != NONE; i = search->table->items[i].before) {
         plan[--at] = search->table->items[i].choice;
+        search->table->items_of_plan[at] = i;
         search->table->sleeps[at] = search->table->items[i].sleeps;
     }
     return count;
@@ -239,8 +250,18 @@ static bool run_item(int32_t item, struct choice *plan, unsigned *plan_count_p)
     every->cut += every->outcome->cut;
     if (every->wants_ends && !every->outcome->cut)
         note_end();
-    push_others(item);
+    push_others();
     return false;
+}
+
+/* A level that has something to be made, the lowest; NONE: there is nothing more. */
+static int lowest(void)
+{
+    for (unsigned level = 0; level <= search->preemptions; level++) {
+        if (search->waiting[level] != NONE)
+            return (int)level;
+    }
+    return NONE;
 }
 
 /* From the beginning, fewer preemptions first; whether all were made. */
@@ -251,14 +272,12 @@ static bool search_all(struct choice *plan, unsigned *plan_count_p)
     for (unsigned level = 0; level < LEVELS; level++)
         s->waiting[level] = NONE;
     s->every->found = run_item(NONE, plan, plan_count_p);
-    for (unsigned level = 0; level <= s->preemptions; level++) {
-        while (s->waiting[level] != NONE && !s->every->found) {
-            int32_t item = s->waiting[level];
-            if (s->every->schedules >= s->every->most || s->is_full)
-                return false;
-            s->waiting[level] = s->table->items[item].next;
-            s->every->found = run_item(item, plan, plan_count_p);
-        }
+    for (int level; (level = lowest()) != NONE && !s->every->found;) {
+        int32_t item = s->waiting[level];
+        if (s->every->schedules >= s->every->most || s->is_full)
+            return false;
+        s->waiting[level] = s->table->items[item].next;
+        s->every->found = run_item(item, plan, plan_count_p);
     }
     return !s->every->found;
 }

@@ -1,4 +1,5 @@
 /* order.c - see order.h. A place is a word of eight bytes: fields beside each other depend on each other. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
@@ -8,9 +9,10 @@
 /* PLACES: what the longest programs touch, several times. TOUCHED: words of one step. SPINS: looks at one or
  * two places by turns, after which it is a spin. */
 enum { PLACES = 1 << 18, TOUCHED = 1 << 16, WORD = 8, LOOKS = 256, SPINS = 8 };
-enum { FOOTPRINTS = 1 << 20, FOOTPRINT_PLACES = 1 << 24 };
+enum { FOOTPRINTS = 1 << 20, FOOTPRINT_PLACES = 1 << 24, STEPS = 1 << 16 };
 #define FIRST 0x2545f4914f6cdd1du
 #define WORLD ((uintptr_t)WORD) /* no memory lies there */
+#define TIME  ((uintptr_t)WORD * 2)
 
 struct place {
     uintptr_t at;
@@ -21,6 +23,14 @@ struct place {
     bool writes;                   /* in that step */
     uint8_t asleep, asleep_writes; /* a bit for each task whose next step touches it, or writes */
     uint64_t write, reads;
+    uint32_t made[TASKS], read[TASKS]; /* each task's latest step that wrote it, or read it: one more than its
+                                        * number, 0 for none */
+};
+
+/* Which steps of each task come before one whatever happens: all up to the latest, as one more than its
+ * number. */
+struct past {
+    uint32_t upto[TASKS];
 };
 
 /* Of it the places are listed, as a number and whether it writes. */
@@ -44,6 +54,10 @@ static struct order {
     uint32_t sleeps[TASKS]; /* with which footprint */
     int latest;             /* who made the latest step */
     struct looks looks[TASKS];
+    uint32_t
+        step_count; /* of the run, and behind it what came before each, and which raced with later ones */
+    struct past of_tasks[TASKS], pasts[STEPS];
+    bool raced[STEPS], raced_all;
     uint32_t footprint_count, footprint_places;
     struct footprint footprints[FOOTPRINTS];
     uint32_t listed[FOOTPRINT_PLACES];
@@ -84,6 +98,10 @@ void order_begin(bool on)
     order->latest = -1;
     memset(order->looks, 0, sizeof order->looks);
     memset(order->task_steps, 0, sizeof order->task_steps);
+    memset(order->of_tasks, 0, sizeof order->of_tasks);
+    memset(order->raced, 0, order->step_count * sizeof *order->raced);
+    order->step_count = 0;
+    order->raced_all = false;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -144,9 +162,26 @@ void order_note_world(void)
         touch(WORLD, true);
 }
 
+void order_note_time(bool goes)
+{
+    if (engine_current() >= 0)
+        touch(TIME, goes);
+}
+
 void order_all(void)
 {
     order->depends_on_all = true;
+}
+
+/* Nothing of other runs' is known of it. */
+static void begin_run(struct place *place)
+{
+    if (place->run == order->run)
+        return;
+    place->run = order->run;
+    place->write = place->reads = 0;
+    memset(place->made, 0, sizeof place->made);
+    memset(place->read, 0, sizeof place->read);
 }
 
 /* Who touches a place, over all schedules: it is shared once two do, of whom one writes. */
@@ -160,6 +195,68 @@ static void learn(struct place *place, int task)
     order->learned = true;
 }
 
+/* What others did before to a place, on which this step depends: the latest of each. */
+static void find_others(struct place *place, int task, struct past *latest)
+{
+    for (int other = 0; other < TASKS; other++) {
+        uint32_t made = place->made[other], read = place->writes ? place->read[other] : 0;
+        uint32_t step = made > read ? made : read;
+        if (other != task && step > latest->upto[other])
+            latest->upto[other] = step;
+    }
+}
+
+static void join(struct past *past, const struct past *with)
+{
+    for (int task = 0; task < TASKS; task++) {
+        if (past->upto[task] < with->upto[task])
+            past->upto[task] = with->upto[task];
+    }
+}
+
+/* The step depends on these; it races with those of which no other one, and no step of its own task's, says
+ * that they came before. */
+static void note_races(struct past *past, const struct past *latest)
+{
+    struct past before = *past;
+    for (int other = 0; other < TASKS; other++) {
+        struct past by_others = before;
+        for (int third = 0; third < TASKS; third++) {
+            if (third != other && latest->upto[third])
+                join(&by_others, &order->pasts[latest->upto[third] - 1]);
+        }
+        if (latest->upto[other] > by_others.upto[other])
+            order->raced[latest->upto[other] - 1] = true;
+        if (latest->upto[other])
+            join(past, &order->pasts[latest->upto[other] - 1]);
+    }
+    join(past, latest);
+}
+
+static void find_races(int task)
+{
+    struct past latest = {{0}}, *past = &order->of_tasks[task];
+    for (uint32_t i = 0; i < order->count; i++) {
+        if (order->touched[i]->tasks & ~(1u << task))
+            find_others(order->touched[i], task, &latest);
+    }
+    if (order->step_count == STEPS)
+        abort();
+    note_races(past, &latest);
+    order->raced_all |= order->depends_on_all || order->overflowed;
+    order->pasts[order->step_count++] = *past;
+    past->upto[task] = order->step_count;
+    for (uint32_t i = 0; i < order->count; i++) {
+        struct place *place = order->touched[i];
+        *(place->writes ? &place->made[task] : &place->read[task]) = order->step_count;
+    }
+}
+
+bool order_raced(uint32_t step)
+{
+    return order->raced_all || order->raced[step];
+}
+
 static uint64_t name_of_step(int task)
 {
     uint64_t hash = mix(mix(FIRST, (uint64_t)task), ++order->task_steps[task]);
@@ -167,9 +264,6 @@ static uint64_t name_of_step(int task)
         hash = mix(hash, order->name);
     for (uint32_t i = 0; i < order->count; i++) {
         struct place *place = order->touched[i];
-        if (place->run != order->run)
-            place->write = place->reads = 0;
-        place->run = order->run;
         if (place->is_shared)
             hash = mix(mix(mix(hash, place->at + place->writes), place->write),
                        place->writes ? place->reads : 0);
@@ -257,8 +351,11 @@ static bool note_look(int task)
 void order_end_step(int task, struct step_end *end_p)
 {
     bool shared = order->depends_on_all || order->overflowed;
-    for (uint32_t i = 0; i < order->count; i++)
+    for (uint32_t i = 0; i < order->count; i++) {
+        begin_run(order->touched[i]);
         learn(order->touched[i], task);
+    }
+    find_races(task);
     uint64_t hash = name_of_step(task);
     for (uint32_t i = 0; i < order->count; i++) {
         struct place *place = order->touched[i];

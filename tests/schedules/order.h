@@ -2,10 +2,12 @@
  * `every`).
  *
  * Two steps depend on each other if both touch a word of memory and one writes, or if both ask the world
- * (time, memory, files, the vendor). Two beginnings of schedules with the same steps, in which steps that
- * depend on each other come in the same order, have the same name and lead to the same state. A footprint is
- * a number for the places that a step touches and others touch too, and which of them it writes. Used by
- * atomics.c, accesses.c, engine.c, world.c and every.c alone; allocates once. */
+ * (memory, files, the vendor), or if one asks for the time that the other makes go on. Two beginnings of
+ * schedules with the same steps, in which steps that depend on each other come in the same order, have the
+ * same name and lead to the same state. A footprint is a number for the places that a step touches and others
+ * touch too, and which of them it writes. Two steps race if they depend on each other, and nothing that came
+ * between them has put them into that order. Used by atomics.c, accesses.c, engine.c, world.c and every.c
+ * alone; allocates once. */
 #ifndef MS_TESTS_SCHEDULES_ORDER_H
 #define MS_TESTS_SCHEDULES_ORDER_H
 
@@ -33,6 +35,13 @@ static inline void order_world(void)
     if (order_is_on)
         order_note_world();
 }
+/** ... or asks for the time, or makes it go on. */
+void order_note_time(bool goes);
+static inline void order_time(bool goes)
+{
+    if (order_is_on)
+        order_note_time(goes);
+}
 /** ... or ends other tasks, which depends on all steps before. */
 void order_all(void);
 /** A step that is over: the name of all that has happened, whether it touched what others touch too, and
@@ -49,6 +58,8 @@ void order_end_step(int task, struct step_end *end_p);
 void order_sleep(int task, uint32_t footprint);
 /** Whose next steps are, a bit each. */
 unsigned order_asleep(void);
+/** Whether a later step raced with the step of this number, counted from 0 by order_end_step. */
+bool order_raced(uint32_t step);
 /** Whether places were found, since this was asked, to be touched by several tasks: names have changed. */
 bool order_learned(void);
 

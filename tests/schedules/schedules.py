@@ -23,6 +23,8 @@ RANDOM_PROGRAMS = 6
 KEPT = (("forked-ledger", "pct", "1457"), ("context-dies", "pct", "16818"), ("forked-ledger", "pct", "3987"), ("hit-freed-twice", "random", "11"))
 BEGUN = "4"  # of programs that have too many to make them all
 SMALL = "1000000"  # more schedules than the small programs have
+# Of which all are made with nothing left out, too, with so many preemptions.
+COMPARED = [("twice", "1"), ("epoch-ends", "2"), ("small-bias", "2"), ("small-stream-met", "2"), ("small-trim-and-take", "1"), ("small-hit-and-hit", "1")]
 QUICK = 2500  # schedules of those that docs/testing.md says are complete, and are made here
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each
 RULES = ("random", "pct", "weak", "every")
@@ -56,7 +58,8 @@ right = [name for name, _ in listed if " " not in name]
 reads_old = [name.split()[0] for name, _ in listed if name.endswith(" reads-old")]
 done = complete.told(os.environ["top_srcdir"], QUICK)
 small = [name for name in right if name.startswith("litmus-") or name == "lock-once"]
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6 + len(small) + 1 + len(KEPT) + len(done))
+compared = [(name, "3") for name in small] + COMPARED
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6 + len(compared) + len(KEPT) + len(done))
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
@@ -68,7 +71,7 @@ for name in right + reads_old + ["calls:%d" % (int(SEED) + i) for i in range(RAN
             continue
         status, lines = run(name, rule, BEGUN if rule == "every" else COUNT, *seed_of(rule))
         fact(status == 0 and lines[-1].endswith(": nothing"), "%s by %s: %s" % (name, rule, lines[-1].split(": ", 1)[1]), lines[:5] + lines[-5:])
-for name, preemptions in [(name, "3") for name in small] + [("twice", "1")]:
+for name, preemptions in compared:
     reduced, whole = (run(name, rule, SMALL, preemptions, "ends")[1] for rule in ("every", "whole"))
     fact(reduced[0].startswith("# all ") and reduced[0].split("; ")[1] == whole[0].split("; ")[1], "%s: %s" % (name, reduced[0][2:]), reduced + whole)
 for name, preemptions in done:
