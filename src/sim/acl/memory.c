@@ -21,6 +21,16 @@ static bool granted(size_t bytes, aclrtMemMallocPolicy policy, bool pads, size_t
     return true;
 }
 
+/* Of the driver's books: what was asked for is less than what the driver was asked for. */
+static void note_padding(CUdeviceptr address, size_t padding)
+{
+    sim_memory_write_lock();
+    struct sim_block *block = sim_block_base(address);
+    if (block)
+        block->padding = padding;
+    sim_memory_unlock();
+}
+
 static aclError allocate(void **address_p, size_t bytes, aclrtMemMallocPolicy policy, bool pads)
 {
     CUdeviceptr address;
@@ -30,6 +40,7 @@ static aclError allocate(void **address_p, size_t bytes, aclrtMemMallocPolicy po
     ACL_TRY(acl_context());
     ACL_CHECK(granted(bytes, policy, pads, &taken), ACL_ERROR_RT_MEMORY_ALLOCATION);
     ACL_TRY(acl_status(cuMemAlloc_v2(&address, taken)));
+    note_padding(address, taken - bytes);
     *address_p = (void *)(uintptr_t)address;
     return ACL_SUCCESS;
 }

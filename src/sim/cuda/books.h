@@ -15,7 +15,7 @@ struct sim_books {
     size_t modules;  /* taken for modules as they were loaded */
     size_t lazy;     /* taken as they were first used, by a context or for a variable */
     size_t graphs;   /* kept for graphs, in use by one or not */
-    size_t rounding; /* what granules add to all of these */
+    size_t rounding; /* what granules, and padding, add to all of these */
     size_t pools;    /* in units of pools, and in no live allocation */
     size_t leaving;  /* freed, and not the device's yet */
     size_t others;   /* not this process's */

@@ -386,8 +386,8 @@ void sim_heap_count(const struct sim_device *device, struct sim_books *books)
     for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block)) {
         if (block->kind != SIM_BLOCK_DEVICE || block->device != device->ordinal)
             continue;
-        *category_of(block, books) += block->range.bytes;
-        blocks += block->range.bytes;
+        *category_of(block, books) += block->range.bytes - block->padding;
+        blocks += block->range.bytes - block->padding;
         taken += block->chunk ? 0 : block->arena_bytes;
     }
     for (const struct sim_chunk *chunk = chunks[device->ordinal]; chunk; chunk = chunk->next)

@@ -497,6 +497,7 @@ struct sim_block {
     unsigned readable, writable; /* a bit per device, and SIM_ACCESS_HOST */
     struct sim_arena *arena;
     size_t arena_offset, arena_bytes;
+    size_t padding;          /* of the range: what a library on this driver added to what it was asked for */
     struct sim_chunk *chunk; /* small device blocks */
     struct CUmemPoolHandle_st *pool;
     void *owner;            /* of the room that made the block */
