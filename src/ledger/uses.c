@@ -78,6 +78,37 @@ static void lower(_Atomic uint64_t *value, uint64_t to)
         ;
 }
 
+static void move_sum(_Atomic uint64_t *to, _Atomic uint64_t *from)
+{
+    atomic_fetch_add(to, atomic_exchange(from, 0));
+}
+
+static void bring_latest(struct ms_uses *row)
+{
+    raise(&row->last_launch, get(&kept_aside.last_launch));
+    raise(&row->last_graph, get(&kept_aside.last_graph));
+    raise(&row->no_layouts, get(&kept_aside.no_layouts));
+}
+
+/* Whoever has counted comes here afterwards: what was counted aside while the row came to be goes there. The
+ * opener moves it too, and one of the two sees the other's store, so nothing is lost, and nothing counts
+ * twice. */
+static void bring(const struct ms_uses *counted)
+{
+    struct ms_uses *row;
+    if (MS_LIKELY(counted != &kept_aside))
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    row = counts();
+    if (row == &kept_aside)
+        return;
+    move_sum(&row->launches, &kept_aside.launches);
+    move_sum(&row->graph_launches, &kept_aside.graph_launches);
+    move_sum(&row->unread, &kept_aside.unread);
+    move_sum(&row->left_out, &kept_aside.left_out);
+    bring_latest(row);
+}
+
 static struct ms_life *life_at(uint32_t number)
 {
     return &MS_ROWS(LIVES, struct ms_life)[number];
@@ -104,8 +135,9 @@ void ms_uses_open(void)
     if (!ms_uses_wanted() || !ms_table_reserve(MS_TABLE_USES, 1))
         return;
     ms_table_publish(MS_TABLE_USES, 1);
-    copy_counts(MS_ROWS(USES, struct ms_uses), &kept_aside);
+    bring_latest(MS_ROWS(USES, struct ms_uses));
     atomic_store_explicit(&all, MS_ROWS(USES, struct ms_uses), memory_order_release);
+    bring(&kept_aside);
 }
 
 void ms_uses_reset(void)
@@ -211,10 +243,13 @@ uint64_t ms_uses_number(void)
 /* A fresh row, which says itself when it is whole; UINT32_MAX without room. */
 static uint32_t take_row(void)
 {
+    struct ms_uses *uses;
     uint64_t number;
     if (ms_table_take(MS_TABLE_LIVES, 1, &number))
         return (uint32_t)number;
-    atomic_fetch_add_explicit(&counts()->left_out, 1, memory_order_relaxed);
+    uses = counts();
+    atomic_fetch_add_explicit(&uses->left_out, 1, memory_order_relaxed);
+    bring(uses);
     return UINT32_MAX;
 }
 
@@ -299,11 +334,14 @@ void ms_uses_launched(uint64_t number, bool is_graph, bool read)
     raise(is_graph ? &uses->last_graph : &uses->last_launch, number);
     if (!read)
         atomic_fetch_add_explicit(&uses->unread, 1, memory_order_relaxed);
+    bring(uses);
 }
 
 void ms_uses_no_layouts(void)
 {
-    put(&counts()->no_layouts, 1);
+    struct ms_uses *uses = counts();
+    put(&uses->no_layouts, 1);
+    bring(uses);
 }
 
 /* --- the report ----------------------------------------------------------------------------------------- */
@@ -371,9 +409,11 @@ static void mend(struct ms_life *life)
         put(&life->first, last);
 }
 
-/* A file may say anything. */
+/* A file may say anything. What cannot be is no life, and counts among those without one: without it the
+ * peak would be counted anew as if the block had never been. */
 void ms_uses_clean(void)
 {
+    uint64_t dropped = 0;
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_LIVES); i++) {
         struct ms_life *life = life_at((uint32_t)i);
         mend(life);
@@ -383,8 +423,8 @@ void ms_uses_clean(void)
                      first <= last && (!first == !last) && (!first || first > life->born) &&
                      last < INT64_MAX && (!ended || (ended > life->born && ended > last)) &&
                      ended < INT64_MAX;
-        if (!sound)
-            atomic_store(&life->state, 0);
+        if (!sound && atomic_exchange(&life->state, 0) == 1)
+            dropped++;
         if (get(&life->reach) > life->bytes)
             put(&life->reach, life->bytes);
     }
@@ -393,4 +433,7 @@ void ms_uses_clean(void)
         if (get(value) > INT64_MAX)
             put(value, INT64_MAX);
     }
+    if (dropped && ms_table_rows(MS_TABLE_USES) &&
+        get(&MS_ROWS(USES, struct ms_uses)->left_out) < INT64_MAX - dropped)
+        atomic_fetch_add(&MS_ROWS(USES, struct ms_uses)->left_out, dropped);
 }

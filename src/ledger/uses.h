@@ -54,8 +54,8 @@ struct ms_uses {
     _Atomic uint64_t launches, graph_launches;
     _Atomic uint64_t unread;                  /* launches whose arguments could not be read */
     _Atomic uint64_t last_launch, last_graph; /* their numbers */
-    _Atomic uint64_t left_out;                /* blocks without a life, for want of room */
-    _Atomic uint64_t no_layouts;              /* 1: the driver says of no kernel what its parameters are */
+    _Atomic uint64_t left_out;   /* blocks without a life, for want of room, or as it was damaged */
+    _Atomic uint64_t no_layouts; /* 1: the driver says of no kernel what its parameters are */
     uint64_t unused;
 };
 _Static_assert(sizeof(struct ms_uses) == MS_TABLE_USES_ROW_BYTES, "a row of the ledger");

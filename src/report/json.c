@@ -121,6 +121,7 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
         ms_out_element(out, json_string(text));
     }
     ms_json_phase_diagnostics(out, input);
+    ms_json_uses_diagnostics(out, input);
     if (input->recovered && ms_store_memory_only()) {
         snprintf(text, sizeof text,
                  "report: %llu bytes of the record were in the process's memory alone, for want of room in "

@@ -56,6 +56,7 @@ void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_balances(struct ms_out *out, const struct ms_report_input *input);
 /** uses, where MEMSHIM_USES was on. json_uses.c */
 void ms_json_uses(struct ms_out *out, const struct ms_report_input *input);
+void ms_json_uses_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
 /** The findings about refused frees. json_misfrees.c */
 void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);

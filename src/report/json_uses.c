@@ -41,10 +41,22 @@ static void write_rows(struct ms_out *out)
     ms_out_end_array(out);
 }
 
+void ms_json_uses_diagnostics(struct ms_out *out, const struct ms_report_input *input)
+{
+    unsigned long long left_out = input->snapshot->lives.all.left_out;
+    char text[160];
+    if (!left_out)
+        return;
+    snprintf(text, sizeof text,
+             "uses: %llu %s no room, or not in the record any more: nothing is told of uses", left_out,
+             left_out == 1 ? "block found" : "blocks found");
+    ms_out_element(out, json_string(text));
+}
+
 void ms_json_uses(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_lives_told *lives = &input->snapshot->lives;
-    if (!lives->lives)
+    if (!lives->lives && !lives->all.left_out)
         return;
     ms_replay(input->snapshot, &replay);
     ms_out_key(out, "uses");

@@ -2,6 +2,9 @@
  * a free that the vendor refused. */
 #include "config.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/options.h"
 #include "ledger/uses.h"
 #include "tests/unit/ledger_fixture.h"
@@ -30,6 +33,12 @@ static const struct ms_life *told(unsigned number)
     return &snapshot.lives.lives[number];
 }
 
+static const struct ms_uses *told_counts(void)
+{
+    look();
+    return &snapshot.lives.all;
+}
+
 static void test_order(void)
 {
     begin();
@@ -54,6 +63,41 @@ static void test_killed(void)
     life(0)->last = 0;
     ms_uses_clean();
     is_u64(life(0)->state, 0, "what cannot be is no life");
+    is_u64(told_counts()->left_out, 1, "and is counted");
+    ms_uses_clean();
+    is_u64(told_counts()->left_out, 1, "once");
+}
+
+enum { COUNTERS = 4, LAUNCHES = 20000 };
+static atomic_int running;
+
+static void *launch(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&running, 1);
+    for (uint64_t i = 1; i <= LAUNCHES; i++)
+        ms_uses_launched(i, i & 1, i % 4 != 0);
+    return NULL;
+}
+
+/* The ledger gets its file at the first event; others count launches by then. */
+static void test_opened_meanwhile(void)
+{
+    pthread_t threads[COUNTERS];
+    start();
+    ms_uses_start();
+    atomic_store(&running, 0);
+    for (int i = 0; i < COUNTERS; i++)
+        pthread_create(&threads[i], NULL, launch, NULL);
+    while (atomic_load(&running) < COUNTERS)
+        ;
+    ms_uses_open();
+    for (int i = 0; i < COUNTERS; i++)
+        pthread_join(threads[i], NULL);
+    is_u64(told_counts()->launches, COUNTERS * LAUNCHES / 2, "no launch is lost while the record opens");
+    is_u64(told_counts()->graph_launches, COUNTERS * LAUNCHES / 2, "nor one of a graph");
+    is_u64(told_counts()->unread, COUNTERS * LAUNCHES / 4, "nor one that could not be read");
+    is_u64(told_counts()->last_launch, LAUNCHES, "the latest is the latest");
 }
 
 static void test_refused_free(void)
@@ -77,6 +121,7 @@ int main(void)
     ms_options_load((char *[]){(char *)"MEMSHIM_USES=on", NULL}, NULL, NULL);
     test_order();
     test_killed();
+    test_opened_meanwhile();
     test_refused_free();
     return done();
 }
