@@ -231,6 +231,8 @@ static void tell(const struct ms_gpu *gpu, const struct ms_use *use)
     note_launches(&telling, use);
     if (use->held)
         ms_uses_mark(use->held, MS_LIFE_HELD);
+    if (use->shared)
+        ms_uses_mark(use->shared, MS_LIFE_SHARED);
     if (use->resource)
         ms_uses_mark(address_of_resource(use->resource), MS_LIFE_HELD);
     for (size_t i = 0; use->kernels && telling.gpu && i < use->count; i++)

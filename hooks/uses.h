@@ -33,6 +33,7 @@ struct ms_use {
     CUkernel *kernels;    /* what was handed out: `count` of them */
     uint64_t held;        /* something has this address from now on that kernels read */
     const void *resource; /* the same, of a texture: what CUDA_RESOURCE_DESC says */
+    uint64_t shared;      /* other processes have this address from now on */
     bool launches, launches_graph;
     bool into_graph; /* no use yet, but a graph has the addresses */
     bool unread;     /* what it uses is not read */

@@ -74,7 +74,8 @@ SCENES = {
 }
 
 # Used in ways that are hard to see: nothing may be found, in the pool and tracked.
-USED = ("used_by_table", "used_by_capture", "used_by_node", "used_by_buffer", "used_by_structure", "used_by_other_thread", "used_by_name")
+USED = ("used_by_table", "used_by_capture", "used_by_node", "used_by_buffer", "used_by_structure", "used_by_other_thread", "used_by_name",
+        "used_by_process")
 
 
 def path_of(name, clean):

@@ -385,3 +385,25 @@ SCENE used_by_name(bool clean)
     (void)clean;
     use_by(nothing, use_by_name, true);
 }
+
+/* Of a pool that other processes may open; whoever has the pointer uses it where nobody sees. */
+SCENE used_by_process(bool clean)
+{
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .handleTypes = cudaMemHandleTypePosixFileDescriptor,
+                                     .location = {.type = cudaMemLocationTypeDevice, .id = 0}};
+    struct cudaMemPoolPtrExportData data;
+    cudaMemPool_t pool;
+    void *memory, *other = some(BLOCK);
+
+    (void)clean;
+    MUST(cudaMemPoolCreate(&pool, &props));
+    MUST(cudaMallocFromPoolAsync(&memory, BLOCK, pool, NULL));
+    MUST(cudaMemPoolExportPointer(&data, memory));
+    MUST(cudaMemset(other, 0, BLOCK));
+    MUST(cudaDeviceSynchronize());
+    MUST(cudaFreeAsync(memory, NULL));
+    MUST(cudaDeviceSynchronize());
+    MUST(cudaMemPoolDestroy(pool));
+    MUST(cudaFree(other));
+}
