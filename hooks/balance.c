@@ -1,9 +1,10 @@
 /* balance.c - see balance.h.
  *
  * Runs in the program's threads. The driver's answer and what is held are taken as of one moment if no call
- * to the driver was under way around both: those of frames are counted (balance.h), and what the pool asks
- * for is charged before the driver is asked, and until it has it back, so that the charge differs from what
- * is reserved meanwhile. Owns what was held when each device was asked last; no lock. */
+ * to the driver was under way around both: those of frames are counted (balance.h), what the pool asks for is
+ * charged before the driver is asked, and until it has it back, so that the charge differs from what is
+ * reserved meanwhile, and changes of the charge are counted. Owns what was held when each device was asked
+ * last; no lock. */
 #include "hooks/balance.h"
 
 #include <stdatomic.h>
@@ -61,6 +62,7 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
 
     *balance_p = (struct ms_balance){.asked_ns = 0};
     if (is_serving()) {
+        still = still && !ms_pool_is_mapping(device);
         charged = ms_pool_charged(device);
         ms_pool_figures(device, &figures);
         balance_p->parts = ms_serve_parts(&figures.parts);
@@ -71,34 +73,30 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
     return still && charged == figures.reserved_bytes;
 }
 
-static bool is_as_before(uint64_t begun, uint64_t charged, int device)
+static bool is_as_before(uint64_t begun, uint64_t changes, int device)
 {
-    return atomic_load(&ms_balance_begun) == begun && (!is_serving() || ms_pool_charged(device) == charged);
+    return atomic_load(&ms_balance_begun) == begun && ms_pool_changes(device) == changes;
 }
 
-/* False if the driver cannot say, or if somebody was at it each time. */
-static bool ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p)
+bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p)
 {
-    size_t left = 0, total = 0;
     struct ms_visit visit;
+    bool still = false;
 
-    for (int i = 0; i < TRIES; i++) {
-        uint64_t begun = atomic_load(&ms_balance_begun), charged = is_serving() ? ms_pool_charged(device) : 0;
-        bool still;
+    for (int i = 0; i < TRIES && !still; i++) {
+        uint64_t begun = atomic_load(&ms_balance_begun), changes = ms_pool_changes(device);
+        size_t left = 0, total = 0;
 
         ms_visit_begin(&visit, gpu, 0);
-        bool known = ms_gpu_memory(gpu, &left, &total);
+        bool known = ms_gpu_memory(gpu, &left, &total) && left <= total;
         ms_visit_end(&visit);
-        if (!known || left > total)
+        still = ms_balance_of(device, balance_p) && is_as_before(begun, changes, device);
+        if (!known)
             return false;
-        still = ms_balance_of(device, balance_p);
-        if (still && is_as_before(begun, charged, device)) {
-            balance_p->in_use_bytes = total - left;
-            balance_p->total_bytes = total;
-            return true;
-        }
+        balance_p->in_use_bytes = total - left;
+        balance_p->total_bytes = total;
     }
-    return false;
+    return still;
 }
 
 /* A context whose size was told from what was in use may have been charged with others' memory: once that is
@@ -136,7 +134,7 @@ static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsi
     uint64_t held;
 
     ms_graph_memory_look();
-    if (!ask(gpu, device, &balance))
+    if (!ms_balance_ask(gpu, device, &balance))
         return;
     held = held_about(device);
     ms_call_describe_device(gpu, device);

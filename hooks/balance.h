@@ -43,6 +43,9 @@ void ms_balance_waited(const struct ms_gpu *gpu);
 /** What is held of the device now, all terms but the last; false if a call is under way that changes it. Asks
  * nobody. */
 bool ms_balance_of(int device, struct ms_balance *balance_p);
+/** The same, and what is in use as the driver says, all of one moment; false if somebody was at it each time.
+ * `total_bytes` is 0 if the driver cannot say. Inside a section, no lock held. */
+bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p);
 void ms_balance_hooks_reset(void);
 
 #endif

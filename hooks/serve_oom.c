@@ -38,8 +38,7 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
     struct ms_oom_view view = {.cause = MS_OOM_UNKNOWN};
     struct ms_pool_figures figures;
     struct ms_balance balance;
-    size_t free_bytes = 0, total = 0;
-    uint64_t room = UINT64_MAX;
+    uint64_t room = UINT64_MAX, free_bytes, total;
 
     memset(&figures, 0, sizeof(figures));
     if (device < 0)
@@ -51,14 +50,13 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
         view.largest_free = figures.largest_free_bytes;
         room = ms_pool_room(device);
     }
-    view.is_inferred = !ms_balance_of(device, &balance) || ms_ledger_taken_is_inferred(device);
+    view.is_one_moment = ms_balance_ask(gpu, device, &balance);
+    view.is_inferred = ms_ledger_taken_is_inferred(device);
     view.taken = balance.contexts_bytes;
     view.followed = balance.followed_bytes;
     view.parts = balance.parts;
-    if (ms_gpu_memory(gpu, &free_bytes, &total) && total) {
-        view.free = free_bytes;
-        view.total = total;
-    }
+    view.total = total = balance.total_bytes;
+    view.free = free_bytes = total - balance.in_use_bytes;
     if (room < bytes)
         view.cause = MS_OOM_LIMIT;
     else if (view.total)

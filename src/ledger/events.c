@@ -134,6 +134,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .taken_bytes = view->taken,
                          .followed_bytes = view->followed,
                          .is_inferred = view->is_inferred,
+                         .is_one_moment = view->is_one_moment,
                          .parts = view->parts,
                          .fit = view->fit};
     struct ms_process *process = ms_process();

@@ -205,7 +205,7 @@ struct MS_CACHELINE ms_oom {
     struct ms_parts parts;
     struct ms_oom_fit fit;
     uint64_t followed_bytes;
-    uint32_t is_inferred; /* what is in use, and whose */
+    uint32_t is_inferred, is_one_moment; /* what is in use, and whose */
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 

@@ -84,6 +84,7 @@ struct ms_oom_view {
     uint64_t taken;       /* by the driver, for contexts and modules */
     uint64_t followed;    /* live blocks that the vendor made, but for managed ones */
     bool is_inferred;     /* these are */
+    bool is_one_moment;   /* these, and what the driver said */
     struct ms_parts parts;
     struct ms_oom_fit fit;
 };

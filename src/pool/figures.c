@@ -260,6 +260,19 @@ uint64_t ms_pool_charged(int device)
                : 0;
 }
 
+uint64_t ms_pool_changes(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX
+               ? atomic_load_explicit(&ms_devices[device].changes, memory_order_seq_cst)
+               : 0;
+}
+
+bool ms_pool_is_mapping(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX &&
+           atomic_load_explicit(&ms_devices[device].mapping, memory_order_seq_cst) != 0;
+}
+
 /* What is free inside a chunk in use serves small requests only, so it does not count. */
 uint64_t ms_pool_reclaimable(int device)
 {

@@ -84,19 +84,23 @@ static void tell(const struct ms_heap *heap, const struct ms_segment *segment, b
 }
 
 /* The room under the limit is taken before the vendor is asked, so that two threads cannot both use it. */
-bool ms_device_charge(int device, uint64_t bytes, uint64_t limit)
+bool ms_device_charge(int number, uint64_t bytes, uint64_t limit)
 {
-    _Atomic uint64_t *sum = &ms_devices[device].reserved_bytes;
-    uint64_t reserved = atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
-    if (reserved + bytes <= limit)
-        return true;
-    atomic_fetch_sub_explicit(sum, bytes, memory_order_relaxed);
-    return false;
+    struct ms_device *device = &ms_devices[number];
+    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    if (reserved + bytes > limit) {
+        atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+        return false;
+    }
+    atomic_fetch_add_explicit(&device->changes, 1, memory_order_seq_cst);
+    return true;
 }
 
-void ms_device_refund(int device, uint64_t bytes)
+void ms_device_refund(int number, uint64_t bytes)
 {
-    atomic_fetch_sub_explicit(&ms_devices[device].reserved_bytes, bytes, memory_order_relaxed);
+    struct ms_device *device = &ms_devices[number];
+    atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&device->changes, bytes != 0, memory_order_seq_cst);
 }
 
 /* Other processes share the card: where it ends is known only when the vendor refuses, and not for long. */

@@ -50,7 +50,7 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     return row_json(number, "end", t_ns, &balance);
 }
 
-/* What the driver said when there was no memory. */
+/* What the driver said when there was no memory; nothing where others were at it meanwhile. */
 static json_t *oom_json(const struct ms_oom *oom, unsigned i)
 {
     struct ms_balance balance = {.asked_ns = oom->t_ns,
@@ -59,7 +59,7 @@ static json_t *oom_json(const struct ms_oom *oom, unsigned i)
                                  .followed_bytes = oom->followed_bytes,
                                  .contexts_bytes = oom->taken_bytes};
     bool closes = ms_balance_close(&balance);
-    if (!oom->total_bytes || oom->free_bytes > oom->total_bytes || !closes)
+    if (!oom->is_one_moment || !oom->total_bytes || oom->free_bytes > oom->total_bytes || !closes)
         return NULL;
     balance.is_inferred = oom->is_inferred || balance.untracked_bytes;
     json_t *json = row_json(oom->device, "oom", oom->t_ns, &balance);
