@@ -162,13 +162,13 @@ void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, 
         look_at(gpu, device, context, row, frame, caller);
 }
 
-void ms_balance_waited(const struct ms_gpu *gpu)
+void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller)
 {
     uint64_t context = 0;
     int device = gpu ? ms_gpu_current(gpu, &context) : MS_GPU_NO_DEVICE;
 
     if (device >= 0 && atomic_load_explicit(&latest[device], memory_order_relaxed) != held_about(device) + 1)
-        look_at(gpu, device, context, 0, NULL, NULL);
+        look_at(gpu, device, context, row, frame, caller);
 }
 
 void ms_balance_hooks_reset(void)

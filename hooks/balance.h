@@ -38,7 +38,7 @@ static inline void ms_balance_see(const struct ms_gpu *gpu, unsigned row, const 
         ms_balance_look(gpu, row, frame, caller);
 }
 /** The program has waited: asks if what is held has changed. Likewise. */
-void ms_balance_waited(const struct ms_gpu *gpu);
+void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller);
 
 /** What is held of the device now, all terms but the last; false if a call is under way that changes it. Asks
  * nobody. */

@@ -99,11 +99,14 @@ bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context
                           const void *caller)
 {
     const struct ms_call *outer = ms_thread.outermost;
+    uint64_t others = ms_ledger_imported(device);
     struct ms_taking taking = {.taker = MS_TAKER_CONTEXT,
                                .context = context,
                                .device = (int16_t)device,
                                .thread = ms_thread_id(),
-                               .bytes = balance->untracked_bytes};
+                               .bytes =
+                                   balance->untracked_bytes -
+                                   (others < balance->untracked_bytes ? others : balance->untracked_bytes)};
 
     if (!has_hidden_contexts(gpu) || !context || (!outer && !frame) ||
         ms_ledger_taken_least(device) != UINT64_MAX)

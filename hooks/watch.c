@@ -241,7 +241,7 @@ static bool is_moment(const struct ms_watch *watch)
     return waits(watch) || watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;
 }
 
-void ms_watch_end(struct ms_watch *watch, int status)
+void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
 {
     if (is_moment(watch))
         ms_graph_memory_moment(status);
@@ -254,7 +254,7 @@ void ms_watch_end(struct ms_watch *watch, int status)
     if (ms_init_owner()) {
         note(watch, status);
         if (status == 0 && waits(watch))
-            ms_balance_waited(watch->gpu);
+            ms_balance_waited(watch->gpu, row, frame, caller);
     }
     ms_section_leave(&watch->section);
 }

@@ -21,8 +21,8 @@ struct ms_watch {
 
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
                     const struct ms_args *args);
-/** `status` is the vendor's. */
-void ms_watch_end(struct ms_watch *watch, int status);
+/** `status` is the vendor's; the row, the frame and the caller are the call's. */
+void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller);
 
 /* graphs.c: graphs that were captured, and what runs them. While one exists the addresses that it saw are
  * kept. */

@@ -383,12 +383,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_watch ms_watch_;                                                                          \
         result ms_status_;                                                                                  \
-        (void)ms_frame_, (void)ms_caller_;                                                                  \
         ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                             \
         MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
-        ms_watch_end(&ms_watch_, (int)ms_status_);                                                          \
+        ms_watch_end(&ms_watch_, (int)ms_status_, MS_ROW_##fn, ms_frame_, ms_caller_);                      \
         MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
         return ms_status_;                                                                                  \
     }

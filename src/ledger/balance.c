@@ -10,7 +10,7 @@
 #include "ledger/balance.h"
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static _Atomic uint64_t followed[MS_DEVICES_MAX];
+static _Atomic uint64_t followed[MS_DEVICES_MAX], imported[MS_DEVICES_MAX];
 
 static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
 {
@@ -24,29 +24,42 @@ bool ms_balance_close(struct ms_balance *balance)
     return balance->in_use_bytes >= known;
 }
 
-/* Where the pages of managed memory lie nobody tells. */
-static bool counts(int device, enum ms_kind kind)
+/* Which sum a block counts in. Where the pages of managed memory lie nobody tells. */
+static _Atomic uint64_t *sum_of(int device, enum ms_kind kind)
 {
-    return device >= 0 && device < MS_DEVICES_MAX && ms_kind_is_device(kind) && kind != MS_KIND_MANAGED;
+    if (device < 0 || device >= MS_DEVICES_MAX || kind == MS_KIND_MANAGED)
+        return NULL;
+    return ms_kind_is_device(kind) ? &followed[device] : kind == MS_KIND_IMPORTED ? &imported[device] : NULL;
 }
 
 void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes)
 {
-    if (counts(device, kind))
-        atomic_fetch_add_explicit(&followed[device], bytes, memory_order_relaxed);
+    _Atomic uint64_t *sum = sum_of(device, kind);
+    if (sum)
+        atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
 }
 
 void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes)
 {
-    if (counts(device, kind))
-        atomic_fetch_sub_explicit(&followed[device], bytes, memory_order_relaxed);
+    _Atomic uint64_t *sum = sum_of(device, kind);
+    if (sum)
+        atomic_fetch_sub_explicit(sum, bytes, memory_order_relaxed);
+}
+
+static uint64_t sum_now(const _Atomic uint64_t *sums, int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX ? atomic_load_explicit(&sums[device], memory_order_relaxed)
+                                                  : 0;
 }
 
 uint64_t ms_ledger_followed(int device)
 {
-    return device >= 0 && device < MS_DEVICES_MAX
-               ? atomic_load_explicit(&followed[device], memory_order_relaxed)
-               : 0;
+    return sum_now(followed, device);
+}
+
+uint64_t ms_ledger_imported(int device)
+{
+    return sum_now(imported, device);
 }
 
 static bool open_rows(int device)
@@ -134,6 +147,8 @@ void ms_balance_clean(void)
 void ms_balance_reset(void)
 {
     ms_lock_reset(&lock);
-    for (int device = 0; device < MS_DEVICES_MAX; device++)
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
+        atomic_store_explicit(&imported[device], 0, memory_order_relaxed);
+    }
 }

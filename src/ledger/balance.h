@@ -41,6 +41,8 @@ bool ms_balance_close(struct ms_balance *balance);
 void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes);
 void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes);
 uint64_t ms_ledger_followed(int device);
+/** Others' memory that is mapped here: of what is in use, so much is known not to be this process's. */
+uint64_t ms_ledger_imported(int device);
 
 /** The driver was asked. */
 void ms_ledger_balance(int device, const struct ms_balance *balance);
