@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/bench vendors: the form that scripts rely on, and the figures that are known beforehand. A short run; prints TAP."""
+"""scripts/bench vendors, and uses: the form that scripts rely on, and the figures that are known beforehand. A short run; prints TAP."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 KEYS = ["interface", "case", "allocator", "ns_per_pair", "cpu_ns_per_pair", "cpu_over_native", "vendor_calls_per_1000", "pairs"]
+USES = ["case", "allocator", "ns_per_round", "cpu_ns_per_round", "cpu_over_off", "added_ns", "rounds"]
 FACTS = []
 
 
@@ -39,6 +40,11 @@ def main():
     fact(all(blocks.get((case, way)) == 2000 for case in ("pair", "workspace") for way in ("native", "memshim-track")),
          "a block of HIP's")
     fact(blocks.get(("pair", "memshim")) == 0, "served, a small one is none")
+    command[1] = "uses"
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    rows = json.loads(done.stdout)["rows"] if done.returncode == 0 else []
+    fact(len(rows) == 12 and all(list(row) == USES and row["rounds"] > 0 for row in rows), "uses: the same; three ways of four cases")
+    fact(rows and all(row["cpu_over_off"] == 1 for row in rows if row["allocator"] == "memshim"), "with the ratio to memshim without them")
     print(f"1..{len(FACTS)}")
     for number, (holds, name) in enumerate(FACTS, 1):
         print(f"{'ok' if holds else 'not ok'} {number} - {name}")
