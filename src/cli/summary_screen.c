@@ -180,6 +180,30 @@ static void print_others(FILE *out, json_t *const *rows, size_t count)
         fputc('\n', out);
 }
 
+/* "Also  320.0 MiB in use on cuda 0 in no allocation: 300.0 MiB ..., 20.0 MiB ...": when most was in use. */
+static void print_beside(FILE *out, const struct ms_report *report, const json_t *device)
+{
+    size_t number = ms_report_device_first(report, device), i;
+    json_t *row;
+
+    json_array_foreach (ms_report_array(report->root, "balances"), i, row) {
+        json_int_t contexts = ms_report_int(row, "contexts"), untracked = ms_report_int(row, "untracked");
+
+        if (strcmp(ms_report_text(row, "moment"), "peak") != 0 ||
+            ms_report_device_of(report, row) != number || (contexts <= 0 && untracked <= 0))
+            continue;
+        fprintf(out, "Also  %s in use on ", ms_text_size(ms_report_sum(contexts, untracked)).text);
+        put_device(out, device);
+        fputs(" in no allocation:", out);
+        if (contexts > 0)
+            fprintf(out, " %s for contexts and modules", ms_text_size(contexts).text);
+        if (untracked > 0)
+            fprintf(out, "%s %s untracked (other processes, the driver)", contexts > 0 ? "," : "",
+                    ms_text_size(untracked).text);
+        fputc('\n', out);
+    }
+}
+
 /* The fullest device with the sites, and how full the others were. */
 static void print_peak(FILE *out, const struct ms_report *report)
 {
@@ -197,6 +221,7 @@ static void print_peak(FILE *out, const struct ms_report *report)
     qsort(rows, count, sizeof(*rows), by_peak);
     print_fullest(out, report, rows[0]);
     print_others(out, rows, count);
+    print_beside(out, report, rows[0]);
     free(rows);
 }
 
