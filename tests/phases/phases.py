@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Phases that programs name by memshim's own functions and by NVTX's: the report says of them what the program's own book says, in one thread
 and in many; also of programs that were killed, fork, are interrupted, and give names that nobody should."""
+import glob
 import json
 import os
 import signal
@@ -13,7 +14,11 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, shim_environment, 
 
 PROGRAM = os.path.join(BUILD, "tests", "phases", "phases_user")
 MIB = 1 << 20
-NVTX = os.environ["TEST_CUDA_HOME"] + "/include/nvtx3/nvToolsExt.h" if os.environ.get("TEST_CUDA_HOME") else ""
+HEADER = "include/nvtx3/nvToolsExt.h"
+CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
+# The toolkit's, or what scripts/clients has left of PyTorch's packages.
+NVTX = os.path.join(os.environ["TEST_CUDA_HOME"], HEADER) if os.environ.get("TEST_CUDA_HOME") else max(
+    glob.glob(os.path.join(CLIENTS, "*/lib/python3*/site-packages/nvidia/*", HEADER)), default="")
 reports = 0
 
 
