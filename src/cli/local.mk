@@ -1,6 +1,6 @@
 # src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
 # never the hooks.
-CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/slabs.h src/report/slabs.c src/report/text.h src/report/text.c src/report/utf8.h src/report/wide.h src/report/wide.c \
+CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/parse.h src/report/parse.c src/report/slabs.h src/report/slabs.c src/report/text.h src/report/text.c src/report/utf8.h src/report/wide.h src/report/wide.c \
 	src/report/resolver.h src/report/resolver.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
 	src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/view.h src/report/view.c src/report/frameworks.def \
 	src/report/owners.h src/report/owners.c src/report/findings.def src/report/findings.h src/report/findings.c src/report/findings_rules.c src/report/findings_contexts.c src/report/findings_uses.c src/report/told.h src/report/told.c \
@@ -33,8 +33,8 @@ endif
 src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT_SOURCES) $(CLI_HTML_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
-src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
-ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(DEMANGLE_LIBS)
+src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
+ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
 # A program of its own: only this one needs an MPI library.

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cli/merge.h"
+#include "report/parse.h"
 
 const char ms_cli_prefix[] = "memshim-";
 
@@ -124,7 +125,8 @@ static char *memory_for(uint64_t bytes, int from)
 
 static void take_text(struct merging *merging, const char *text, uint64_t bytes, int from)
 {
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+    struct ms_parse_fault fault;
+    json_t *root = ms_parse_text(text, bytes, &fault);
 
     if (!root || ms_job_take_merged(&merging->job, root) < 0) {
         ms_cli_error("what process %d sent is no job report, or there is no memory", from);

@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
-#include "report/slabs.h"
+#include "report/parse.h"
 
 #define SCHEMA_MAJOR 1
 
@@ -377,32 +377,19 @@ static int open_input(const char *path, char *error, size_t error_bytes)
     return fd;
 }
 
-/* As json_load_callback() wants it; json_loadfd() reads byte by byte, and json_loadf() asks stdio for each.
- */
-static size_t read_some(void *to, size_t room, void *arg)
-{
-    ssize_t bytes;
-
-    do
-        bytes = read(*(int *)arg, to, room);
-    while (bytes < 0 && errno == EINTR);
-    return bytes < 0 ? (size_t)-1 : (size_t)bytes;
-}
-
 int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes)
 {
-    json_error_t fault = {.text = "no memory"};
-    json_t *root;
+    struct ms_parse_fault fault;
+    json_t *root = ms_parse_fd(fd, &fault);
 
-    ms_slabs_begin();
-    root = json_load_callback(read_some, &fd, JSON_REJECT_DUPLICATES, &fault);
-    ms_slabs_end();
     close(fd);
-    if (!root) {
-        snprintf(error, error_bytes, "%s: no JSON: line %d, column %d: %s", path, fault.line, fault.column,
+    if (!root && !fault.line)
+        snprintf(error, error_bytes, "cannot read %s: %s", path, fault.text);
+    else if (!root)
+        snprintf(error, error_bytes, "%s: no JSON: line %zu, column %zu: %s", path, fault.line, fault.column,
                  fault.text);
+    if (!root)
         return -1;
-    }
     if (check_version(root, path, error, error_bytes) < 0) {
         json_decref(root);
         return -1;
