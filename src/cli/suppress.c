@@ -137,7 +137,7 @@ static struct suppression *find(const struct ms_report *report, const json_t *si
 }
 
 /* What was freed is no leak; that it had grown is not told either. */
-static size_t apply_to_grown(const struct ms_report *report)
+static size_t apply_to_grown(struct ms_report *report)
 {
     json_t *site;
     size_t i, count = 0;
@@ -148,6 +148,8 @@ static size_t apply_to_grown(const struct ms_report *report)
             count++;
         }
     }
+    if (count)
+        ms_report_changed(report);
     return count;
 }
 
@@ -165,7 +167,7 @@ static size_t apply_to_uses(const struct ms_report *report, const char *key)
     return count;
 }
 
-size_t ms_suppress_apply(const struct ms_report *report)
+size_t ms_suppress_apply(struct ms_report *report)
 {
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
     size_t i, count = 0;

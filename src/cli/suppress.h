@@ -15,7 +15,7 @@ int ms_suppress_load(void);
 
 /** Give the leaks of a report whose stacks match the class "suppressed". The report must have names. Returns
  * how many. */
-size_t ms_suppress_apply(const struct ms_report *report);
+size_t ms_suppress_apply(struct ms_report *report);
 
 /** One note for each template that suppressed something, as LeakSanitizer prints them. */
 void ms_suppress_note_used(void);

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "export/names.h"
 #include "report/fold.h"
+#include "report/sites.h"
 #include "report/text.h"
 #include "report/utf8.h"
 
@@ -231,14 +232,14 @@ static void put_stack(struct ms_model *model, json_int_t stack)
 }
 
 /* "cuda 0" for a device's memory, else its kind: "pinned". */
-static uint32_t place_frame(struct ms_model *model, const json_t *site)
+static uint32_t place_frame(struct ms_model *model, const struct ms_site_row *site)
 {
     char text[64];
 
-    if (!ms_report_is_device_memory(site))
-        return own_frame(model, ms_report_text(site, "kind"));
-    snprintf(text, sizeof(text), "%.32s %" JSON_INTEGER_FORMAT, ms_report_device_api(site),
-             ms_report_int(site, "device"));
+    if (!site->counts)
+        return own_frame(model, site->kind);
+    snprintf(text, sizeof(text), "%.32s %" JSON_INTEGER_FORMAT, ms_report_device_api(site->json),
+             site->device);
     return own_frame(model, text);
 }
 
@@ -247,37 +248,37 @@ static json_int_t not_negative(json_int_t value)
     return value > 0 ? value : 0;
 }
 
-static void add_site(struct ms_model *model, const json_t *json, size_t i)
+static void add_site(struct ms_model *model, const struct ms_site_row *row, size_t i)
 {
     struct ms_model_site *site = &model->sites[model->site_count++];
-    const char *api = ms_report_text(json, "api");
-    uint32_t place = place_frame(model, json), call = own_frame(model, *api ? api : "?");
+    uint32_t place = place_frame(model, row), call = own_frame(model, *row->api ? row->api : "?");
 
-    *site = (struct ms_model_site){.json = json, .first = model->path_count, .device = SIZE_MAX};
-    if (ms_report_is_device_memory(json))
-        site->device = ms_report_device_of(model->report, json);
+    *site =
+        (struct ms_model_site){.json = row->json, .row = row, .first = model->path_count, .device = SIZE_MAX};
+    if (row->counts)
+        site->device = row->device_row;
     put_path(model, place);
-    put_stack(model, ms_report_int(json, "stack"));
+    put_stack(model, row->stack);
     put_path(model, call);
     if (model->parts->failed)
         return;
     site->depth = model->path_count - site->first;
     site->place = model->parts->names.texts[model->frames[place].name_id];
     site->api = model->parts->names.texts[model->frames[call].name_id];
-    site->values[MS_VALUE_PEAK] = not_negative(ms_report_int(json, "at_peak_bytes"));
-    site->values[MS_VALUE_LIVE] = not_negative(ms_report_int(json, "live_bytes"));
+    site->values[MS_VALUE_PEAK] = not_negative(row->at_peak_bytes);
+    site->values[MS_VALUE_LIVE] = not_negative(row->live_bytes);
     site->values[MS_VALUE_LEAKED] = not_negative(model->parts->leaked[i]);
-    site->values[MS_VALUE_TOTAL] = not_negative(ms_report_int(json, "total_bytes"));
-    site->values[MS_VALUE_COUNT] = not_negative(ms_report_int(json, "total_count"));
-    site->values[MS_VALUE_ROUNDING] = not_negative(ms_report_int(json, "rounding_bytes"));
+    site->values[MS_VALUE_TOTAL] = not_negative(row->total_bytes);
+    site->values[MS_VALUE_COUNT] = not_negative(row->total_count);
+    site->values[MS_VALUE_ROUNDING] = not_negative(row->rounding_bytes);
 }
 
 /* What each site leaked, by its place in sites[], which most often is its id. */
-static void add_leaks(struct ms_model *model)
+static void add_leaks(struct ms_model *model, const struct ms_site_row *sites, size_t count)
 {
-    json_t *leak, *site;
-    size_t i, k, count = json_array_size(model->report->sites);
     json_int_t *by_id = calloc(count + 1, sizeof(*by_id));
+    json_t *leak;
+    size_t i;
 
     model->parts->failed = model->parts->failed || !by_id;
     json_array_foreach (ms_report_array(model->report->root, "leaks"), i, leak) {
@@ -286,12 +287,9 @@ static void add_leaks(struct ms_model *model)
         if (by_id && ms_report_is_leak(leak) && id >= 0 && (size_t)id < count)
             by_id[id] = ms_report_sum(by_id[id], ms_report_int(leak, "bytes"));
     }
-    json_array_foreach (model->report->sites, k, site) {
-        json_int_t id = ms_report_int(site, "id");
-
-        if (by_id && id >= 0 && (size_t)id < count)
-            model->parts->leaked[k] = by_id[id];
-    }
+    for (i = 0; by_id && i < count; i++)
+        if (sites[i].id >= 0 && (size_t)sites[i].id < count)
+            model->parts->leaked[i] = by_id[sites[i].id];
     free(by_id);
 }
 
@@ -314,21 +312,20 @@ static int make_room(struct ms_model *model, size_t sites)
 
 int ms_model_open(struct ms_model *model, const struct ms_report *report, bool all_frames)
 {
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t i, count = json_array_size(report->sites);
 
     *model = (struct ms_model){.report = report, .parts = calloc(1, sizeof(*model->parts))};
     if (!model->parts)
         return -1;
     model->parts->all_frames = all_frames;
-    if (make_room(model, json_array_size(report->sites)) < 0) {
+    if (!sites || make_room(model, count) < 0) {
         ms_model_close(model);
         return -1;
     }
-    add_leaks(model);
-    json_array_foreach (report->sites, i, site)
-        if (!model->parts->failed)
-            add_site(model, site, i);
+    add_leaks(model, sites, count);
+    for (i = 0; i < count && !model->parts->failed; i++)
+        add_site(model, &sites[i], i);
     if (model->parts->failed) {
         ms_model_close(model);
         return -1;

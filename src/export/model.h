@@ -43,6 +43,7 @@ struct ms_model_frame {
 
 struct ms_model_site {
     const json_t *json;
+    const struct ms_site_row *row; /* report/sites.h */
     size_t first, depth;          /* its frames, root first: model->path[first .. first + depth) */
     size_t device;                /* row of devices[], SIZE_MAX for none */
     json_int_t values[MS_VALUES]; /* none is negative */

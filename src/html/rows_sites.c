@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "html/rows.h"
 #include "html/stack_tree.h"
+#include "report/sites.h"
 
 /* A column of texts, worked out for each site. */
 typedef uint32_t (*number_func_t)(struct ms_strings *strings, const struct ms_model *model,
@@ -30,7 +31,7 @@ static uint32_t kind_of(struct ms_strings *strings, const struct ms_model *model
                         const struct ms_model_site *site)
 {
     (void)model;
-    return ms_strings_number(strings, ms_report_text(site->json, "kind"));
+    return ms_strings_number(strings, site->row->kind);
 }
 
 static uint32_t api_of(struct ms_strings *strings, const struct ms_model *model,
@@ -43,16 +44,14 @@ static uint32_t api_of(struct ms_strings *strings, const struct ms_model *model,
 static uint32_t owner_of(struct ms_strings *strings, const struct ms_model *model,
                          const struct ms_model_site *site)
 {
-    const char *owner = ms_report_text(site->json, "owner");
-
     (void)model;
-    return ms_strings_number(strings, *owner ? owner : "unknown");
+    return ms_strings_number(strings, *site->row->owner ? site->row->owner : "unknown");
 }
 
 static uint32_t line_of(struct ms_strings *strings, const struct ms_model *model,
                         const struct ms_model_site *site)
 {
-    return ms_strings_own_line(strings, model->report, ms_report_int(site->json, "stack"));
+    return ms_strings_own_line(strings, model->report, site->row->stack);
 }
 
 static const struct {
@@ -61,10 +60,17 @@ static const struct {
 } NUMBERS[] = {{"site.device", device_of}, {"site.place", place_of}, {"site.kind", kind_of},
                {"site.api", api_of},       {"site.owner", owner_of}, {"site.line", line_of}};
 
-static const char *const KEYS[] = {"id",       "live_count",      "max_bytes",       "freed_count",
-                                   "first_ns", "lifetime_ns_sum", "requested_bytes", "last_ns"};
+static const struct {
+    const char *name;
+    size_t offset;
+} FIGURES[] = {
+#define FIGURE(name)                                                                                         \
+    {                                                                                                        \
+        "site." #name, offsetof(struct ms_site_row, name)                                                    \
+    }
+    FIGURE(id),       FIGURE(live_count),      FIGURE(max_bytes),       FIGURE(freed_count),
+    FIGURE(first_ns), FIGURE(lifetime_ns_sum), FIGURE(requested_bytes), FIGURE(last_ns)};
 
-/* Each site is looked at once, not once for each column: its row of the report is in the cache then. */
 static int put_numbers(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
 {
     size_t count = model->site_count;
@@ -83,19 +89,22 @@ static int put_numbers(struct ms_columns *columns, struct ms_strings *strings, c
 
 static int put_values(struct ms_columns *columns, const struct ms_model *model)
 {
-    size_t count = model->site_count, keys = MS_VALUES + MS_ARRAY_LEN(KEYS);
-    int64_t *numbers = calloc(keys * count + 1, sizeof(*numbers));
+    size_t count = model->site_count;
+    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
     char name[64];
 
     if (!numbers)
         return -1;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < keys; k++)
-            numbers[k * count + i] = k < MS_VALUES ? model->sites[i].values[k]
-                                                   : ms_report_int(model->sites[i].json, KEYS[k - MS_VALUES]);
-    for (size_t k = 0; k < keys; k++) {
-        snprintf(name, sizeof(name), "site.%s", k < MS_VALUES ? ms_value_names[k].name : KEYS[k - MS_VALUES]);
-        ms_columns_put(columns, name, numbers + k * count, sizeof(*numbers), count);
+    for (size_t k = 0; k < MS_VALUES; k++) {
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = model->sites[i].values[k];
+        snprintf(name, sizeof(name), "site.%s", ms_value_names[k].name);
+        ms_columns_put(columns, name, numbers, sizeof(*numbers), count);
+    }
+    for (size_t k = 0; k < MS_ARRAY_LEN(FIGURES); k++) {
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = *(const json_int_t *)((const char *)model->sites[i].row + FIGURES[k].offset);
+        ms_columns_put(columns, FIGURES[k].name, numbers, sizeof(*numbers), count);
     }
     free(numbers);
     return 0;

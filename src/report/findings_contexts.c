@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/findings.h"
+#include "report/sites.h"
 #include "report/text.h"
 
 /* What the rows of devices[] are used for. */
@@ -16,25 +17,21 @@ struct use {
     bool anywhere, managed; /* memory on any of them; memory that is all devices' */
 };
 
-static bool is_of_the_host(const json_t *site)
+static bool is_of_the_host(const char *kind)
 {
-    const char *kind = ms_report_text(site, "kind");
-
     return !strcmp(kind, "pinned") || !strcmp(kind, "registered");
 }
 
 static void look_at_sites(struct use *use, const struct ms_report *report)
 {
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0;
 
-    json_array_foreach (report->sites, i, site) {
-        size_t at = is_of_the_host(site) ? SIZE_MAX : ms_report_device_of(report, site);
-
-        if (at == SIZE_MAX || ms_report_int(site, "total_count") <= 0)
+    for (size_t i = 0; i < count; i++) {
+        if (is_of_the_host(sites[i].kind) || sites[i].device_row == SIZE_MAX || sites[i].total_count <= 0)
             continue;
-        use->memory[at] = use->anywhere = true;
-        use->managed = use->managed || !strcmp(ms_report_text(site, "kind"), "managed");
+        use->memory[sites[i].device_row] = use->anywhere = true;
+        use->managed = use->managed || !strcmp(sites[i].kind, "managed");
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "report/findings.h"
 #include "report/owners.h"
+#include "report/sites.h"
 #include "report/text.h"
 
 enum {
@@ -78,13 +79,13 @@ static void tell_grown(struct ms_finder *finder, const struct ms_found *found)
     free(line);
 }
 
-static void look_at_grown(struct ms_finder *finder, const json_t *site)
+static void look_at_grown(struct ms_finder *finder, const struct ms_site_row *site)
 {
-    json_int_t bytes = ms_report_int(site, "grew_bytes");
-
-    if (bytes > 0)
-        ms_finding_note(finder, (struct ms_found){
-                                    .rule = MS_MANY_GROWTH, .bytes = bytes, .tell = tell_grown, .row = site});
+    if (site->grew_bytes > 0)
+        ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_GROWTH,
+                                                  .bytes = site->grew_bytes,
+                                                  .tell = tell_grown,
+                                                  .row = site->json});
 }
 
 /* Which rows of devices[] have a site that grows: told there, and not once more by phase. */
@@ -201,24 +202,19 @@ static void tell_temporary(struct ms_finder *finder, const struct ms_found *foun
     free(line);
 }
 
-static void look_at_temporary(struct ms_finder *finder, const json_t *site, const json_t *vendors)
+static void look_at_temporary(struct ms_finder *finder, const struct ms_site_row *site, const json_t *vendors)
 {
-    json_int_t count, most;
-    const char *kind;
     double mean;
 
-    if (ms_report_int(site, "freed_count") < TEMPORARY_TIMES ||
-        !json_object_get(vendors, ms_report_text(site, "api")))
+    if (site->freed_count < TEMPORARY_TIMES || !json_object_get(vendors, site->api))
         return;
-    count = ms_report_int(site, "total_count");
-    most = ms_report_int(site, "max_bytes");
-    kind = ms_report_text(site, "kind");
-    mean = count > 0 ? (double)ms_report_int(site, "total_bytes") / (double)count : 0;
-    if (strcmp(kind, "imported") != 0 && strcmp(kind, "graph") != 0 &&
-        (double)most <= TEMPORARY_AT_ONCE * mean)
-        ms_finding_note(
-            finder,
-            (struct ms_found){.rule = MS_MANY_TEMPORARY, .bytes = most, .tell = tell_temporary, .row = site});
+    mean = site->total_count > 0 ? (double)site->total_bytes / (double)site->total_count : 0;
+    if (strcmp(site->kind, "imported") != 0 && strcmp(site->kind, "graph") != 0 &&
+        (double)site->max_bytes <= TEMPORARY_AT_ONCE * mean)
+        ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_TEMPORARY,
+                                                  .bytes = site->max_bytes,
+                                                  .tell = tell_temporary,
+                                                  .row = site->json});
 }
 
 /* --- stream_hoard ----------------------------------------------------------------------------------------
@@ -229,16 +225,15 @@ static const json_t **most_in_order(const struct ms_report *report)
 {
     const json_t **most =
         calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*most));
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0;
 
-    json_array_foreach (report->sites, i, site) {
-        size_t at =
-            strcmp(ms_report_text(site, "kind"), "async") ? SIZE_MAX : ms_report_device_of(report, site);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = strcmp(sites[i].kind, "async") ? SIZE_MAX : sites[i].device_row;
 
         if (most && at != SIZE_MAX &&
-            (!most[at] || ms_report_int(site, "max_bytes") > ms_report_int(most[at], "max_bytes")))
-            most[at] = site;
+            (!most[at] || sites[i].max_bytes > ms_report_int(most[at], "max_bytes")))
+            most[at] = sites[i].json;
     }
     return most;
 }
@@ -287,16 +282,14 @@ static void look_at_streams(struct ms_finder *finder)
 static json_int_t *others_at_peak(const struct ms_report *report)
 {
     json_int_t *bytes = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*bytes));
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = bytes && sites ? json_array_size(report->sites) : 0;
 
-    json_array_foreach (report->sites, i, site) {
-        size_t at = ms_report_is_device_memory(site) && !ms_owners_is_library(ms_report_text(site, "owner"))
-                        ? ms_report_device_of(report, site)
-                        : SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = sites[i].counts && !ms_owners_is_library(sites[i].owner) ? sites[i].device_row : SIZE_MAX;
 
-        if (bytes && at != SIZE_MAX)
-            bytes[at] = ms_report_sum(bytes[at], ms_report_int(site, "at_peak_bytes"));
+        if (at != SIZE_MAX)
+            bytes[at] = ms_report_sum(bytes[at], sites[i].at_peak_bytes);
     }
     return bytes;
 }
@@ -305,7 +298,7 @@ static json_int_t *others_at_peak(const struct ms_report *report)
  * they hold together and the one that holds most. */
 struct beginning {
     size_t device, row;
-    json_int_t first_ns, sum;
+    json_int_t first_ns, bytes, sum;
     const json_t *site, *most;
 };
 
@@ -326,22 +319,17 @@ static int compare_beginnings(const void *a, const void *b)
 }
 
 /* Of sites that hold the same the first in the report is the one that holds most. */
-static const json_t *larger(const json_t *most, size_t *row_p, const struct beginning *next)
+static const struct beginning *larger(const struct beginning *most, const struct beginning *next)
 {
-    json_int_t bytes = ms_report_int(next->site, "at_peak_bytes"),
-               held = ms_report_int(most, "at_peak_bytes");
-
-    if (most && (held > bytes || (held == bytes && *row_p < next->row)))
+    if (most && (most->bytes > next->bytes || (most->bytes == next->bytes && most->row < next->row)))
         return most;
-    *row_p = next->row;
-    return next->site;
+    return next;
 }
 
 static void add_up(struct beginnings *all)
 {
-    const json_t *most = NULL;
+    const struct beginning *most = NULL;
     json_int_t sum = 0;
-    size_t row = 0;
 
     for (size_t i = 0; i < all->count; i++) {
         struct beginning *one = &all->list[i];
@@ -350,32 +338,30 @@ static void add_up(struct beginnings *all)
             most = NULL;
             sum = 0;
         }
-        sum = ms_report_sum(sum, ms_report_int(one->site, "at_peak_bytes"));
-        most = larger(most, &row, one);
+        sum = ms_report_sum(sum, one->bytes);
+        most = larger(most, one);
         one->sum = sum;
-        one->most = most;
+        one->most = most->site;
     }
 }
 
 /* By device and then in the order in which they began; to be freed. */
 static struct beginnings *begin_others(const struct ms_report *report)
 {
-    size_t count = json_array_size(report->sites), i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0;
     struct beginnings *all = malloc(sizeof(*all) + count * sizeof(struct beginning));
-    json_t *site;
 
     if (!all)
         return NULL;
     all->count = 0;
-    json_array_foreach (report->sites, i, site) {
-        size_t device = ms_report_int(site, "at_peak_bytes") > 0 && ms_report_is_device_memory(site) &&
-                                !ms_owners_is_library(ms_report_text(site, "owner"))
-                            ? ms_report_device_of(report, site)
-                            : SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const struct ms_site_row *site = &sites[i];
 
-        if (device != SIZE_MAX)
-            all->list[all->count++] =
-                (struct beginning){device, i, ms_report_int(site, "first_ns"), 0, site, NULL};
+        if (site->at_peak_bytes > 0 && site->counts && site->device_row != SIZE_MAX &&
+            !ms_owners_is_library(site->owner))
+            all->list[all->count++] = (struct beginning){
+                site->device_row, i, site->first_ns, site->at_peak_bytes, 0, site->json, NULL};
     }
     if (all->count)
         qsort(all->list, all->count, sizeof(struct beginning), compare_beginnings);
@@ -431,20 +417,19 @@ void ms_findings_look(struct ms_finder *finder)
 {
     json_int_t *others = others_at_peak(finder->report);
     struct beginnings *beginnings = begin_others(finder->report);
+    const struct ms_site_row *sites = ms_report_sites(finder->report);
+    size_t count = sites ? json_array_size(finder->report->sites) : 0, looked = 0;
     json_t *names = vendors(finder->report);
-    size_t i, looked = 0;
-    json_t *site;
 
     look_at_growth(finder);
     look_at_streams(finder);
     ms_findings_look_at_contexts(finder);
     ms_findings_look_at_uses(finder);
-    json_array_foreach (finder->report->sites, i, site) {
-        look_at_grown(finder, site);
-        look_at_temporary(finder, site, names);
-        if (others && beginnings && ms_owners_is_library(ms_report_text(site, "owner")) &&
-            looked++ < LIBRARY_SITES_MAX)
-            look_at_library(finder, site, others, beginnings);
+    for (size_t i = 0; i < count; i++) {
+        look_at_grown(finder, &sites[i]);
+        look_at_temporary(finder, &sites[i], names);
+        if (others && beginnings && ms_owners_is_library(sites[i].owner) && looked++ < LIBRARY_SITES_MAX)
+            look_at_library(finder, sites[i].json, others, beginnings);
     }
     ms_finding_tell_noted(finder);
     free(others);

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "report/fold.h"
+#include "report/sites.h"
 
 /* Whose modules pass requests on, and ask for nothing themselves. */
 static bool is_runtime(const char *owner)
@@ -127,42 +128,70 @@ static const char *owner_of_stack(const struct pass *pass, json_int_t stack)
     return "unknown";
 }
 
-/* The row of an owner, for the memory that a site has; new if there is none. */
-static json_t *row_of(json_t *rows, json_t *index, const json_t *site, const char *owner)
+/* A row of owners[]: the memory of one owner that is alike and on one device. */
+struct owner_row {
+    const char *owner, *memory;
+    const struct ms_site_row *site; /* the first of them */
+    json_int_t at_peak_bytes, live_bytes, live_count, total_bytes, total_count, sites;
+};
+
+struct owner_rows {
+    struct owner_row *list;
+    size_t count, room;
+    json_t *index; /* places in the list, by what makes a row */
+    size_t latest;
+};
+
+static const char *memory_of(const struct ms_site_row *site)
 {
-    const char *memory = ms_report_is_device_memory(site) ? "device" : ms_report_text(site, "kind");
-    json_t *device = json_object_get(site, "device"), *api = json_object_get(site, "device_api");
+    return site->counts ? "device" : site->kind;
+}
+
+static const char *api_of(const struct ms_site_row *site)
+{
+    return *site->device_api ? site->device_api : "cuda";
+}
+
+static bool is_of(const struct owner_row *row, const struct ms_site_row *site, const char *owner)
+{
+    return row->site->device == site->device && !strcmp(row->owner, owner) &&
+           !strcmp(row->memory, memory_of(site)) && !strcmp(api_of(row->site), api_of(site));
+}
+
+static struct owner_row *new_row(struct owner_rows *rows, const struct ms_site_row *site, const char *owner)
+{
+    if (rows->count == rows->room) {
+        size_t room = rows->room ? 2 * rows->room : 64;
+        struct owner_row *list = realloc(rows->list, room * sizeof(*list));
+
+        if (!list)
+            return NULL;
+        rows->list = list;
+        rows->room = room;
+    }
+    rows->list[rows->count] = (struct owner_row){.owner = owner, .memory = memory_of(site), .site = site};
+    return &rows->list[rows->count++];
+}
+
+/* The row of an owner, for the memory that a site has; new if there is none. NULL without memory. */
+static struct owner_row *row_of(struct owner_rows *rows, const struct ms_site_row *site, const char *owner)
+{
     char key[2 * NAME_BYTES_MAX];
-    json_t *row;
+    struct owner_row *row;
+    const json_t *place;
 
-    snprintf(key, sizeof(key), "%s %s %" JSON_INTEGER_FORMAT " %s", memory, ms_report_device_api(site),
-             json_integer_value(device), owner);
-    row = json_object_get(index, key);
-    if (row)
-        return row;
-    row = json_pack("{s:s, s:s}", "owner", owner, "memory", memory);
-    if (json_is_integer(device))
-        json_object_set(row, "device", device);
-    if (json_is_string(api))
-        json_object_set(row, "device_api", api);
-    json_object_set(index, key, row);
-    json_array_append_new(rows, row);
+    if (rows->count && is_of(&rows->list[rows->latest], site, owner))
+        return &rows->list[rows->latest];
+    snprintf(key, sizeof(key), "%s %s %" JSON_INTEGER_FORMAT " %s", memory_of(site), api_of(site),
+             site->device, owner);
+    place = json_object_get(rows->index, key);
+    row = place ? &rows->list[json_integer_value(place)] : new_row(rows, site, owner);
+    if (!row)
+        return NULL;
+    rows->latest = (size_t)(row - rows->list);
+    if (!place)
+        json_object_set_new(rows->index, key, json_integer((json_int_t)rows->latest));
     return row;
-}
-
-static void add(json_t *row, const char *key, json_int_t more)
-{
-    json_object_set_new(row, key, json_integer(ms_report_sum(ms_report_int(row, key), more)));
-}
-
-static void add_site(json_t *row, const json_t *site)
-{
-    static const char *const keys[] = {"at_peak_bytes", "live_bytes", "live_count", "total_bytes",
-                                       "total_count"};
-
-    for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)
-        add(row, keys[i], ms_report_int(site, keys[i]));
-    add(row, "sites", 1);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -198,21 +227,73 @@ static json_t *sorted(json_t *rows, int (*compare)(const void *a, const void *b)
     return result;
 }
 
-static void tell_sites(const struct pass *pass, json_t *rows)
+static void add_site(struct owner_row *row, const struct ms_site_row *site)
 {
-    json_t *index = json_object(), *site;
-    size_t i;
+    row->at_peak_bytes = ms_report_sum(row->at_peak_bytes, site->at_peak_bytes);
+    row->live_bytes = ms_report_sum(row->live_bytes, site->live_bytes);
+    row->live_count = ms_report_sum(row->live_count, site->live_count);
+    row->total_bytes = ms_report_sum(row->total_bytes, site->total_bytes);
+    row->total_count = ms_report_sum(row->total_count, site->total_count);
+    row->sites++;
+}
 
-    json_array_foreach (pass->report->sites, i, site) {
-        const char *owner = json_is_object(site) ? owner_of_stack(pass, ms_report_int(site, "stack")) : NULL;
-        json_t *text = owner ? json_string(owner) : NULL;
+static json_t *row_json(const struct owner_row *row)
+{
+    json_t *json = json_pack("{s:s, s:s}", "owner", row->owner, "memory", row->memory);
+
+    if (row->site->has_device)
+        json_object_set_new(json, "device", json_integer(row->site->device));
+    if (json_is_string(json_object_get(row->site->json, "device_api")))
+        json_object_set(json, "device_api", json_object_get(row->site->json, "device_api"));
+    json_object_set_new(json, "at_peak_bytes", json_integer(row->at_peak_bytes));
+    json_object_set_new(json, "live_bytes", json_integer(row->live_bytes));
+    json_object_set_new(json, "live_count", json_integer(row->live_count));
+    json_object_set_new(json, "total_bytes", json_integer(row->total_bytes));
+    json_object_set_new(json, "total_count", json_integer(row->total_count));
+    json_object_set_new(json, "sites", json_integer(row->sites));
+    return json;
+}
+
+/* The value of a name: most sites are of few owners. */
+static json_t *owner_text(json_t *texts, const char *owner)
+{
+    json_t *text = json_object_get(texts, owner);
+
+    if (!text && json_object_set_new(texts, owner, json_string(owner)) == 0)
+        text = json_object_get(texts, owner);
+    return json_incref(text);
+}
+
+static void tell_sites(const struct pass *pass, json_t *told)
+{
+    struct owner_rows rows = {.index = json_object()};
+    const struct ms_site_row *sites = ms_report_sites(pass->report);
+    size_t count = sites ? json_array_size(pass->report->sites) : 0;
+    json_t *texts = json_object();
+
+    for (size_t i = 0; i < count; i++) {
+        const char *owner = json_is_object(sites[i].json) ? owner_of_stack(pass, sites[i].stack) : NULL;
+        struct owner_row *row;
+        json_t *text = owner ? owner_text(texts, owner) : NULL;
 
         if (!text)
             continue;
-        add_site(row_of(rows, index, site, owner), site);
-        json_object_set_new(site, "owner", text);
+        row = row_of(&rows, &sites[i], owner);
+        if (row)
+            add_site(row, &sites[i]);
+        ms_report_site_owned(pass->report, i, text);
     }
-    json_decref(index);
+    for (size_t i = 0; i < rows.count; i++)
+        json_array_append_new(told, row_json(&rows.list[i]));
+    json_decref(rows.index);
+    json_decref(texts);
+    free(rows.list);
+}
+
+/* What is added up in a row of JSON. */
+static void add(json_t *row, const char *key, json_int_t more)
+{
+    json_object_set_new(row, key, json_integer(ms_report_sum(ms_report_int(row, key), more)));
 }
 
 static int compare_bytes(const void *a, const void *b)

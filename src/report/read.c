@@ -415,8 +415,10 @@ void ms_report_changed(struct ms_report *report)
 {
     free(report->nodes);
     free(report->folds);
+    free(report->site_rows);
     report->nodes = NULL;
     report->folds = NULL;
+    report->site_rows = NULL;
 }
 
 void ms_report_close(struct ms_report *report)

@@ -22,8 +22,9 @@ struct ms_report {
     json_t *modules;
     struct ms_report_index *site_index, *module_index; /* made when first needed, as the next ones */
     struct ms_report_device_index *device_index;
-    struct ms_report_nodes *nodes; /* stacks[] as numbers */
-    unsigned char *folds;          /* report/fold.c: what is known of each row of frames[] */
+    struct ms_report_nodes *nodes;     /* stacks[] as numbers */
+    unsigned char *folds;              /* report/fold.c: what is known of each row of frames[] */
+    struct ms_report_sites *site_rows; /* report/sites.h */
 };
 
 /** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that
@@ -37,7 +38,7 @@ int ms_report_read(const char *path, struct ms_report *report_p, char *error, si
 int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
 void ms_report_close(struct ms_report *report);
 
-/** Stacks or frames have changed: what was worked out of them is forgotten. */
+/** Stacks or frames have changed, or what rows of sites[] say: what was worked out of them is forgotten. */
 void ms_report_changed(struct ms_report *report);
 
 /** Members of any object of the report, leniently. */

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "report/cxx.h"
+#include "report/sites.h"
 #include "report/text.h"
 
 /* PyTorch's deepest way from an operator to its allocator has some forty frames; more are only walked in
@@ -134,22 +135,22 @@ static const char *view_name(unsigned shows)
 static void tell_view(const struct pass *pass)
 {
     struct seen seen[MS_ARRAY_LEN(rules) + 1] = {{NULL, 0}};
-    json_t *run = json_object_get(pass->report->root, "run"), *frameworks = json_array(), *site;
+    json_t *run = json_object_get(pass->report->root, "run"), *frameworks = json_array();
+    const struct ms_site_row *sites = ms_report_sites(pass->report);
+    size_t i, count = sites ? json_array_size(pass->report->sites) : 0;
     unsigned all = 0;
-    size_t i;
 
-    json_array_foreach (pass->report->sites, i, site) {
+    for (i = 0; i < count; i++) {
         const struct rule *rule =
-            ms_report_int(site, "device") >= 0 && json_is_integer(json_object_get(site, "device"))
-                ? judge_stack(pass, ms_report_int(site, "stack"))
-                : NULL;
+            sites[i].has_device && sites[i].device >= 0 ? judge_stack(pass, sites[i].stack) : NULL;
+
         if (rule)
             note(seen, rule);
     }
     for (i = 0; seen[i].framework; i++) {
         all |= seen[i].shows;
-        json_array_append_new(frameworks, json_pack("{s:s, s:s}", "name", seen[i].framework, "view",
-                                                    view_name(seen[i].shows)));
+        json_array_append_new(
+            frameworks, json_pack("{s:s, s:s}", "name", seen[i].framework, "view", view_name(seen[i].shows)));
     }
     json_object_set_new(run, "view", json_string(view_name(all)));
     json_object_set_new(run, "frameworks", frameworks);
