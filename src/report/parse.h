@@ -9,7 +9,7 @@
 
 /** Where a text is no JSON, and why. Without a line the text itself could not be read. */
 struct ms_parse_fault {
-    size_t line, column; /* from 1; column in bytes */
+    size_t line, column; /* from 1, in bytes: how far it was read */
     char text[160];
 };
 
