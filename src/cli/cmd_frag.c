@@ -2,6 +2,9 @@
  * the rest.
  *
  * Floor 5. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/compiler.h"
 #include "cli/cli.h"
 #include "cli/frag.h"
@@ -13,7 +16,27 @@
 struct frag_options {
     struct ms_cli_printing printing;
     long top;
+    const char *trace;
+    struct ms_frag_moment moment;
 };
+
+/* peak, oom, or seconds since the record began. */
+static int take_moment(struct ms_frag_moment *moment, const char *value)
+{
+    char *end;
+    double seconds = strtod(value, &end);
+
+    if (!strcmp(value, "peak") || !strcmp(value, "oom")) {
+        moment->kind = *value == 'p' ? MS_FRAG_AT_PEAK : MS_FRAG_AT_OOM;
+        return 0;
+    }
+    if (end == value || *end || !(seconds >= 0 && seconds <= 1e9)) {
+        ms_cli_error("--at '%s': peak, oom, or seconds since the record began", value);
+        return -1;
+    }
+    *moment = (struct ms_frag_moment){MS_FRAG_AT_TIME, (json_int_t)(seconds * 1e9)};
+    return 0;
+}
 
 static int take(void *arg, int id, const char *value)
 {
@@ -21,7 +44,13 @@ static int take(void *arg, int id, const char *value)
 
     if (ms_cli_take_printing(&options->printing, id, value))
         return 0;
-    return ms_cli_number("--top", value, 0, 1000000, &options->top);
+    if (id == 'T')
+        options->trace = value;
+    else if (id == 'A')
+        return take_moment(&options->moment, value);
+    else
+        return ms_cli_number("--top", value, 0, 1000000, &options->top);
+    return 0;
 }
 
 static json_t *segment_json(const struct ms_frag_segment *segment)
@@ -83,6 +112,15 @@ static json_t *device_json(const struct ms_report *report, const struct ms_frag_
     return object;
 }
 
+static void add_then(json_t *object, const struct ms_frag_then *then)
+{
+    if (then->known)
+        json_object_set_new(object, "then",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "t_ns", then->ns, "live_bytes", then->live,
+                                      "live_count", (json_int_t)then->count, "placed_bytes", then->placed,
+                                      "placed_count", (json_int_t)then->placed_count));
+}
+
 static size_t top_of(const void *options)
 {
     return (size_t)((const struct frag_options *)options)->top;
@@ -96,6 +134,8 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
 
     for (size_t i = 0; i < frag->device_count; i++)
         json_array_append_new(devices, device_json(report, &frag->devices[i], top_of(options)));
+    for (size_t i = 0; frag->then && i < frag->device_count; i++)
+        add_then(json_array_get(devices, i), &frag->then[i]);
     json_t *object = json_pack("{s:s, s:o}", "file", path, "devices", devices);
     ms_cli_set_view(object, report);
     if (ms_report_array(report->root, "oom"))
@@ -105,10 +145,36 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     return object;
 }
 
-static int open_frag(const struct ms_report *report, const void *options, void *view_p)
+static int open_frag(const struct ms_report *report, const void *arg, void *view_p)
 {
-    (void)options;
-    return ms_frag_open(report, view_p);
+    const struct frag_options *options = arg;
+    struct ms_events events = {.count = 0};
+    char error[4608];
+    int status;
+
+    if (options->trace && ms_events_read(options->trace, report, &events, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return -2;
+    }
+    status = ms_frag_open(report, &options->moment, &events, view_p);
+    ms_events_close(&events);
+    return status;
+}
+
+/* An earlier moment needs a trace, which is of one process; without a word it is the peak. */
+static int check(void *arg, size_t reports)
+{
+    struct frag_options *options = arg;
+
+    if (options->trace && options->moment.kind == MS_FRAG_AT_END)
+        options->moment.kind = MS_FRAG_AT_PEAK;
+    if (!options->trace && options->moment.kind != MS_FRAG_AT_END)
+        ms_cli_error("--at needs --trace FILE (memshim run --trace): a report has segments as of its end");
+    else if (options->trace && reports > 1)
+        ms_cli_error("--trace is of one process; %zu reports were given", reports);
+    else
+        return 0;
+    return -1;
 }
 
 static void close_frag(void *view)
@@ -139,6 +205,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 int ms_cmd_frag(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {.view_bytes = sizeof(struct ms_frag),
+                                             .check = check,
                                              .open = open_frag,
                                              .close = close_frag,
                                              .figures = sum_up,

@@ -23,8 +23,8 @@ json_int_t ms_frag_index(const struct ms_frag_device *device)
 static enum ms_frag_use use_of(const char *state)
 {
     static const char *const names[MS_FRAG_USES] = {
-        [MS_FRAG_LIVE] = "live",     [MS_FRAG_LIMBO] = "limbo",     [MS_FRAG_PINNED] = "pinned",
-        [MS_FRAG_FREE] = "free",     [MS_FRAG_UNKNOWN] = "unknown", [MS_FRAG_ROUNDING] = "rounding",
+        [MS_FRAG_LIVE] = "live", [MS_FRAG_LIMBO] = "limbo",     [MS_FRAG_PINNED] = "pinned",
+        [MS_FRAG_FREE] = "free", [MS_FRAG_UNKNOWN] = "unknown", [MS_FRAG_ROUNDING] = "rounding",
     };
     for (unsigned use = 0; use < MS_FRAG_USES; use++)
         if (!strcmp(state, names[use]))
@@ -109,7 +109,9 @@ static size_t list_holders(const struct ms_frag_segment *segment, struct ms_frag
         if (!site || use_of(ms_report_text(piece, "state")) != MS_FRAG_LIVE)
             continue;
         rows[count++] = (struct ms_frag_holder){
-            .site = json_integer_value(site), .live = bytes, .segments = 1,
+            .site = json_integer_value(site),
+            .live = bytes,
+            .segments = 1,
             .stranded = live > 0 ? (json_int_t)((double)stranded * (double)bytes / (double)live) : 0};
     }
     return count;
@@ -198,16 +200,29 @@ static int make_room(const struct ms_report *report, struct ms_frag *frag, const
     return result;
 }
 
-int ms_frag_open(const struct ms_report *report, struct ms_frag *frag)
+/* The segments of an earlier moment. */
+static int go_back(const struct ms_report *report, const struct ms_events *events, struct ms_frag *frag)
 {
-    json_t *devices = ms_report_array(report->root, "devices"), *row;
-    json_t *segments = ms_report_array(report->root, "segments");
+    frag->then = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*frag->then));
+    if (frag->then)
+        frag->segments = ms_frag_segments_then(report, events, &frag->moment, frag->then);
+    return frag->segments ? 0 : -1;
+}
+
+int ms_frag_open(const struct ms_report *report, const struct ms_frag_moment *moment,
+                 const struct ms_events *events, struct ms_frag *frag)
+{
+    json_t *devices = ms_report_array(report->root, "devices"), *row, *segments;
     int result;
     size_t i;
 
-    *frag = (struct ms_frag){.devices = calloc(json_array_size(devices) + 1, sizeof(*frag->devices))};
-    if (!frag->devices)
+    *frag = (struct ms_frag){.devices = calloc(json_array_size(devices) + 1, sizeof(*frag->devices)),
+                             .moment = *moment};
+    if (!frag->devices || (moment->kind != MS_FRAG_AT_END && go_back(report, events, frag) < 0)) {
+        ms_frag_close(frag);
         return -1;
+    }
+    segments = frag->segments ? frag->segments : ms_report_array(report->root, "segments");
     json_array_foreach (devices, i, row)
         frag->devices[frag->device_count++] =
             (struct ms_frag_device){.json = row, .index = ms_report_int(row, "index")};
@@ -234,5 +249,7 @@ void ms_frag_close(struct ms_frag *frag)
         free(frag->devices[i].holders);
     }
     free(frag->devices);
+    free(frag->then);
+    json_decref(frag->segments);
     *frag = (struct ms_frag){.device_count = 0};
 }

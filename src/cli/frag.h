@@ -1,12 +1,14 @@
 /* frag.h - how the memory that the pool holds is used, worked out from a report: per device its parts, its
  * segments and who holds them.
  *
- * Floor 5. frag.c works it out, frag_text.c draws it, cmd_frag.c is the verb. */
+ * Floor 5. frag.c works it out, frag_then.c for an earlier moment, frag_text.c draws it, cmd_frag.c is the
+ * verb. */
 #ifndef MS_CLI_FRAG_H
 #define MS_CLI_FRAG_H
 
 #include <stdio.h>
 
+#include "export/events.h"
 #include "report/read.h"
 
 enum ms_frag_use {
@@ -45,14 +47,38 @@ struct ms_frag_device {
     bool unknown;
 };
 
+/* An earlier moment, by a recorded trace. */
+enum ms_frag_at { MS_FRAG_AT_END, MS_FRAG_AT_PEAK, MS_FRAG_AT_OOM, MS_FRAG_AT_TIME };
+
+struct ms_frag_moment {
+    enum ms_frag_at kind; /* PEAK: of each device its own; OOM: the last one of each */
+    json_int_t ns;        /* of TIME: since the record began */
+};
+
+/* What a trace says of a device then: bytes are those that the program asked for. */
+struct ms_frag_then {
+    bool known;                  /* there was such a moment */
+    json_int_t ns, live, placed; /* placed: in the segments that are shown */
+    size_t count, placed_count;  /* blocks */
+};
+
 struct ms_frag {
     struct ms_frag_device *devices;
     size_t device_count;
+    struct ms_frag_moment moment;
+    struct ms_frag_then *then; /* of each device; NULL at the end */
+    json_t *segments;          /* of then, owned; NULL at the end */
 };
 
-/** Work it out; ms_frag_close() it. -1 without memory. */
-int ms_frag_open(const struct ms_report *report, struct ms_frag *frag);
+/** Work it out; ms_frag_close() it. `events` may be NULL if the moment is the end. -1 without memory. */
+int ms_frag_open(const struct ms_report *report, const struct ms_frag_moment *moment,
+                 const struct ms_events *events, struct ms_frag *frag);
 void ms_frag_close(struct ms_frag *frag);
+
+/** Rows as those of segments[], with what lay in them then, for the caller to give back; NULL without memory.
+ * `then` is as long as devices[] and all 0. */
+json_t *ms_frag_segments_then(const struct ms_report *report, const struct ms_events *events,
+                              const struct ms_frag_moment *moment, struct ms_frag_then *then);
 
 /** Free bytes inside a segment that holds a live block. */
 json_int_t ms_frag_stranded(const struct ms_frag_segment *segment);

@@ -149,8 +149,8 @@ static void print_segments(FILE *out, const struct ms_frag_device *device, size_
         fputc('\n', out);
     }
     if (device->unknown)
-        fputs("  ? is what lies between live blocks of a record that was recovered: free, in limbo, or "
-              "rounding\n",
+        fputs("  ? is what lies between live blocks of a record that was recovered, or of a trace: free, in "
+              "limbo, or rounding\n",
               out);
 }
 
@@ -227,19 +227,58 @@ static void print_last_oom(FILE *out, const struct ms_report *report, const stru
         fprintf(out, "  the last of %zu times; memshim summary has the others\n", count);
 }
 
-static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
-                         size_t top)
+static void print_name(FILE *out, const struct ms_frag_device *device)
 {
-    json_int_t index = ms_frag_index(device);
-    json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"),
-               made = ms_report_int(device->json, "vendor_calls");
-
     fputs(paint(out, "\033[1m"), out);
     ms_text_put(out, ms_report_text(device->json, "api"));
     fprintf(out, " %" JSON_INTEGER_FORMAT "  ", device->index);
     ms_text_put(out, ms_report_text(device->json, "name"));
     fprintf(out, "%s, %s\n", paint(out, "\033[0m"),
             ms_text_size(ms_report_int(device->json, "total_bytes")).text);
+}
+
+static void print_free(FILE *out, const struct ms_frag_device *device, const char *what)
+{
+    fprintf(out, "  %s %s in segments, %s of it in one piece: fragmentation %.1f%%\n",
+            ms_text_size(device->free_bytes).text, what, ms_text_size(device->largest_free).text,
+            (double)ms_frag_index(device) / 10);
+}
+
+/* A device at an earlier moment. */
+static void print_then(FILE *out, const struct ms_report *report, const struct ms_frag *frag, size_t i,
+                       size_t top)
+{
+    static const char *const names[] = {
+        [MS_FRAG_AT_PEAK] = "at the peak", [MS_FRAG_AT_OOM] = "out of memory", [MS_FRAG_AT_TIME] = "then"};
+    const struct ms_frag_device *device = &frag->devices[i];
+    const struct ms_frag_then *then = &frag->then[i];
+
+    print_name(out, device);
+    if (!then->known) {
+        fputs(frag->moment.kind == MS_FRAG_AT_OOM ? "  there always was memory\n"
+                                                  : "  nothing of it is in the trace\n",
+              out);
+        return;
+    }
+    fprintf(
+        out, "  %s, after %s: %s live in %zu blocks, %s of it in %zu segment%s that are there to the end\n",
+        names[frag->moment.kind], ms_text_duration(then->ns).text, ms_text_size(then->live).text, then->count,
+        ms_text_size(then->placed).text, device->segment_count, device->segment_count == 1 ? "" : "s");
+    if (then->count > then->placed_count)
+        fprintf(out, "  the other %zu lay in what was given back since, or beside the pool\n",
+                then->count - then->placed_count);
+    print_free(out, device, "not live");
+    print_segments(out, device, top);
+    print_holders(out, report, device, top);
+}
+
+static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
+                         size_t top)
+{
+    json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"),
+               made = ms_report_int(device->json, "vendor_calls");
+
+    print_name(out, device);
     if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
         fprintf(out, "  nothing was served from the pool; %s of followed memory are live\n",
                 ms_text_size(ms_report_int(device->json, "followed_bytes")).text);
@@ -252,9 +291,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
             ms_text_size(ms_report_int(device->json, "reserved_bytes")).text, device->segment_count,
             device->segment_count == 1 ? "" : "s",
             ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made, saved);
-    fprintf(out, "  %s free in segments, %s of it in one piece: fragmentation %.1f%%\n",
-            ms_text_size(device->free_bytes).text, ms_text_size(device->largest_free).text,
-            (double)index / 10);
+    print_free(out, device, "free");
     print_parts(out, device->json);
     print_last_oom(out, report, device);
     print_segments(out, device, top);
@@ -268,6 +305,9 @@ void ms_frag_print(FILE *out, const struct ms_report *report, const struct ms_fr
     for (size_t i = 0; i < frag->device_count; i++) {
         if (i)
             fputc('\n', out);
-        print_device(out, report, &frag->devices[i], top);
+        if (frag->then)
+            print_then(out, report, frag, i, top);
+        else
+            print_device(out, report, &frag->devices[i], top);
     }
 }

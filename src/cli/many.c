@@ -130,13 +130,14 @@ static int show(char **paths, size_t count, const struct ms_cli_printing *printi
     struct ms_report *reports = ms_many_load(paths, count);
     char *views = calloc(count, verb->view_bytes);
     int status = MS_EXIT_USAGE;
+    int result = -1;
     size_t opened = 0;
     FILE *out = NULL;
 
     while (reports && views && opened < count &&
-           verb->open(&reports[opened], options, views + opened * verb->view_bytes) == 0)
+           (result = verb->open(&reports[opened], options, views + opened * verb->view_bytes)) == 0)
         opened++;
-    if (reports && opened < count)
+    if (reports && opened < count && result != -2)
         ms_cli_error("no memory for %s", paths[opened]);
     if (reports && opened == count)
         out = ms_cli_open_output(printing->output, printing->force);
@@ -164,5 +165,7 @@ int ms_many_run(int argc, char **argv, ms_flag_func_t take, const struct ms_cli_
         ms_cli_error("no report given; usage: memshim %s [OPTION...] FILE...", argv[0]);
         return MS_EXIT_USAGE;
     }
+    if (verb->check && verb->check(options, (size_t)(argc - first)) < 0)
+        return MS_EXIT_USAGE;
     return show(argv + first, (size_t)(argc - first), printing, verb, options);
 }

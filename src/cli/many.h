@@ -45,7 +45,9 @@ void ms_many_close(struct ms_report *reports, size_t count);
  * verb's own. */
 struct ms_many_verb {
     size_t view_bytes;
-    /** 0, or -1 without memory. */
+    /** Whether the options fit together and to so many reports: 0, or -1 after an error line. May be NULL. */
+    int (*check)(void *options, size_t reports);
+    /** 0, -1 without memory, or -2 after an error line. */
     int (*open)(const struct ms_report *report, const void *options, void *view_p);
     void (*close)(void *view);
     struct ms_many_column columns[MS_MANY_FIGURES];
