@@ -103,11 +103,18 @@ def every_view(page, report, shots):
     """Drawn, and not blank."""
     for view in VIEWS:
         page.show(view)
-        assert len(page.text(f"#view-{view}")) > 40, view
+        text = page.text(f"#view-{view}")
+        assert len(text) > 40, view
+        assert not any(slip in text for slip in ("undefined", "NaN", "[object")), (view, text)
         page.shot(shots, view)
     for view in ("time", "flame", "segments"):
         page.show(view)
         assert page.colours(view) > 3, view
+    page.show("time")
+    assert page.run("""const plot = page.views.time.charts[0].plot, axis = plot.axes[0], context = document.createElement('canvas').getContext('2d');
+        context.font = '11px system-ui';
+        const ends = axis._splits.map((split, i) => [plot.valToPos(split, 'x'), context.measureText(axis._values[i]).width / 2]);
+        return ends.length > 1 && ends.every(([at, half], i) => i === 0 || ends[i - 1][0] + ends[i - 1][1] + 4 < at - half)"""), "labels of the time axis touch"
     del report
 
 

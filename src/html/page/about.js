@@ -1,7 +1,7 @@
 /* about.js - the process, its settings, what could be seen, and what it cost. */
 
 function facts(caption, object, attributes) {
-  const rows = Object.entries(object || {}).filter(([, value]) => value === null || typeof value !== "object" || (Array.isArray(value) && value.length));
+  const rows = Object.entries(object || {}).filter(([, value]) => value !== undefined && (value === null || typeof value !== "object" || (Array.isArray(value) && value.length)));
   const text = (value) => (Array.isArray(value) ? value.map((one) => (typeof one === "object" ? JSON.stringify(one) : String(one))).join(" ") : String(value));
   return table(caption, [["", ""], ["", "code"]], rows.map(([key, value]) => [key.replace(/_/g, " "), short(text(value), 1000)]), attributes);
 }

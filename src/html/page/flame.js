@@ -134,8 +134,8 @@ class Flame {
   }
 
   fillOf(node, dark) {
-    if (node === 0) return this.page.colours.of("", dark);
     if (this.colour === "owner") return this.page.colours.of(this.owner[node] >= 0 ? this.report.strings[this.owner[node]] : "", dark);
+    if (node === 0) return this.page.colours.of("", dark);
     const hue = Math.imul(this.report.column("frame.name")[this.tree.frame[node]] + 7, 0x9e3779b1) >>> 0;
     return dark ? `hsl(${hue % 60} 45% 34%)` : `hsl(${hue % 60} 75% 72%)`;
   }
@@ -151,7 +151,7 @@ class Flame {
     for (let i = 0; i < this.rects.length; i += 4) {
       const node = this.rects[i], y = this.rects[i + 1] * FRAME_HEIGHT, x = this.rects[i + 2], wide = this.rects[i + 3];
       const found = this.found && node > 0 && this.found[this.tree.frame[node]];
-      const key = this.colour === "owner" && node ? this.owner[node] : -3 - node;
+      const key = this.colour === "owner" ? this.owner[node] : -3 - node;
       if (!fills.has(key)) fills.set(key, this.fillOf(node, dark));
       context.globalAlpha = this.found && !found ? 0.35 : 1;
       context.fillStyle = found ? mark : fills.get(key);

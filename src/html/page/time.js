@@ -45,7 +45,7 @@ class Time {
     chart.plot = new uPlot({
       width: Math.max(chart.holder.clientWidth, 300), height: CHART_HEIGHT,
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
-      axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => timeText(tick * 1e9)) },
+      axes: [{ ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => timeText(tick * 1e9)) },
         { ...axis, size: 80, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => sizeText(tick)) }],
       series: [{ label: "after", value: (_, value) => (value === null ? "" : timeText(value * 1e9)) },
         shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("limbo", "limbo")],
