@@ -1,6 +1,6 @@
 # tests/cli: the memshim command, one file per verb.
 EXTRA_DIST += tests/cli/helpers.bash tests/cli/data/train.json $(ms_cli_tests)
-ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/frag.bats tests/cli/damaged.bats \
+ms_cli_tests = tests/cli/usage.bats tests/cli/summary.bats tests/cli/leaks.bats tests/cli/frag.bats tests/cli/frag_then.bats tests/cli/damaged.bats \
 	tests/cli/env.bats tests/cli/run.bats tests/cli/validate.bats tests/cli/symbolize.bats tests/cli/doctor.bats tests/cli/docs.bats \
 	tests/cli/whole.bats tests/cli/shared.bats tests/cli/hostile.bats tests/cli/displace.bats tests/cli/see_through.bats tests/cli/view.bats tests/cli/fold.bats tests/cli/owners.bats tests/cli/peak.bats tests/cli/findings.bats
 ms_cli_tests += tests/cli/pictures.bats
