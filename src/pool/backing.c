@@ -80,7 +80,6 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
     if (heap->segments)
         heap->segments->previous = segment;
     heap->segments = segment;
-    heap->segment_count++;
     atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
     return true;
 }
@@ -356,7 +355,6 @@ void ms_backing_detach(struct ms_heap *heap)
         heap->segments = segment->next;
     if (segment->next)
         segment->next->previous = segment->previous;
-    heap->segment_count--;
     segment->first = NULL;
     segment->backing = NULL;
     atomic_store_explicit(&segment->units, NULL, memory_order_release);

@@ -107,7 +107,6 @@ struct ms_heap {
     uint32_t span_count[MS_CLASSES];
     /* Segments: all, and those without a block, by size. */
     struct ms_segment *segments;
-    uint32_t segment_count;
     struct ms_segment **vacant;
     uint32_t vacant_count, vacant_room, vacant_order;
     uint64_t vacant_bytes;

@@ -160,7 +160,6 @@ void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment)
     if (heap->segments)
         heap->segments->previous = segment;
     heap->segments = segment;
-    heap->segment_count++;
     heap->reserved_bytes += segment->bytes;
     if (heap->peak_reserved_bytes < heap->reserved_bytes)
         heap->peak_reserved_bytes = heap->reserved_bytes;
@@ -216,7 +215,6 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
         heap->segments = segment->next;
     if (segment->next)
         segment->next->previous = segment->previous;
-    heap->segment_count--;
     heap->reserved_bytes -= segment->bytes;
     ms_page_clear(segment->address, segment->bytes, segment);
 }
@@ -302,7 +300,6 @@ struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)
         forget_runs(segment);
     }
     heap->segments = NULL;
-    heap->segment_count = 0;
     return all;
 }
 

@@ -63,7 +63,6 @@ struct ms_segment *ms_table_segment(void)
         segment->first = NULL;
         segment->units = NULL;
         segment->free_bytes = 0;
-        segment->born = ms_table_serials(1);
     }
     return segment;
 }

@@ -98,7 +98,6 @@ struct ms_segment {
     bool permanent;             /* PREALLOC */
     bool captured;              /* a graph may know its addresses */
     bool release;               /* its block was exported: back to the vendor, never recycled */
-    uint64_t born;              /* serial, for the order of walks */
     struct ms_segment *leaving_next;
     struct ms_segment *next, *previous; /* all of a heap, or the free records */
 } MS_CACHELINE;
