@@ -1,10 +1,11 @@
 /* balance.c - see balance.h.
  *
- * Runs in the program's threads. The driver's answer and what is held are taken as of one moment if no call
- * to the driver was under way around both: those of frames are counted (balance.h), what the pool asks for is
- * charged before the driver is asked, and until it has it back, so that the charge differs from what is
- * reserved meanwhile, and changes of the charge are counted. Owns what was held when each device was asked
- * last; no lock. */
+ * Runs in the program's threads. The driver's answer and what is held are of one moment if no call to the
+ * driver was under way before, and none began meanwhile: those of frames are counted (balance.h), and so is
+ * what the pool asks for, from before it is asked for until the figures have it. What goes is out of the
+ * figures before the driver has it back, and charged until afterwards, so that charge and reserved memory
+ * differ; changes of the charge are counted. Owns what was held when each device was asked last; no lock.
+ */
 #include "hooks/balance.h"
 
 #include <stdatomic.h>
@@ -54,15 +55,22 @@ void ms_balance_grew(int device)
         atomic_store_explicit(&ms_balance_due, 1, memory_order_relaxed);
 }
 
+/* No call is under way, but this thread's, and nothing is coming of which the figures know nothing yet. */
+static bool is_still(int device)
+{
+    uint64_t begun = atomic_load(&ms_balance_begun), over = atomic_load(&ms_balance_over);
+
+    return begun - over == (ms_thread.recording ? 1u : 0u) && !ms_pool_is_growing(device);
+}
+
 bool ms_balance_of(int device, struct ms_balance *balance_p)
 {
     struct ms_pool_figures figures = {.reserved_bytes = 0};
-    uint64_t charged = 0, begun = atomic_load(&ms_balance_begun), over = atomic_load(&ms_balance_over);
-    bool still = begun - over == (ms_thread.recording ? 1u : 0u);
+    bool still = is_still(device);
+    uint64_t charged = 0;
 
     *balance_p = (struct ms_balance){.asked_ns = 0};
     if (is_serving()) {
-        still = still && !ms_pool_is_mapping(device);
         charged = ms_pool_charged(device);
         ms_pool_figures(device, &figures);
         balance_p->parts = ms_serve_parts(&figures.parts);
@@ -87,10 +95,11 @@ bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *bal
         uint64_t begun = atomic_load(&ms_balance_begun), changes = ms_pool_changes(device);
         size_t left = 0, total = 0;
 
+        still = is_still(device); /* what is under way now may be over before the figures are read */
         ms_visit_begin(&visit, gpu, 0);
         bool known = ms_gpu_memory(gpu, &left, &total) && left <= total;
         ms_visit_end(&visit);
-        still = ms_balance_of(device, balance_p) && is_as_before(begun, changes, device);
+        still = ms_balance_of(device, balance_p) && still && is_as_before(begun, changes, device);
         if (!known)
             return false;
         balance_p->in_use_bytes = total - left;

@@ -174,19 +174,19 @@ static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quie
     if (quiet && !makes_instead(heap, region_bytes))
         ms_pages_collect(heap, &growth, region_bytes / heap->backing->page_bytes);
     ms_unlock(&heap->lock);
-    ms_device_maps(heap->device, true);
+    ms_device_grows(heap->device, true);
     bool filled = ms_map_fill(heap, &growth, status_p);
     if (filled && growth.made)
         atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
     ms_lock(&heap->lock);
     if (life != atomic_load_explicit(&heap->life, memory_order_relaxed)) {
-        ms_device_maps(heap->device, false);
+        ms_device_grows(heap->device, false);
         return false; /* the context has ended under the caller's feet, and all its memory */
     }
     if (filled)
         catch_up(heap, address, region_bytes, version);
     ms_pages_settle(heap, &growth, filled);
-    ms_device_maps(heap->device, false);
+    ms_device_grows(heap->device, false);
     return filled;
 }
 
@@ -253,12 +253,12 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         ms_unlock(&heap->lock);
         if (!growth.source_count)
             break;
-        ms_device_maps(heap->device, true);
+        ms_device_grows(heap->device, true);
         ms_map_empty(heap, &growth);
         ms_lock(&heap->lock);
         ms_pages_settle(heap, &growth, false);
         ms_unlock(&heap->lock);
-        ms_device_maps(heap->device, false);
+        ms_device_grows(heap->device, false);
         ms_returns_end(heap->device);
         given += growth.emptied * page_bytes;
     } while (given < bytes && given != before);

@@ -267,10 +267,10 @@ uint64_t ms_pool_changes(int device)
                : 0;
 }
 
-bool ms_pool_is_mapping(int device)
+bool ms_pool_is_growing(int device)
 {
     return device >= 0 && device < MS_DEVICES_MAX &&
-           atomic_load_explicit(&ms_devices[device].mapping, memory_order_seq_cst) != 0;
+           atomic_load_explicit(&ms_devices[device].growing, memory_order_seq_cst) != 0;
 }
 
 /* What is free inside a chunk in use serves small requests only, so it does not count. */

@@ -215,13 +215,16 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     }
     struct ms_gpu_description about;
     struct ms_room room = {.ended = ms_returns_ended(request->device)};
+    ms_device_grows(request->device, true);
     struct record *r = make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
     /* What the device could never hold is no reason to give anything back. */
     while (!r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &room))
         r = make(request, status_p);
-    if (!r)
+    if (!r) {
+        ms_device_grows(request->device, false);
         return false;
+    }
     struct counts *c = &counts[request->device];
     ms_lock(&lock);
     if (c->trimmed_bytes) {
@@ -234,6 +237,7 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     bear(r, request, block_p);
     struct record told = *r;
     ms_unlock(&lock);
+    ms_device_grows(request->device, false);
     tell(&told, true);
     ms_figures_changed_on(request->device);
     return true;

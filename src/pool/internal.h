@@ -189,7 +189,7 @@ extern struct ms_lock ms_heap_table_lock;
 struct ms_device {
     _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
     _Atomic uint64_t changes;        /* of that: how many there were */
-    _Atomic int32_t mapping;         /* pages that are mapped, or go, and are not in the figures yet */
+    _Atomic int32_t growing;         /* requests to the vendor whose memory no figure has yet */
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
@@ -266,11 +266,8 @@ void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
  * back. */
 bool ms_device_charge(int device, uint64_t bytes, uint64_t limit);
 void ms_device_refund(int device, uint64_t bytes);
-/** Pages are mapped, or given back, from now on (or no longer): they are in the figures when that is over. */
-static inline void ms_device_maps(int device, bool begins)
-{
-    atomic_fetch_add_explicit(&ms_devices[device].mapping, begins ? 1 : -1, memory_order_seq_cst);
-}
+/** From before the charge until the figures have it; pages that are given back one by one, too. */
+void ms_device_grows(int device, bool begins);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of

@@ -269,9 +269,9 @@ void ms_pool_go(void);
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
 /** What is reserved, and what is being asked of the vendor, or given back, just now. */
 uint64_t ms_pool_charged(int device);
-/** How often that has changed; and whether what the vendor has of it may be other than that says. */
+/** How often that has changed; and whether there may be memory that no figure has yet, or no longer. */
 uint64_t ms_pool_changes(int device);
-bool ms_pool_is_mapping(int device);
+bool ms_pool_is_growing(int device);
 
 /** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`
  * blocks carry their ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */

@@ -103,6 +103,11 @@ void ms_device_refund(int number, uint64_t bytes)
     atomic_fetch_add_explicit(&device->changes, bytes != 0, memory_order_seq_cst);
 }
 
+void ms_device_grows(int number, bool begins)
+{
+    atomic_fetch_add_explicit(&ms_devices[number].growing, begins ? 1 : -1, memory_order_seq_cst);
+}
+
 /* Other processes share the card: where it ends is known only when the vendor refuses, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
 {
@@ -174,7 +179,8 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
     ms_unlock(&heap->lock);
 }
 
-struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
+/* With the heap's lock held: nobody else takes it first. */
+static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, int *status_p)
 {
     struct ms_segment *segment = ms_table_segment();
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
@@ -204,7 +210,15 @@ struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *sta
     tell(heap, segment, true);
     ms_lock(&heap->lock);
     ms_segment_link(heap, segment);
-    return segment; /* with the heap's lock held: nobody else takes it first */
+    return segment;
+}
+
+struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
+{
+    ms_device_grows(heap->device, true);
+    struct ms_segment *segment = new_segment(heap, bytes, status_p);
+    ms_device_grows(heap->device, false);
+    return segment;
 }
 
 void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
