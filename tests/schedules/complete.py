@@ -10,7 +10,7 @@ import subprocess
 
 BEGIN, END = "<!-- all schedules: made by scripts/schedules --every --write -->\n", "<!-- end of all schedules -->\n"
 HEAD = "| program | tasks | steps | schedules | all with |\n|---|---:|---:|---:|---|\n"
-MOST, SECONDS = 3, 120  # preemptions; of processor time, for each number of them
+MOST, SECONDS = 3, 600  # preemptions; of processor time, for each number of them
 
 
 def made(program, name, count, preemptions):

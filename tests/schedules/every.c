@@ -13,9 +13,11 @@
  *   made, until that is made after all, then it could have come behind that step, and the schedule has no
  *   more of them for it. So the step is asleep (Godefroid's sleep sets) until another's step depends on it,
  *   and who is asleep is not given the turn. What was seen with somebody asleep was seen only as far as that.
- * - A preemption before a step that touches nothing which another task touches, for the same reason. What
- *   tasks share is learned on the way, with fewer preemptions first; when it was more than thought, all
- * begins anew.
+ * - A preemption before a step that races with no later one (order.h), for the same reason: what others do
+ *   while it waits depends on it in no order but that. Which steps race the schedule itself shows, also those
+ *   before its last choices. (Flanagan and Godefroid, "Dynamic partial-order reduction for model checking
+ *   software", 2005; Coons, Musuvathi and McKinley, "Bounded partial-order reduction", 2013.) It need not be
+ *   looked for in each order of steps that commute: whichever was first shows it, with no more preemptions.
  * - A preemption within a spin, from its fifth round on: how often a task has looked before it got the turn
  *   again only says how often it will look until it gives up.
  *
@@ -31,7 +33,8 @@ enum {
     NODES = 1 << 16,
     ITEMS = 1 << 26,
     SEEN = 1 << 28,
-    SEEN_FIRST = 1 << 20,
+    SEEN_FIRST = 1 << 24,
+    SEEN_GROWS = 16,
     ENDS = 1 << 18,
     LEVELS = 8,
     NONE = -1
@@ -287,24 +290,19 @@ void every_prepare(void)
     search = real_map(NULL, sizeof *search);
 }
 
+/* Where more is seen than the table has room for, all begins anew with a larger one. */
 void every_schedule(struct every *every, struct choice *plan, unsigned *plan_count_p)
 {
     search->every = every;
-    search->preemptions = 0;
-    search->seen_most = SEEN_FIRST;
-    for (;;) {
+    search->preemptions = every->preemptions;
+    for (search->seen_most = SEEN_FIRST;; search->seen_most *= SEEN_GROWS) {
         search->table = real_map(NULL, sizeof *search->table);
         search->is_full = false;
         search->seen_count = 0;
-        every->cut = every->ends = every->ends_sum = 0;
-        order_learned();
+        every->schedules = every->cut = every->ends = every->ends_sum = 0;
         every->all = search_all(plan, plan_count_p);
         real_unmap(search->table, sizeof *search->table);
-        bool grows = search->is_full && !every->found && search->seen_most < SEEN;
-        search->seen_most *= grows ? 16 : 1;
-        if (!every->all && !grows)
-            return;
-        if (!grows && !order_learned() && search->preemptions++ == every->preemptions)
+        if (!search->is_full || every->found || search->seen_most == SEEN)
             return;
     }
 }

@@ -47,13 +47,14 @@ struct looks {
 
 static struct order {
     uint32_t run, step, count;
-    bool learned, depends_on_all;
+    bool depends_on_all;
     bool overflowed; /* a step touched more than is kept: whatever is touched counts as shared */
     uint64_t name, task_steps[TASKS];
     unsigned asleep;
     uint32_t sleeps[TASKS]; /* with which footprint */
     int latest;             /* who made the latest step */
     struct looks looks[TASKS];
+    int tasks; /* that made a step, at most: all numbers are smaller */
     uint32_t
         step_count; /* of the run, and behind it what came before each, and which raced with later ones */
     struct past of_tasks[TASKS], pasts[STEPS];
@@ -126,7 +127,6 @@ static struct place *place_of(uintptr_t at)
 /* Of a step that touches more than is kept nothing is known: it depends on all steps before and behind. */
 static void overflow(void)
 {
-    order->learned |= !order->overflowed;
     order->overflowed = order->depends_on_all = true;
 }
 
@@ -184,21 +184,19 @@ static void begin_run(struct place *place)
     memset(place->read, 0, sizeof place->read);
 }
 
-/* Who touches a place, over all schedules: it is shared once two do, of whom one writes. */
+/* Who touches a place, over all schedules: it is shared once two do, of whom one writes. Before, who touched
+ * it says nothing of the order in which tasks made their steps. */
 static void learn(struct place *place, int task)
 {
     place->tasks |= (uint8_t)(1u << task);
     place->is_written |= place->writes;
-    if (place->is_shared || !place->is_written || !(place->tasks & (place->tasks - 1)))
-        return;
-    place->is_shared = true;
-    order->learned = true;
+    place->is_shared |= place->is_written && place->tasks & (place->tasks - 1);
 }
 
 /* What others did before to a place, on which this step depends: the latest of each. */
 static void find_others(struct place *place, int task, struct past *latest)
 {
-    for (int other = 0; other < TASKS; other++) {
+    for (int other = 0; other < order->tasks; other++) {
         uint32_t made = place->made[other], read = place->writes ? place->read[other] : 0;
         uint32_t step = made > read ? made : read;
         if (other != task && step > latest->upto[other])
@@ -208,7 +206,7 @@ static void find_others(struct place *place, int task, struct past *latest)
 
 static void join(struct past *past, const struct past *with)
 {
-    for (int task = 0; task < TASKS; task++) {
+    for (int task = 0; task < order->tasks; task++) {
         if (past->upto[task] < with->upto[task])
             past->upto[task] = with->upto[task];
     }
@@ -219,9 +217,9 @@ static void join(struct past *past, const struct past *with)
 static void note_races(struct past *past, const struct past *latest)
 {
     struct past before = *past;
-    for (int other = 0; other < TASKS; other++) {
+    for (int other = 0; other < order->tasks; other++) {
         struct past by_others = before;
-        for (int third = 0; third < TASKS; third++) {
+        for (int third = 0; third < order->tasks; third++) {
             if (third != other && latest->upto[third])
                 join(&by_others, &order->pasts[latest->upto[third] - 1]);
         }
@@ -236,6 +234,8 @@ static void note_races(struct past *past, const struct past *latest)
 static void find_races(int task)
 {
     struct past latest = {{0}}, *past = &order->of_tasks[task];
+    if (task >= order->tasks)
+        order->tasks = task + 1;
     for (uint32_t i = 0; i < order->count; i++) {
         if (order->touched[i]->tasks & ~(1u << task))
             find_others(order->touched[i], task, &latest);
@@ -271,7 +271,7 @@ static uint64_t name_of_step(int task)
     return hash;
 }
 
-/* The number of what the step has touched that others touch too. Those that differ in nothing share one. */
+/* The number of what the step has touched. Those that differ in nothing share one. */
 static uint32_t footprint_of_step(void)
 {
     uint64_t hash = FIRST;
@@ -280,8 +280,6 @@ static uint32_t footprint_of_step(void)
         return ORDER_ANY;
     for (uint32_t i = 0; i < order->count; i++) {
         const struct place *place = order->touched[i];
-        if (!place->is_shared)
-            continue;
         order->listed[order->footprint_places++] = (uint32_t)(place - order->places) * 2 + place->writes;
         hash += mix(place->at, place->writes);
     }
@@ -371,11 +369,4 @@ void order_end_step(int task, struct step_end *end_p)
     order->step++;
     order->count = 0;
     order->depends_on_all = false;
-}
-
-bool order_learned(void)
-{
-    bool learned = order->learned;
-    order->learned = false;
-    return learned;
 }

@@ -60,7 +60,5 @@ void order_sleep(int task, uint32_t footprint);
 unsigned order_asleep(void);
 /** Whether a later step raced with the step of this number, counted from 0 by order_end_step. */
 bool order_raced(uint32_t step);
-/** Whether places were found, since this was asked, to be touched by several tasks: names have changed. */
-bool order_learned(void);
 
 #endif

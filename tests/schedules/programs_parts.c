@@ -326,6 +326,40 @@ static void start_buffers(void)
     engine_task(ask_for_buffer, NULL);
 }
 
+/* --- two make the heap of a context, and only one of them does
+ * ----------------------------------------------
+ */
+
+static struct ms_heap *made[2];
+
+static void prepare_heap(void)
+{
+    address = (uintptr_t)fake_fresh(256 * MS_MIB);
+    context = fake_context(0);
+    ms_bias_start();
+}
+
+static void make_heap(void *arg)
+{
+    fake_set_current(context);
+    made[(size_t)arg] = ms_heap_make((const struct ms_gpu *)(uintptr_t)address, (uintptr_t)context, 0);
+    if (!made[(size_t)arg] || atomic_load(&made[(size_t)arg]->state) != MS_HEAP_SERVING)
+        engine_fail("a heap that was made does not serve");
+}
+
+static void start_heap(void)
+{
+    engine_task(make_heap, (void *)0);
+    engine_task(make_heap, (void *)1);
+}
+
+static void check_heap(void)
+{
+    if (made[0] != made[1])
+        engine_fail("a context has two heaps");
+    calls_check();
+}
+
 static void nothing(void)
 {
 }
@@ -339,6 +373,7 @@ const struct program parts_programs[] = {
      prepare_function, start_function, calls_check, RIGHT},
     {"returning", "what is in limbo is asked for while memory goes back", prepare_returning, start_returning,
      check_returning, RIGHT},
+    {"small-first-heap", "two make the heap of a context", prepare_heap, start_heap, check_heap, RIGHT},
     {"small-buffer-goes-back", "a library's buffer is wanted while another one of its goes back",
      prepare_buffers, start_buffers, calls_check, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},

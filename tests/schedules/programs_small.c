@@ -37,6 +37,10 @@ CALLS_PROGRAM(pages_go_back, 24, true, "t6 g6 s", "x", "t6", "")
 CALLS_PROGRAM(room_is_waited_for, 24, false, "t6 i g6", "s x", "t6", "")
 CALLS_PROGRAM(trim_and_take, 256, false, "t3 g3 s", "x", "t3", "")
 CALLS_PROGRAM(first_and_first, 256, false, "", "t0", "t1", "")
+CALLS_PROGRAM(first_chunk, 256, false, "t0 g0 s x", "t0", "t0", "")
+CALLS_PROGRAM(chunk_and_run, 256, false, "t3", "t7", "t0", "")
+CALLS_PROGRAM(first_run, 256, false, "t3", "t0", "t1", "")
+CALLS_PROGRAM(first_same_run, 256, false, "t3", "t0", "t0", "")
 CALLS_PROGRAM(stop_and_free, 256, false, "t2", "o", "g2", "")
 CALLS_PROGRAM(stop_and_take, 256, false, "t0 g0", "o", "t0", "")
 CALLS_PROGRAM(pages_and_peer, 256, true, "t3", "r", "t4", "")
@@ -217,7 +221,12 @@ const struct program small_programs[] = {
     SERVED_ROW(room_is_waited_for, "small-room-is-waited-for",
                "memory is short while another waits for the context, and gives back"),
     CALLS_ROW(trim_and_take, "small-trim-and-take", "what is idle goes back while it is taken"),
-    CALLS_ROW(first_and_first, "small-first-and-first", "two ask for the first memory"),
+    CALLS_ROW(first_and_first, "first-and-first", "two ask for the first memory"),
+    CALLS_ROW(first_chunk, "small-first-chunk", "two want a chunk where there is none"),
+    CALLS_ROW(chunk_and_run, "small-chunk-and-run",
+              "one wants a chunk, and one a run of the one that there is"),
+    CALLS_ROW(first_run, "small-first-run", "two want the first run of their sizes in a chunk"),
+    CALLS_ROW(first_same_run, "small-first-same-run", "two want the first run of a size in a chunk"),
     CALLS_ROW(stop_and_free, "small-stop-and-free", "the pool is stopped while a free comes"),
     CALLS_ROW(stop_and_take, "small-stop-and-take", "the pool is stopped while a block is taken"),
     CALLS_ROW(pages_and_peer, "small-pages-and-peer", "another device is let to pages while pages come"),

@@ -340,6 +340,19 @@ static void prepare_left(void)
     model_destroy_pool(pool);
 }
 
+/* Both are of one stream. */
+static void prepare_one_left(void)
+{
+    gpu = model_fresh(64 * MIB);
+    stream[0] = stream[1] = model_stream();
+    pool = model_pool();
+    for (unsigned i = 0; i < 2; i++)
+        block[i] = model_take(gpu, pool, BYTES, stream[0]);
+    model_finish(stream[0]);
+    model_destroy_pool(pool);
+    prepared();
+}
+
 static void start_left(void)
 {
     engine_task(free_one, (void *)0);
@@ -451,8 +464,10 @@ const struct program small_streams_programs[] = {
      prepare_gone, start_gone, check, RIGHT},
     {"small-pool-ends", "a pool is destroyed while one of its blocks is freed", prepare_leaving,
      start_leaving, check, RIGHT},
-    {"small-pool-left", "the last two blocks of a pool that is gone are freed", prepare_left, start_left,
-     check, RIGHT},
+    {"pool-left", "the last two blocks of a pool that is gone are freed", prepare_left, start_left, check,
+     RIGHT},
+    {"small-pool-left", "the last two blocks of a pool that is gone are freed on one stream",
+     prepare_one_left, start_left, check, RIGHT},
     {"small-flow-goes-back", "a stream's memory is short while what another has free goes back",
      prepare_short, start_short, check_served, RIGHT},
     {"small-returns", "memory goes back while it is looked what has gone back", prepare_returns,
