@@ -133,7 +133,7 @@ static void note_planned(const struct choice *choice)
 static bool visit(const struct choice *choice, unsigned ready, bool stays, bool is_planned)
 {
     struct search *s = search;
-    struct step_end end = {.name = 1, .touched_shared = true};
+    struct step_end end = {.name = 1};
     if (choice->from != TASKS)
         order_end_step(choice->from, &end);
     if (s->node_count)
@@ -157,7 +157,8 @@ static bool visit(const struct choice *choice, unsigned ready, bool stays, bool 
         return false;
     if (order_asleep() >> choice->to & 1)
         return true;
-    s->is_others = end.touched_shared && was_seen(key_of(end.name, choice->to), s->used, order_asleep());
+    /* Only where steps that commute could have brought another task here, who would not go on. */
+    s->is_others = end.apart & ready && was_seen(key_of(end.name, choice->to), s->used, order_asleep());
     return s->is_others;
 }
 

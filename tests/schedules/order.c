@@ -346,9 +346,19 @@ static bool note_look(int task)
     return looks->same > SPINS;
 }
 
+/* Of the step that is the task's latest. */
+static unsigned apart_from(int task)
+{
+    unsigned apart = 0;
+    for (int other = 0; other < order->tasks; other++) {
+        bool is_past = order->of_tasks[task].upto[other] >= order->of_tasks[other].upto[other];
+        apart |= (unsigned)!is_past << other;
+    }
+    return apart;
+}
+
 void order_end_step(int task, struct step_end *end_p)
 {
-    bool shared = order->depends_on_all || order->overflowed;
     for (uint32_t i = 0; i < order->count; i++) {
         begin_run(order->touched[i]);
         learn(order->touched[i], task);
@@ -357,14 +367,13 @@ void order_end_step(int task, struct step_end *end_p)
     uint64_t hash = name_of_step(task);
     for (uint32_t i = 0; i < order->count; i++) {
         struct place *place = order->touched[i];
-        shared |= place->is_shared;
         if (place->writes)
             place->write = hash, place->reads = 0;
         else
             place->reads += hash;
     }
     order->name += hash; /* steps that commute come in any order */
-    *end_p = (struct step_end){order->name, shared, note_look(task), footprint_of_step()};
+    *end_p = (struct step_end){order->name, apart_from(task), note_look(task), footprint_of_step()};
     wake_others(task);
     order->step++;
     order->count = 0;

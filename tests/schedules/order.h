@@ -44,11 +44,11 @@ static inline void order_time(bool goes)
 }
 /** ... or ends other tasks, which depends on all steps before. */
 void order_all(void);
-/** A step that is over: the name of all that has happened, whether it touched what others touch too, and
- * which places those are. */
+/** A step that is over: the name of all that has happened, which places it touched, and whose latest steps it
+ * could have come before as well. */
 struct step_end {
     uint64_t name;
-    bool touched_shared;
+    unsigned apart;     /* a bit for each such task, of those that made a step */
     bool spins;         /* it looks again and again at the same, which is as it was */
     uint32_t footprint; /* never 0 */
 };
