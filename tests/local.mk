@@ -39,6 +39,7 @@ include tests/clients/local.mk
 include tests/programs/local.mk
 include tests/ledger/local.mk
 include tests/fuzz/local.mk
+include tests/upgrade/local.mk
 include tests/ipc/local.mk
 include tests/bench/local.mk
 include tests/gpu/local.mk

@@ -145,6 +145,15 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     return object;
 }
 
+/* Traces of the first versions do not say where a block lay. */
+static bool has_places(const struct ms_events *events)
+{
+    for (size_t i = 0; i < events->count; i++)
+        if (events->rows[i].address)
+            return true;
+    return !events->count;
+}
+
 static int open_frag(const struct ms_report *report, const void *arg, void *view_p)
 {
     const struct frag_options *options = arg;
@@ -154,6 +163,12 @@ static int open_frag(const struct ms_report *report, const void *arg, void *view
 
     if (options->trace && ms_events_read(options->trace, report, &events, error, sizeof(error)) < 0) {
         ms_cli_error("%s", error);
+        return -2;
+    }
+    if (!has_places(&events)) {
+        ms_cli_error("%s does not say where blocks lay: an earlier version of memshim wrote it",
+                     options->trace);
+        ms_events_close(&events);
         return -2;
     }
     status = ms_frag_open(report, &options->moment, &events, view_p);
