@@ -5,47 +5,16 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "merge"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
 import made  # noqa: E402
+from grouping import grouped, memshim, merged  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
 
 RANKS, OUTLIER = 64, 37
 GROUPINGS = int(os.environ.get("TEST_GROUPINGS", "50"))
-
-
-def memshim(*words):
-    """(status, standard output, standard error)."""
-    done = subprocess.run([MEMSHIM, *words], capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-def merged(paths, to):
-    """The bytes of a job report of these files."""
-    status, _, said = memshim("merge", "-f", "-o", to, *paths)
-    if status:
-        raise RuntimeError(said)
-    with open(to, "rb") as file:
-        return file.read()
-
-
-def grouped(paths, dice, name):
-    """The same by a tree of random groups, in random order."""
-    level, files = 0, dice.sample(paths, len(paths))
-    while len(files) > 1:
-        parts, level, left = [], level + 1, files
-        while left:
-            many = dice.randint(1, max(2, len(files) // 2))
-            to = "%s.%d.%d" % (name, level, len(parts))
-            merged(left[:many], to)
-            parts.append(to)
-            left = left[many:]
-        files = dice.sample(parts, len(parts))
-    with open(files[0], "rb") as file:
-        return file.read()
 
 
 def figures(job, reports):

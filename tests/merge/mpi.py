@@ -10,18 +10,14 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "merge"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
 import made  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
+from openmpi import mpirun  # noqa: E402
 
 MERGE = os.path.join(os.environ["top_builddir"], "memshim-merge-mpi")
 RANKS, OUTLIER = 64, 37
-# More processes than processors, as root in a container, over nothing but this machine's memory: Open MPI's words, 4 and 5.
-WORDS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
-         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-
 
 def mpi(processes, *words):
-    """(status, standard output, the lines of ours on standard error)."""
-    done = subprocess.run(["mpirun", "-n", str(processes), MERGE, *words], capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ, **WORDS))
-    return done.returncode, done.stdout, [line for line in done.stderr.splitlines() if line.startswith("memshim")] or ([done.stderr] if done.returncode else [])
+    """memshim-merge-mpi by so many."""
+    return mpirun(processes, MERGE, *words)
 
 
 def bytes_of(path):
