@@ -86,9 +86,7 @@ int ms_cmd_snapshot(int argc, char **argv)
         ms_cli_error("process %ld has %zu ledgers; memshim recover takes one of them by its name", pid,
                      options.count);
     else if (!options.path)
-        ms_cli_error("process %ld has no ledger in %s", pid,
-                     *ms_option_text(MS_OPT_DIR) ? ms_option_text(MS_OPT_DIR)
-                                                 : "/dev/shm, $XDG_RUNTIME_DIR or /tmp");
+        ms_cli_error("process %ld has no ledger in %s", pid, ms_ledgers_places());
     else
         status = take_snapshot(&options, pid);
     free(options.path);

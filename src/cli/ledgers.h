@@ -24,6 +24,8 @@ struct ms_cli_ledger {
 
 /** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */
 int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p);
+/** The same, without a word, of a file of this user's under its very name alone. */
+int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p);
 void ms_ledgers_close(struct ms_cli_ledger *ledger);
 
 /** Write the report of a loaded ledger into `out`, an output of the command's, and close it; `name` is what
@@ -41,6 +43,9 @@ size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg)
 /** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one
  * process if `pid` is not 0. */
 size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
+
+/** Those places, for an error line. */
+const char *ms_ledgers_places(void);
 
 /** What was found of the processes of a run that left a ledger. */
 struct ms_ledgers_left {

@@ -21,6 +21,9 @@ CLI_SOURCES += src/cli/check.h src/cli/check.c src/cli/check_measure.c src/cli/c
 CLI_SOURCES += src/cli/diff.h src/cli/diff_pair.c src/cli/diff.c src/cli/diff_text.c src/cli/cmd_diff.c
 CLI_SOURCES += src/cli/job.h src/cli/job.c src/cli/job_read.c src/cli/job_finish.c src/cli/job_groups.c src/cli/job_write.c src/cli/job_text.c src/cli/merge_tree.c src/cli/merge.h src/cli/merge_files.c src/cli/node.h src/cli/node.c src/cli/cmd_merge.c
 CLI_SOURCES += src/cli/cmd_snapshot.c
+CLI_SOURCES += src/cli/living.h src/cli/living.c
+CLI_SOURCES += src/cli/top.h src/cli/top_sample.c src/cli/top_text.c src/cli/top_screen.c src/cli/cmd_top.c
+CLI_SOURCES += src/cli/metrics.h src/cli/metrics.c src/cli/metrics_http.c src/cli/metrics_serve.c src/cli/cmd_metrics.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
@@ -33,8 +36,8 @@ endif
 src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT_SOURCES) $(CLI_HTML_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
-src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
-ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(DEMANGLE_LIBS)
+src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(NCURSES_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
+ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(NCURSES_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
 # A program of its own: only this one needs an MPI library.
@@ -54,7 +57,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
-cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1
+cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1 docs/man/memshim-metrics.1 docs/man/memshim-top.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI
 nodist_man1_MANS += $(cli_pages)

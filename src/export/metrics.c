@@ -2,7 +2,8 @@
  *
  * Floor 4. Reference: "Exposition formats" of Prometheus, the OpenMetrics specification 1.0. They differ in
  * the name of a counter's family, in units, and in the last line. A label for each call site would be a time
- * series for each, in every run: only the SITES_MAX largest have one, the others are one more. */
+ * series for each, in every run: only the SITES_MAX largest have one, the others are one more; likewise
+ * owners. A family stands once, with the samples of all processes. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -11,28 +12,48 @@
 
 #include "base/compiler.h"
 #include "export/export.h"
+#include "export/metrics.h"
+#include "export/names.h"
 #include "report/utf8.h"
 
 /* Series of one family that Prometheus' own advice still calls harmless: "keep the cardinality below 10", and
  * a few metrics may have more. */
-enum { SITES_MAX = 20 };
+enum { SITES_MAX = 20, OWNERS_MAX = 20 };
+enum { FAMILIES_MAX = 24, LABEL_BYTES_MAX = 256 };
 
-struct metrics {
+/* Its samples come process by process; all of a family stand together. */
+struct family {
+    char name[64], help[96];
+    const char *type, *unit;
     FILE *out;
-    const struct ms_report *report;
-    char *process; /* the labels of the process, escaped */
-    bool open;     /* OpenMetrics */
+    char *samples;
+    size_t bytes;
 };
+
+struct ms_metrics {
+    struct family families[FAMILIES_MAX];
+    size_t count;
+    FILE *out; /* the family in hand; NULL: there is no memory for it */
+    bool failed;
+    const struct ms_report *report; /* in hand, and the labels of its process, escaped */
+    char *process;
+    struct ms_names processes; /* the labels of all */
+};
+
+#define OWNER_PEAK_HELP "What an owner held when most of the device was live."
 
 static bool is_control(const unsigned char *byte, size_t length)
 {
     return length == 1 ? byte[0] < 0x20 || byte[0] == 0x7f : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
 }
 
-/* A backslash, a quote and the end of a line are escaped; what is no UTF-8 becomes U+FFFD. */
+/* A backslash, a quote and the end of a line are escaped; what is no UTF-8 becomes U+FFFD. No value is long.
+ */
 static void put_value(FILE *out, const char *text)
 {
-    while (*text) {
+    const char *end = text + strnlen(text, LABEL_BYTES_MAX);
+
+    while (text < end) {
         size_t length = ms_utf8_bytes(text);
 
         if (*text == '\\' || *text == '"')
@@ -56,21 +77,34 @@ static void put_label(FILE *out, const char *name, const char *text)
     fputc('"', out);
 }
 
-/* A family; `unit` is the end of a gauge's name, or of a counter's before "_total". */
-static void family(const struct metrics *metrics, const char *name, const char *type, const char *unit,
+/* What follows goes into this family; `unit` is the end of a gauge's name, or of a counter's before "_total".
+ */
+static void family(struct ms_metrics *metrics, const char *name, const char *type, const char *unit,
                    const char *help)
 {
-    bool counter = !strcmp(type, "counter");
-    const char *suffix = counter && !metrics->open ? "_total" : "";
+    struct family *family = metrics->families;
 
-    fprintf(metrics->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix, type);
-    if (metrics->open && *unit)
-        fprintf(metrics->out, "# UNIT %s %s\n", name, unit);
+    while (family < metrics->families + metrics->count && strcmp(family->name, name) != 0)
+        family++;
+    if (family == metrics->families + metrics->count) {
+        family->out = metrics->count < FAMILIES_MAX ? open_memstream(&family->samples, &family->bytes) : NULL;
+        metrics->out = family->out;
+        metrics->failed = metrics->failed || !family->out;
+        if (!family->out)
+            return;
+        snprintf(family->name, sizeof(family->name), "%s", name);
+        snprintf(family->help, sizeof(family->help), "%s", help);
+        family->type = type;
+        family->unit = unit;
+        metrics->count++;
+    }
+    metrics->out = family->out;
 }
 
-static void sample(const struct metrics *metrics, const char *name, const char *labels, json_int_t value)
+static void sample(const struct ms_metrics *metrics, const char *name, const char *labels, json_int_t value)
 {
-    fprintf(metrics->out, "%s{%s%s} %" JSON_INTEGER_FORMAT "\n", name, metrics->process, labels, value);
+    if (metrics->out)
+        fprintf(metrics->out, "%s{%s%s} %" JSON_INTEGER_FORMAT "\n", name, metrics->process, labels, value);
 }
 
 /* Labels that begin with a comma, for the caller to free(); NULL without memory. */
@@ -90,7 +124,7 @@ static char *labels_of(const char *const names[], const char *const texts[], siz
     return NULL;
 }
 
-static void labelled(const struct metrics *metrics, const char *name, const char *const names[],
+static void labelled(struct ms_metrics *metrics, const char *name, const char *const names[],
                      const char *const texts[], size_t count, json_int_t value)
 {
     char *labels = labels_of(names, texts, count);
@@ -101,8 +135,7 @@ static void labelled(const struct metrics *metrics, const char *name, const char
 }
 
 /* Of equal rows of devices[] the first stands for all: a series is there once. */
-static void put_device(const struct metrics *metrics, const char *name, const json_t *device,
-                       json_int_t value)
+static void put_device(struct ms_metrics *metrics, const char *name, const json_t *device, json_int_t value)
 {
     static const char *const names[] = {"api", "device"};
     char index[32];
@@ -112,7 +145,7 @@ static void put_device(const struct metrics *metrics, const char *name, const js
     labelled(metrics, name, names, texts, MS_ARRAY_LEN(names), value);
 }
 
-static void put_devices(const struct metrics *metrics)
+static void put_devices(struct ms_metrics *metrics)
 {
     static const struct {
         const char *key, *name, *type, *help;
@@ -146,7 +179,7 @@ static void put_devices(const struct metrics *metrics)
 }
 
 /* Added up over the causes, so that a series is there once. */
-static void put_oom(const struct metrics *metrics)
+static void put_oom(struct ms_metrics *metrics)
 {
     static const char *const causes[] = {"limit", "capacity", "limbo", "fragmentation", "other_process", ""};
     static const char *const names[] = {"cause"};
@@ -168,26 +201,33 @@ static void put_oom(const struct metrics *metrics)
     }
 }
 
-/* owners[] has a row for each owner, kind of memory and device; told.c puts it together, each once. */
-static void put_owners(const struct metrics *metrics)
+/* owners[] has a row for each owner, kind of memory and device, most bytes first; told.c puts it together,
+ * each once. Rows beyond the first are one. */
+static void put_owners(struct ms_metrics *metrics, const char *name, const char *key, const char *help)
 {
     static const char *const names[] = {"owner", "memory", "api", "device"};
-    const json_t *owner;
+    const json_t *rows = ms_report_array(metrics->report->root, "owners"), *owner;
+    json_int_t rest = 0;
     size_t i;
 
-    family(metrics, "memshim_owner_peak_bytes", "gauge", "bytes",
-           "What an owner held when most of the device was live.");
-    json_array_foreach (ms_report_array(metrics->report->root, "owners"), i, owner) {
+    family(metrics, name, "gauge", "bytes", help);
+    json_array_foreach (rows, i, owner) {
         bool device = json_object_get(owner, "device") != NULL;
         char index[32] = "";
         const char *texts[] = {ms_report_text(owner, "owner"), ms_report_text(owner, "memory"),
                                device ? ms_report_device_api(owner) : "", index};
 
+        if (i >= OWNERS_MAX) {
+            rest = ms_report_sum(rest, ms_report_int(owner, key));
+            continue;
+        }
         if (device)
             snprintf(index, sizeof(index), "%" JSON_INTEGER_FORMAT, ms_report_int(owner, "device"));
-        labelled(metrics, "memshim_owner_peak_bytes", names, texts, MS_ARRAY_LEN(names),
-                 ms_report_int(owner, "at_peak_bytes"));
+        labelled(metrics, name, names, texts, MS_ARRAY_LEN(names), ms_report_int(owner, key));
     }
+    if (i > OWNERS_MAX)
+        labelled(metrics, name, names, (const char *const[]){"others", "", "", ""}, MS_ARRAY_LEN(names),
+                 rest);
 }
 
 static enum ms_value sorted_by;
@@ -203,7 +243,7 @@ static int largest_first(const void *a, const void *b)
 }
 
 /* The largest sites by name, and all others as one, so that the series add up. */
-static int put_sites(const struct metrics *metrics, const struct ms_export *job)
+static int put_sites(struct ms_metrics *metrics, const struct ms_export *job)
 {
     static const char *const names[] = {"site", "place", "call", "function"};
     const struct ms_model *model = job->model;
@@ -264,24 +304,95 @@ static char *process_labels(const struct ms_report *report)
     return NULL;
 }
 
+struct ms_metrics *ms_metrics_open(void)
+{
+    return calloc(1, sizeof(struct ms_metrics));
+}
+
+static int begin_process(struct ms_metrics *metrics, const struct ms_report *report)
+{
+    free(metrics->process);
+    metrics->report = report;
+    metrics->process = process_labels(report);
+    return metrics->process ? 0 : -1;
+}
+
+int ms_metrics_add(struct ms_metrics *metrics, const struct ms_report *report)
+{
+    uint32_t before = metrics->processes.count;
+
+    if (begin_process(metrics, report) < 0 ||
+        ms_names_number(&metrics->processes, metrics->process) != before)
+        return -1;
+    put_devices(metrics);
+    put_oom(metrics);
+    put_owners(metrics, "memshim_owner_live_bytes", "live_bytes", "What an owner holds.");
+    put_owners(metrics, "memshim_owner_peak_bytes", "at_peak_bytes", OWNER_PEAK_HELP);
+    return metrics->failed ? -1 : 0;
+}
+
+int ms_metrics_add_host(struct ms_metrics *metrics, const char *host, const char *name, const char *help,
+                        json_int_t value)
+{
+    char *labels = labels_of((const char *const[]){"host"}, &host, 1);
+
+    family(metrics, name, "gauge", "", help);
+    if (labels && metrics->out)
+        fprintf(metrics->out, "%s{%s} %" JSON_INTEGER_FORMAT "\n", name, labels + 1, value);
+    free(labels);
+    return labels && !metrics->failed ? 0 : -1;
+}
+
+int ms_metrics_write(struct ms_metrics *metrics, FILE *out, bool open)
+{
+    for (size_t i = 0; i < metrics->count; i++) {
+        struct family *family = &metrics->families[i];
+        const char *suffix = !open && !strcmp(family->type, "counter") ? "_total" : "";
+
+        if (fflush(family->out) != 0)
+            return -1;
+        fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", family->name, suffix, family->help, family->name,
+                suffix, family->type);
+        if (open && *family->unit)
+            fprintf(out, "# UNIT %s %s\n", family->name, family->unit);
+        fwrite(family->samples, 1, family->bytes, out);
+    }
+    if (open)
+        fputs("# EOF\n", out);
+    return 0;
+}
+
+void ms_metrics_close(struct ms_metrics *metrics)
+{
+    if (!metrics)
+        return;
+    for (size_t i = 0; i < metrics->count; i++) {
+        fclose(metrics->families[i].out);
+        free(metrics->families[i].samples);
+    }
+    free(metrics->process);
+    ms_names_close(&metrics->processes);
+    free(metrics);
+}
+
 static int write_metrics(FILE *out, const struct ms_export *job, bool open)
 {
     const struct ms_report *report = job->model->report;
-    struct metrics metrics = {.out = out, .report = report, .process = process_labels(report), .open = open};
-    int result;
+    struct ms_metrics *metrics = ms_metrics_open();
+    int result = metrics ? begin_process(metrics, report) : -1;
 
-    if (!metrics.process)
-        return -1;
-    put_devices(&metrics);
-    family(&metrics, "memshim_leaked_bytes", "gauge", "bytes",
-           "Allocated and not freed when the process ended.");
-    sample(&metrics, "memshim_leaked_bytes", "", ms_report_leaked(report, NULL));
-    put_oom(&metrics);
-    put_owners(&metrics);
-    result = put_sites(&metrics, job);
-    if (open)
-        fputs("# EOF\n", out);
-    free(metrics.process);
+    if (result == 0) {
+        put_devices(metrics);
+        family(metrics, "memshim_leaked_bytes", "gauge", "bytes",
+               "Allocated and not freed when the process ended.");
+        sample(metrics, "memshim_leaked_bytes", "", ms_report_leaked(report, NULL));
+        put_oom(metrics);
+        put_owners(metrics, "memshim_owner_peak_bytes", "at_peak_bytes", OWNER_PEAK_HELP);
+        result = put_sites(metrics, job);
+    }
+    if (result == 0)
+        result = metrics->failed ? -1 : ms_metrics_write(metrics, out, open);
+    ms_metrics_close(metrics);
     return result;
 }
 

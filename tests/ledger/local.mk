@@ -36,6 +36,11 @@ ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
 
-# A process that goes on, looked at by memshim snapshot.
-dist_check_SCRIPTS += tests/ledger/snapshot.bats
-TESTS += tests/ledger/snapshot.bats
+check_PROGRAMS += tests/ledger/steps
+tests_ledger_steps_SOURCES = tests/ledger/steps.c tests/program.h
+tests_ledger_steps_LDADD = libcudart.so.13
+EXTRA_DIST += tests/ledger/watched.py tests/ledger/opened.py
+
+# A process that goes on, looked at by memshim snapshot, top and metrics.
+dist_check_SCRIPTS += tests/ledger/snapshot.bats tests/ledger/metrics.py tests/ledger/top.py
+TESTS += tests/ledger/snapshot.bats tests/ledger/metrics.py tests/ledger/top.py
