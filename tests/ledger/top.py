@@ -83,6 +83,8 @@ def by_screen(programs):
         time.sleep(0.2)
         begun, lines = times.pop(0), screen()
         times.append(time.time_ns())
+        if lines != screen():
+            continue  # it is just being drawn
         rows = {int(line.split()[0]): line for line in lines[2:] if re.match(r" *\d+ ", line)}
         if rows == shown or not rows:
             continue
