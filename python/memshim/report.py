@@ -9,7 +9,20 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple, Union
 from memshim import parse
 from memshim.errors import ReportError
 from memshim.lines import Lines
-from memshim.rows import Device, Frame, Leak, Phase, PhaseDevice, Run, Site, SiteBytes, StackNode, TimelineRow
+from memshim.rows import (
+    Device,
+    Frame,
+    Held,
+    Leak,
+    Phase,
+    PhaseDevice,
+    Rank,
+    Run,
+    Site,
+    SiteBytes,
+    StackNode,
+    TimelineRow,
+)
 from memshim.text import plain, sound
 
 Path = Union[str, "os.PathLike[str]"]
@@ -20,6 +33,7 @@ _SITE = (("site", "id"),)
 _LEAK = (("leak_class", "class"), ("block_count", "count"))
 _PHASE = (("phase_count", "count"), ("open_count", "open"), ("mark_count", "marks"))
 _PHASE_DEVICE = (("phase_count", "count"),)
+_RANK = (("job_group", "group"), ("call_count", "calls"), ("oom_count", "ooms"))
 
 
 class Report:
@@ -121,6 +135,31 @@ class Report:
                 parse.parse_row(Phase, {**item, "devices": []}, where, _PHASE)._replace(devices=devices)
             )
         return tuple(found)
+
+    @cached_property
+    def moments(self) -> Tuple[int, ...]:
+        """The times, in nanoseconds, at which it is known what each site held; none in earlier reports."""
+        timeline = parse.value_of(self.data, "timeline", dict, "")
+        return tuple(_counts(timeline, "moments", "timeline.")) if "moments" in timeline else ()
+
+    @cached_property
+    def held(self) -> Tuple[Held, ...]:
+        """What sites held at those moments, a row for each change."""
+        rows: List[Held] = []
+        for number, item in enumerate(parse.rows_of(self.data, "sites")):
+            where = "sites[%d]." % number
+            for pair in parse.value_of(item, "held", list, where) if "held" in item else ():
+                if type(pair) is not list or [type(one) for one in pair] != [int, int]:
+                    raise parse.fail(where + "held", pair, "a moment and bytes")
+                if not 0 <= pair[0] < len(self.moments):
+                    raise parse.fail(where + "held", pair, "of a moment that is there")
+                rows.append(Held(parse.value_of(item, "id", int, where), self.moments[pair[0]], pair[1]))
+        return tuple(rows)
+
+    @cached_property
+    def ranks(self) -> Tuple[Rank, ...]:
+        """The processes of a job report; none in the report of one process."""
+        return parse.parse_rows(Rank, self.data, "ranks", _RANK)
 
     def frames(self, stack: int) -> Tuple[Frame, ...]:
         """The frames of a stack, innermost first."""

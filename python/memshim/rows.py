@@ -199,3 +199,29 @@ class Phase(NamedTuple):
     last_ns: int
     total_ns: int
     devices: Tuple[PhaseDevice, ...]
+
+
+class Held(NamedTuple):
+    """What a site held from `t_ns` on, one of the moments of the report, until its next row; before its first
+    nothing."""
+
+    site: int
+    t_ns: int
+    held_bytes: int
+
+
+class Rank(NamedTuple):
+    """A process of a job report. Peak and reserved memory are those of its fullest device, the others of all
+    its devices; `job_group` is a row of job.groups, which are in `data`."""
+
+    host: str
+    pid: int
+    start_unix_ns: int
+    job_group: int
+    peak_bytes: int
+    reserved_bytes: int
+    live_bytes: int
+    leaked_bytes: int
+    call_count: int
+    oom_count: int
+    rank: Optional[int] = None

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ from memshim.report import parse_report  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMAND, TMP = os.environ["TEST_BIN"], os.environ["TEST_TMP"]
 MIB = 1 << 20
-ROWS = ("run", "devices", "sites", "leaks", "stacks", "timeline", "phases", "tool_version")
+ROWS = ("run", "devices", "sites", "leaks", "stacks", "timeline", "phases", "moments", "held", "ranks", "tool_version")
 
 
 def everything(report):
@@ -42,7 +43,9 @@ def same_as_json(report):
     leaks = sum(row["bytes"] for row in data["leaks"]) == sum(row.bytes for row in report.leaks)
     times = [t for _ in data["timeline"]["devices"] for t in data["timeline"]["t"]] == [row.t_ns for row in report.timeline]
     phases = [row["count"] for row in data.get("phases", [])] == [row.phase_count for row in report.phases]
-    return all((device, sites, parts, leaks, times, phases))
+    moments = data["timeline"].get("moments", [])
+    held = [(row["id"], moments[at], amount) for row in data["sites"] for at, amount in row.get("held", [])] == list(report.held)
+    return all((device, sites, parts, leaks, times, phases, held, report.moments == tuple(moments)))
 
 
 def known_program(report, has_phases):
@@ -64,6 +67,12 @@ def versions(today):
     fact(len(kept) >= 4 and "phases" not in memshim.read(kept[0]).data and memshim.read(kept[0]).sites[0].requested_bytes is None,
          "what an early memshim did not write is None, or nothing")
     fact(same_as_json(today) and known_program(today, True), "the report of today's likewise")
+    fact(today.held and today.moments and not today.ranks, "and says what sites held at its moments")
+    subprocess.run([COMMAND, "merge", "-o", os.path.join(TMP, "job.json"), today.path], stdout=subprocess.DEVNULL, check=True)
+    job = memshim.read(os.path.join(TMP, "job.json"))
+    rank = job.ranks[0]
+    fact(len(job.ranks) == 1 and (rank.pid, rank.peak_bytes, rank.oom_count) == (today.run.pid, 12 * MIB, len(today.data["oom"])) and rank.leaked_bytes == 2 * MIB,
+         "a job report's processes are rows", [job.ranks])
     train = memshim.read(os.path.join(reader.TOP, "tests", "cli", "data", "train.json"))
     fact(same_as_json(train) and everything(train), "and the one that the command's own tests read")
 
@@ -175,6 +184,11 @@ def same_files():
     for ours, theirs in (("LICENSE", "LICENSE"), ("memshim/fold.def", "src/report/fold.def")):
         texts = [open(path, "rb").read() for path in (os.path.join(reader.PACKAGE, ours), os.path.join(reader.TOP, theirs))]
         fact(texts[0] == texts[1], "python/%s is %s" % (ours, theirs), ["copy it: cp %s python/%s" % (theirs, ours)])
+    from memshim.lines import _STARTUP
+
+    with open(os.path.join(reader.TOP, "src", "report", "fold.c"), encoding="utf-8") as file:
+        names = re.search(r"bool ms_fold_is_startup\(.*?names\[\] = \{(.*?)\};", file.read(), re.DOTALL).group(1)
+    fact(set(re.findall(r'"([^"]*)"', names)) == _STARTUP, "the functions that programs start in are those of fold.c", [names])
     said = subprocess.run([COMMAND, "version"], capture_output=True, text=True, check=True).stdout
     fact(memshim.__version__ in said.split()[1:2], "the package has memshim's version", [memshim.__version__, said])
 
@@ -200,7 +214,7 @@ def every_python():
 def main():
     """The test."""
     today = memshim.read(reader.record(os.path.join(HERE, "train.py"), os.path.join(TMP, "today.json"), MEMSHIM_TIMELINE="16"))
-    reader.plan(len(reader.kept_reports()) + 19)
+    reader.plan(len(reader.kept_reports()) + 22)
     versions(today)
     own_lines(today)
     sizes()
