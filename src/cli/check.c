@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/grow.h"
 #include "report/findings.h"
 #include "report/text.h"
 
@@ -166,17 +167,14 @@ static json_int_t bytes_of(const struct ms_check_amount *amount, json_int_t whol
 
 static int add(struct ms_check_results *results, const struct ms_check_result *result)
 {
+    struct ms_check_result *rows;
+
     if (!result->rule)
         return -1;
-    if (results->count == results->room) {
-        size_t room = results->room ? 2 * results->room : 64;
-        struct ms_check_result *rows = realloc(results->rows, room * sizeof(*rows));
-
-        if (!rows)
-            return -1;
-        results->rows = rows;
-        results->room = room;
-    }
+    rows = ms_grow(results->rows, sizeof(*rows), results->count, &results->room, 64);
+    if (!rows)
+        return -1;
+    results->rows = rows;
     results->rows[results->count++] = *result;
     results->failed += !result->held;
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/check.h"
+#include "cli/grow.h"
 
 /* What is being measured: one thing, and its rows. */
 struct meter {
@@ -17,19 +18,14 @@ static struct ms_check_measure *add(struct meter *meter, enum ms_check_figure fi
                                     const char *name, json_int_t bytes)
 {
     struct ms_check_measures *measures = meter->measures;
-    struct ms_check_measure *row;
+    struct ms_check_measure *row,
+        *rows = ms_grow(measures->rows, sizeof(*rows), measures->count, &measures->room, 64);
 
-    if (measures->count == measures->room) {
-        size_t room = measures->room ? 2 * measures->room : 64;
-        struct ms_check_measure *rows = realloc(measures->rows, room * sizeof(*rows));
-
-        if (!rows) {
-            meter->failed = true;
-            return NULL;
-        }
-        measures->rows = rows;
-        measures->room = room;
+    if (!rows) {
+        meter->failed = true;
+        return NULL;
     }
+    measures->rows = rows;
     row = &measures->rows[measures->count++];
     *row = (struct ms_check_measure){.figure = figure, .of = of, .bytes = bytes, .site = -1};
     snprintf(row->name, sizeof(row->name), "%s", name);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grow.h"
 #include "export/names.h"
 #include "report/findings.h"
 #include "report/fold.h"
@@ -28,15 +29,11 @@ json_int_t ms_diff_change(const struct ms_diff_row *row, enum ms_diff_value valu
 
 static struct ms_diff_row *add_row(struct ms_diff *diff)
 {
-    if (diff->count == diff->room) {
-        size_t room = diff->room ? 2 * diff->room : 256;
-        struct ms_diff_row *rows = realloc(diff->rows, room * sizeof(*rows));
+    struct ms_diff_row *rows = ms_grow(diff->rows, sizeof(*rows), diff->count, &diff->room, 256);
 
-        if (!rows)
-            return NULL;
-        diff->rows = rows;
-        diff->room = room;
-    }
+    if (!rows)
+        return NULL;
+    diff->rows = rows;
     diff->rows[diff->count] = (struct ms_diff_row){.state = MS_DIFF_SAME};
     return &diff->rows[diff->count++];
 }

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "cli/cli.h"
+#include "cli/grow.h"
 #include "cli/load.h"
 #include "report/findings.h"
 
@@ -114,21 +115,20 @@ const char *ms_job_text(struct ms_job *job, const char *text)
 
 struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
 {
-    if (job->rank_count == job->rank_room) {
-        size_t room = job->rank_room ? 2 * job->rank_room : 64;
-        struct ms_job_rank *ranks = room < UINT32_MAX ? realloc(job->ranks, room * sizeof(*ranks)) : NULL;
+    struct ms_job_rank *ranks = NULL;
 
-        if (!ranks)
-            return NULL;
-        job->ranks = ranks;
-        job->rank_room = room;
-    }
+    if (job->rank_count < UINT32_MAX / 2) /* their numbers have 32 bits */
+        ranks = ms_grow(job->ranks, sizeof(*ranks), job->rank_count, &job->rank_room, 64);
+    if (!ranks)
+        return NULL;
+    job->ranks = ranks;
     job->ranks[job->rank_count] = (struct ms_job_rank){.rank = -1, .host = ""};
     return &job->ranks[job->rank_count++];
 }
 
 uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind)
 {
+    struct ms_job_site *sites;
     char key[320];
     uint32_t number;
 
@@ -136,15 +136,10 @@ uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind)
     number = ms_names_number(&job->keys, key);
     if (number == UINT32_MAX || number < job->site_count)
         return number;
-    if (job->site_count == job->site_room) {
-        size_t room = job->site_room ? 2 * job->site_room : 64;
-        struct ms_job_site *sites = realloc(job->sites, room * sizeof(*sites));
-
-        if (!sites)
-            return UINT32_MAX;
-        job->sites = sites;
-        job->site_room = room;
-    }
+    sites = ms_grow(job->sites, sizeof(*sites), job->site_count, &job->site_room, 64);
+    if (!sites)
+        return UINT32_MAX;
+    job->sites = sites;
     job->sites[number] = (struct ms_job_site){.key = job->keys.texts[number],
                                               .hash = ms_job_text(job, hash),
                                               .kind = ms_job_text(job, kind),

@@ -6,18 +6,15 @@
 #include <string.h>
 
 #include "cli/merge.h"
+#include "cli/grow.h"
 
 int ms_merge_add(struct ms_merge_paths *paths, const char *path)
 {
-    if (paths->count == paths->room) {
-        size_t room = paths->room ? 2 * paths->room : 256;
-        char **rows = realloc(paths->rows, room * sizeof(*rows));
+    char **rows = ms_grow(paths->rows, sizeof(*rows), paths->count, &paths->room, 256);
 
-        if (!rows)
-            return -1;
-        paths->rows = rows;
-        paths->room = room;
-    }
+    if (!rows)
+        return -1;
+    paths->rows = rows;
     paths->rows[paths->count] = strdup(path);
     return paths->rows[paths->count++] ? 0 : -1;
 }

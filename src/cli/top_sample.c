@@ -6,21 +6,18 @@
 #include <time.h>
 
 #include "base/devices.h"
+#include "cli/grow.h"
 #include "cli/living.h"
 #include "cli/top.h"
 #include "ledger/snapshot.h"
 
 static struct ms_top_row *new_row(struct ms_top *top)
 {
-    if (top->count == top->room) {
-        size_t room = top->room ? 2 * top->room : 16;
-        struct ms_top_row *rows = realloc(top->rows, room * sizeof(*rows));
+    struct ms_top_row *rows = ms_grow(top->rows, sizeof(*rows), top->count, &top->room, 16);
 
-        if (!rows)
-            return NULL;
-        top->rows = rows;
-        top->room = room;
-    }
+    if (!rows)
+        return NULL;
+    top->rows = rows;
     memset(&top->rows[top->count], 0, sizeof(*top->rows));
     return &top->rows[top->count++];
 }
