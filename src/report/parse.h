@@ -14,8 +14,8 @@ struct ms_parse_fault {
 };
 
 /** The values of a text that a descriptor gives to its end; NULL with `fault` filled in. What jansson takes
- * with JSON_REJECT_DUPLICATES is taken, equal numbers and equal short texts being one value: none of them may
- * be changed in its place. */
+ * with JSON_REJECT_DUPLICATES is taken, but for bytes of 0; equal numbers and equal short texts being one
+ * value: none of them may be changed in its place. */
 json_t *ms_parse_fd(int fd, struct ms_parse_fault *fault);
 json_t *ms_parse_text(const char *text, size_t bytes, struct ms_parse_fault *fault);
 

@@ -105,6 +105,7 @@ static void faults(void)
     refused("[\"\x01\"]", 1, 3, "");
     refused("/* */ {}", 1, 1, "");
     refused_at("[1]\0", 4, 1, 5, "");
+    refused_at("[12\0]", 5, 1, 5, "invalid");
     refused(deep, 1, 2050, "2048 levels");
     free(deep);
 }
