@@ -171,6 +171,25 @@ def several(page, _report, _shots):
     assert [first, page.value("[data-fact=peak_live_bytes]")] == [int(value) for value in listed]
 
 
+def laid_over(page, reports_of, shots):
+    """Another report's memory is laid over a chart: its most, and all of its time."""
+    page.show("time")
+    other = reports_of[1]["timeline"]
+    most, lasts = max(other["devices"][0]["live"]), (other["t"][-1] + other["bucket_ns"]) / 1e9
+    columns = len(page.run("return page.views.time.charts[0].data"))
+    for chosen, expected in (("1", columns + 1), ("", columns), ("1", columns + 1)):
+        Select(page.driver.find_element(By.ID, "over")).select_by_value(chosen)
+        deadline = time.monotonic() + 60
+        while page.run("return page.views.time.charts[0].plot.series.length") != expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert page.run("return page.views.time.charts[0].data.length") == expected
+    page.frames()
+    page.shot(shots, "over")
+    told = page.run("const data = page.views.time.charts[0].data; return [Math.max(...data[data.length - 1]), data[0][data[0].length - 1], data.every((one) => one.length === data[0].length)]")
+    own = page.run("return page.views.time.charts[0].own[0].slice(-1)[0]")
+    assert told[0] == most and abs(told[1] - max(own, lasts)) < 1e-6 and told[2], (told, most, own, lasts)
+
+
 def search(page, report, _shots):
     """In the flame graph and the list of sites: what is found weighs what the report says."""
     page.show("flame")
@@ -354,7 +373,7 @@ def main():
     nasty = reports.hostile(base)
     checks = [("training", training, None, [every_view, figures, clicks])] if quick else [("training", training, shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
               ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]]),
-              ("two", [training, usual], None, [several])]
+              ("two", [training, usual], shots, [laid_over, several])]
     driver, number, failed = start(), 0, 0
     try:
         for name, report, pictures, todo in checks:

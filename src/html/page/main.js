@@ -40,8 +40,13 @@ class Page {
     await this.open(0);
   }
 
+  async read(i) {
+    return new Report(unpack(await inflate(this.blocks[i].textContent)));
+  }
+
   async open(i) {
-    this.report = new Report(unpack(await inflate(this.blocks[i].textContent)));
+    this.report = await this.read(i);
+    this.at = i;
     const owners = [...new Set(this.report.list("owners").map((row) => String(row.owner)))];
     this.colours = new Colours(owners.filter((owner) => owner !== "unknown"));
     document.title = `memshim: ${short(this.report.head.path, 80)}`;

@@ -2,6 +2,23 @@
 
 const CHART_HEIGHT = 280, PHASE_ROWS = 8, PHASE_HEIGHT = 13;
 
+/* A chart's columns and one more: the most that was live by another report's line in each stretch of theirs. What
+ * that one has beyond their end has its own stretches. */
+function over(own, line, series) {
+  const [seconds] = own, end = seconds[seconds.length - 1], until = (line.t[line.t.length - 1] + line.bucket) / 1e9;
+  const beyond = [...Array.from(line.t, (ns) => ns / 1e9), until].filter((at) => at > end);
+  const all = [...seconds, ...beyond];
+  let first = 0;
+  const most = all.map((from, i) => {
+    const to = i + 1 < all.length ? all[i + 1] : from;
+    while (first < line.t.length && (line.t[first] + line.bucket) / 1e9 <= from) first++;
+    let value = first < line.t.length ? series.live[first] : from <= until ? series.live[line.t.length - 1] : null;
+    for (let k = first + 1; k < line.t.length && line.t[k] / 1e9 < to; k++) value = Math.max(value, series.live[k]);
+    return value;
+  });
+  return [all, ...own.slice(1).map((column) => [...column, ...beyond.map(() => null)]), most];
+}
+
 class Time {
   constructor(page, place) {
     this.page = page;
@@ -15,6 +32,8 @@ class Time {
     }
     put(place, el("p", { class: "lead" }, "Drag to zoom, double-click to see all, click a moment to see who held the memory. ",
       "At the ticks below it is known of all. With the keyboard: arrows move, Shift moves further, plus and minus zoom, Enter chooses."));
+    const others = page.index.map((row, i) => [String(i), short(row.path, 80)]).filter(([i]) => i !== String(page.at));
+    if (others.length) put(place, choice("Over it", [["", "nothing"], ...others], "", (i) => this.lay(i), { id: "over" }));
     this.line.devices.forEach((series, i) => series.row >= 0 && this.chart(series, i));
     this.detail = el("section", { class: "detail", "aria-live": "polite", id: "time-detail" }, "Choose a moment.");
     put(place, this.detail, textTable("the timeline as a table", () => this.table()), this.ooms());
@@ -29,7 +48,7 @@ class Time {
     const holder = el("div", { class: "chart", tabindex: "0", role: "application", id: `chart-${i}`,
       "aria-label": `memory of ${deviceName(device)} over time; arrows move, Enter chooses a moment` });
     put(this.place, el("h3", {}, `${deviceName(device)}  ${clean(device.name)}`), holder);
-    const chart = { series, device, holder, data, at: 0, i };
+    const chart = { series, device, holder, data, own: data, at: 0, i };
     this.charts.push(chart);
     this.make(chart);
     holder.addEventListener("keydown", (event) => this.key(chart, event));
@@ -48,14 +67,27 @@ class Time {
       axes: [{ ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => timeText(tick * 1e9)) },
         { ...axis, size: 80, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => sizeText(tick)) }],
       series: [{ label: "after", value: (_, value) => (value === null ? "" : timeText(value * 1e9)) },
-        shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("limbo", "limbo")],
+        shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("limbo", "limbo"),
+        ...(chart.data.length > 4 ? [shown("allocated over it", "ink", { dash: [5, 3] })] : [])],
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { live: true },
       hooks: { draw: [(plot) => this.marks(chart, plot)], drawClear: [(plot) => this.bands(chart, plot)] },
     }, chart.data, chart.holder);
     chart.plot.over.addEventListener("click", () => {
-      if (chart.plot.cursor.idx !== null && chart.plot.cursor.idx !== undefined) this.choose(chart, chart.plot.cursor.idx);
+      const at = chart.plot.cursor.idx;
+      if (at !== null && at !== undefined && at <= this.line.t.length) this.choose(chart, at);
     });
+  }
+
+  /* Another report's memory over this one's, both from where they begin, on the devices that both have. */
+  async lay(i) {
+    const other = i === "" ? null : await this.page.read(Number(i)), line = other && other.timeline();
+    for (const chart of this.charts) {
+      const row = other ? other.deviceOf({ device: chart.device.index, device_api: chart.device.api }) : -1;
+      const series = row >= 0 && line.devices.find((one) => one.row === row);
+      chart.data = series && line.t.length ? over(chart.own, line, series) : chart.own;
+      this.make(chart);
+    }
   }
 
   fit(chart) {
@@ -158,7 +190,7 @@ class Time {
     } else if (event.key === "Enter" || event.key === " ") this.choose(chart, chart.at);
     else if (event.key === "+" || event.key === "=") this.zoom(chart, 0.5);
     else if (event.key === "-") this.zoom(chart, 2);
-    else if (event.key === "Escape") this.range(chart, chart.data[0][0], chart.data[0][last + 1]);
+    else if (event.key === "Escape") this.range(chart, chart.data[0][0], chart.data[0][chart.data[0].length - 1]);
     else return;
     event.preventDefault();
   }
