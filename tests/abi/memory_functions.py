@@ -10,11 +10,11 @@ import vendor  # noqa: E402
 
 vendor.skip_without_toolkit()
 PARTS = (
-    ("driver", "cuda_driver.def", {**vendor.exports("stubs/libcuda.so"), **vendor.driver_prototypes()}),
-    ("runtime", "cuda_runtime.def", {**vendor.exports("libcudart.so"), **vendor.runtime_prototypes()}),
+    ("driver", ("cuda_driver.def", "cuda_uses.def"), {**vendor.exports("stubs/libcuda.so"), **vendor.driver_prototypes()}),
+    ("runtime", ("cuda_runtime.def",), {**vendor.exports("libcudart.so"), **vendor.runtime_prototypes()}),
 )
 if vendor.has_nccl():
-    PARTS += (("nccl", "nccl.def", {**vendor.exports("libnccl.so.2"), **vendor.nccl_prototypes()}),)
+    PARTS += (("nccl", ("nccl.def",), {**vendor.exports("libnccl.so.2"), **vendor.nccl_prototypes()}),)
 # Enough of each class must be found, or the parser has gone blind and the check means nothing.
 KNOWN = {"driver": 195, "runtime": 121, "nccl": 32}
 SAMPLES = {
@@ -31,15 +31,15 @@ INVENTED = (
 
 
 tap = vendor.Tap(4 * len(PARTS) + 1)
-for part, table, functions in PARTS:
-    rows = vendor.rows(table)
+for part, tables, functions in PARTS:
+    rows = {name for table in tables for name in vendor.rows(table)}
     memory = {name for name, parameters in functions.items() if vendor.is_memory(name, parameters)}
-    missing = sorted(memory - set(rows))
+    missing = sorted(memory - rows)
     tap.fact(len(memory) >= KNOWN[part], "%s: at least %d memory functions are recognised (%d are)" %
            (part, KNOWN[part], len(memory)))
     tap.fact(all(sample in memory for sample in SAMPLES[part]), "%s: samples are among them" % part)
-    tap.fact(not missing, "%s: every one has a row" % part, ["no row in hooks/%s: %s" % (table, m) for m in missing])
-    unknown = sorted(set(rows) - set(functions))
+    tap.fact(not missing, "%s: every one has a row" % part, ["no row in hooks/%s: %s" % (" or ".join(tables), m) for m in missing])
+    unknown = sorted(rows - set(functions))
     tap.fact(not unknown, "%s: every row is a function of the vendor's" % part, unknown)
 caught = [name for name, parameters in INVENTED if vendor.is_memory(name, parameters)]
 tap.fact(len(caught) == len(INVENTED), "functions that a newer toolkit might bring are caught",
