@@ -117,6 +117,13 @@ static bool was_seen(uint64_t key, unsigned used, unsigned asleep)
     return false;
 }
 
+/* Of somebody who goes on; where the table cannot grow any more, it is kept for what is pushed. */
+static bool was_visited(const struct step_end *end, unsigned to)
+{
+    bool has_room = search->seen_most < SEEN || search->seen_count < SEEN / 4;
+    return has_room && was_seen(key_of(end->name, to), search->used, order_asleep());
+}
+
 /* The choice is the plan's next: what it keeps from being made is asleep. */
 static void note_planned(const struct choice *choice)
 {
@@ -158,7 +165,7 @@ static bool visit(const struct choice *choice, unsigned ready, bool stays, bool 
     if (order_asleep() >> choice->to & 1)
         return true;
     /* Only where steps that commute could have brought another task here, who would not go on. */
-    s->is_others = end.apart & ready && was_seen(key_of(end.name, choice->to), s->used, order_asleep());
+    s->is_others = end.apart & ready && was_visited(&end, choice->to);
     return s->is_others;
 }
 

@@ -22,7 +22,7 @@ RANDOM_PROGRAMS = 6
 # is loaded is listed, a block that another thread frees between two looks of a hit, requests that were refused while what they
 # wanted went back.
 KEPT = (("forked-ledger", "pct", "1457"), ("context-dies", "pct", "16818"), ("forked-ledger", "pct", "3987"), ("hit-freed-twice", "random", "11"),
-        ("small-room-goes-otherwise", "random", "5"), ("small-pages-go-back", "pct", "38"), ("small-flow-goes-back", "pct", "28"), ("small-buffer-goes-back", "random", "3"))
+        ("small-room-goes-otherwise", "random", "5"), ("small-pages-go-back", "pct", "327"), ("small-flow-goes-back", "pct", "350"), ("small-buffer-goes-back", "random", "3"))
 BEGUN = "4"  # of programs that have too many to make them all
 SMALL = "1000000"  # more schedules than the small programs have
 # Of which all are made with nothing left out, too, with so many preemptions.
