@@ -44,15 +44,15 @@ memshim_LDADD = $(ms_command_libs)
 # A program of its own: only this one needs an MPI library.
 if BUILD_MPI
 bin_PROGRAMS += memshim-merge-mpi
-dist_man1_MANS += docs/man/memshim-merge-mpi.1
+nodist_man1_MANS += docs/man/memshim-merge-mpi.1
 memshim_merge_mpi_SOURCES = src/cli/merge_mpi.c
 memshim_merge_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 memshim_merge_mpi_LDADD = $(ms_command_libs) $(MPI_LIBS)
 endif
 endif
 
-# The manual pages and the completion, from cmds.def.
-EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in)
+# The manual pages and the completion, from cmds.def. The tarball is the same whatever is built.
+EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in) docs/man/memshim-merge-mpi.1
 cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 docs/man/memshim-phases.1 docs/man/memshim-owners.1 docs/man/memshim-peak.1 docs/man/memshim-findings.1 \
 	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
