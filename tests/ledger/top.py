@@ -77,32 +77,36 @@ def screen():
 
 def by_screen(programs):
     """What is wrong on the screen, until as many different ones were shown as there are seconds; one program is killed at half of them."""
-    wrong, told_of, times, shown, different, killed = [], [], [time.time_ns()] * 3, None, 0, 0
+    start = time.time_ns()
+    wrong, told_of, shown, different, killed = [], [], None, 0, 0
+    seen, begun = start, [start, start]  # begun: before top looked for the last picture, and for the one that comes next
     subprocess.run([*TMUX, "new-session", "-d", "-x", "130", "-y", "10", MEMSHIM, "top"], check=True, timeout=60)
     while different < SECONDS:
         time.sleep(0.2)
-        begun, lines = times.pop(0), screen()
-        times.append(time.time_ns())
+        taken, lines = time.time_ns(), screen()
         if lines != screen():
             continue  # it is just being drawn
         rows = {int(line.split()[0]): line for line in lines[2:] if re.match(r" *\d+ ", line)}
         if rows == shown or not rows:
+            seen = taken
             continue
+        # This one was drawn after the last time that another was seen, and top looks for the next one after it has drawn this.
+        begun, seen = [begun[1], seen], taken
         shown, different = rows, different + 1
         for program in programs:
             if program.pid in rows:
-                told_of.append((program, told(rows[program.pid]), begun, times[-1]))
-            if (program.pid in rows) != (program.process.poll() is None) and (not killed or begun > killed):
+                told_of.append((program, told(rows[program.pid]), begun[0], time.time_ns()))
+            if (program.pid in rows) != (program.process.poll() is None) and (not killed or begun[0] > killed):
                 wrong.append("%d is %s" % (program.pid, rows.get(program.pid, "not shown")))
         if different == SECONDS // 2 + 1 and not killed:
             programs[0].kill()
             killed = time.time_ns()
     wrong += ["%d: %s" % (program.pid, figures) for program, figures, *window in told_of if not program.says(figures, *window, in_mib)]
-    heads = {}
+    heads = {"killed": until(lambda: all(line.split()[:1] != [str(programs[0].pid)] for line in screen()))}
     for key, what in (("s", "sorted by peak"), ("q", None)):
         subprocess.run([*TMUX, "send-keys", key], check=True, timeout=60)
         heads[key] = until(lambda what=what: any(what in line for line in screen()) if what else subprocess.run([*TMUX, "has-session"], capture_output=True, check=False).returncode)
-    return wrong + ([] if all(heads.values()) else ["keys: %s" % heads])
+    return wrong + ([] if all(heads.values()) else ["shown in the end: %s" % heads])
 
 
 def until(holds):
