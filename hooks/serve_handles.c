@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "gpu/gpu.h"
 #include "hooks/serve.h"
+#include "pool/returns.h"
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
 
@@ -96,17 +97,29 @@ static void count(int device, enum change change, uint64_t bytes)
 
 /* --- giving back --- */
 
+static void give_back(const struct ms_whole *whole)
+{
+    ms_ledger_segment_removed(whole->place);
+    whole->key.gpu->vendor->handle_free(whole->key.gpu, whole->thing);
+    count(whole->key.device, EVICTED, whole->key.bytes);
+}
+
+/* Another thread's request that the vendor refuses, and that finds nothing here, sees that this one is on its
+ * way (ms_room_make): so that is said before it is taken out. */
 static bool evict(int device, uint64_t *bytes_p)
 {
     struct ms_whole whole;
 
-    if (!ms_whole_evict(device, &whole))
+    if (!ms_whole_bytes(device))
         return false;
-    ms_ledger_segment_removed(whole.place);
-    whole.key.gpu->vendor->handle_free(whole.key.gpu, whole.thing);
-    count(device, EVICTED, whole.key.bytes);
-    *bytes_p += whole.key.bytes;
-    return true;
+    ms_returns_begin(device);
+    bool found = ms_whole_evict(device, &whole);
+    if (found) {
+        give_back(&whole);
+        *bytes_p += whole.key.bytes;
+    }
+    ms_returns_end(device);
+    return found;
 }
 
 uint64_t ms_whole_give_back(int device)

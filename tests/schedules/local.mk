@@ -11,7 +11,7 @@ tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/te
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c tests/schedules/programs_locks.c \
 	tests/schedules/programs_streams.c tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
-	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/recorded.h tests/schedules/recorded.c tests/schedules/calls.h tests/schedules/calls.c tests/pool/trim.c
+	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/programs_wholes.c hooks/serve_handles.c tests/schedules/recorded.h tests/schedules/recorded.c tests/schedules/calls.h tests/schedules/calls.c tests/pool/trim.c
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool
 tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
 check_PROGRAMS += tests/schedules/schedules tests/schedules/crash

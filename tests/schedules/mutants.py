@@ -58,6 +58,9 @@ MUTANTS = (
     ("flow-leaves-unseen", "src/pool/flow_give.c", "    if (all)\n        ms_returns_begin(heap->device);\n", "", "small-flow-goes-back", "plain"),
     ("pages-leave-unseen", "src/pool/backing.c", "        if (growth.source_count)\n            ms_returns_begin(heap->device);\n", "", "small-pages-go-back", "plain"),
     ("buffer-leaves-unseen", "src/pool/foreign.c", "        ms_returns_begin(device);\n", "", "small-buffer-goes-back", "plain"),
+    ("whole-leaves-unseen", "hooks/serve_handles.c", "    ms_returns_begin(device);\n", "", "small-whole-goes-back", "plain"),
+    ("whole-leaves-first", "hooks/serve_handles.c", "    ms_returns_begin(device);\n    bool found = ms_whole_evict(device, &whole);\n",
+     "    bool found = ms_whole_evict(device, &whole);\n    ms_returns_begin(device);\n", "small-whole-goes-back", "plain"),
     ("borrowed-looked-first", "src/pool/ladder.c", "    struct ms_slot *slot = ms_ladder_from_heap(other->heap, c->request);\n    if (!slot)\n        return NULL;\n"
      "    uint64_t begin = ms_slot_address(slot);\n    ms_lock(&ms_streams_lock);\n"
      "    bool idle = ms_wait_is_over(other, begin, begin + slot->run->slot_bytes) || ms_flow_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n",

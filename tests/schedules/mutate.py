@@ -17,7 +17,7 @@ import mutants_ledger
 
 PROGRAM, CRASH = "tests/schedules/schedules", "tests/schedules/crash"
 OTHERS = ("build", "build-ci", "autom4te.cache", ".git")  # what is at the top and no source
-SUBJECTS = ("src", "tests/schedules", "tests/pool")  # what the answers depend on
+SUBJECTS = ("src", "hooks", "tests/schedules", "tests/pool")  # what the answers depend on
 MOST_SECONDS = 1800
 WAYS = ("random", "pct", "weak", "every")
 EVERY_MORE, PREEMPTIONS = 2, "3"  # of `every`, which makes those with few preemptions first, and has no seeds

@@ -29,7 +29,7 @@ void program_leave_out(const char *words, char *left, unsigned task);
 
 extern const struct program heap_programs[], locks_programs[], litmus_programs[], streams_programs[],
     ledger_programs[], stacks_programs[], run_programs[], wrong_programs[], parts_programs[],
-    small_programs[], hits_programs[], fences_programs[], small_record_programs[],
+    small_programs[], wholes_programs[], hits_programs[], fences_programs[], small_record_programs[],
     small_streams_programs[]; /* a name of NULL ends each */
 
 #endif
