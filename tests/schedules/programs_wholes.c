@@ -1,5 +1,5 @@
-/* programs_wholes.c - memory by handle that is recycled whole: hooks/serve_handles.c itself, over the driver of
- * tests/pool/fake.h, whose allocations stand for handles. */
+/* programs_wholes.c - memory by handle that is recycled whole: hooks/serve_handles.c itself, over the driver
+ * of tests/pool/fake.h, whose allocations stand for handles. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -47,8 +47,7 @@ OF_A_CALL(ms_handle_release_end, struct ms_call *call __attribute__((unused)),
           int status __attribute__((unused)))
 OF_A_CALL(ms_handle_release_refused, const struct ms_call *call __attribute__((unused)))
 OF_A_CALL(ms_handle_map_begin, struct ms_call *call __attribute__((unused)))
-OF_A_CALL(ms_handle_map_end, struct ms_call *call __attribute__((unused)),
-          int status __attribute__((unused)))
+OF_A_CALL(ms_handle_map_end, struct ms_call *call __attribute__((unused)), int status __attribute__((unused)))
 
 /* --- memory is wanted while what waits goes back ----------------------------------------------------------
  */
