@@ -1,5 +1,5 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
-ROWS = hooks/families.def hooks/rows.def hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def hooks/cuda_uses.def
+ROWS = hooks/families.def hooks/rows.def hooks/twins.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def hooks/cuda_uses.def
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
 	hooks/cuda_runtime.c hooks/nccl.c hooks/cupti.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/bind.c hooks/slots.c hooks/resolve.c \
 	hooks/buffers.h hooks/buffers.c hooks/buffer_holds.c hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_call.h hooks/serve_stream.c hooks/serve_mempool.c hooks/serve_oom.c hooks/serve_mapped.c hooks/answer.h \

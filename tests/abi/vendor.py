@@ -54,7 +54,7 @@ NOT_MEMORY = {
 
 def preprocess(source, *flags):
     """The text of a translation unit after the preprocessor."""
-    command = CC + ["-E", "-P", "-D_GNU_SOURCE", *flags, "-x", "c", "-"]
+    command = CC + ["-E", "-P", "-D_GNU_SOURCE", "-I" + TOP, *flags, "-x", "c", "-"]
     return subprocess.run(command, input=source, text=True, check=True, capture_output=True).stdout
 
 

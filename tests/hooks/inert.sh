@@ -57,7 +57,7 @@ exports_of() { # LIBRARY
 }
 rows_of() { # FILE
     printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/%s"\n' "$1" |
-        $TEST_CC -E -P -I"$top_srcdir" -x c - | sed -n 's/^@ //p' | sort -u
+        $TEST_CC -E -P -I"$top_srcdir" -x c - | tr -s '@ ' '\n' | grep . | sort -u
 }
 rows_of cuda_uses.def >"$TEST_TMP/uses"
 rows_of rows.def | comm -23 - "$TEST_TMP/uses" >"$TEST_TMP/rows"
