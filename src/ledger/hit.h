@@ -37,8 +37,10 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, struct ms_site 
                                                  .kind = MS_KIND_DEVICE},
                                        .now_ns = now_ns,
                                        .served = true};
+    if (MS_UNLIKELY(!has_room(lane, &arrival)))
+        return 0;
     uint32_t ticket = lane->free_list;
-    if (MS_UNLIKELY(!ticket || !has_room(lane, &arrival)))
+    if (MS_UNLIKELY(!ticket))
         return 0;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     lane->free_list = row->next;

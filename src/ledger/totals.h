@@ -120,7 +120,7 @@ static MS_INLINE bool has_room(const struct ms_lane *lane, const struct ms_arriv
 }
 
 /* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, int8_t device,
+static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_lane *lane,
                                 const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
@@ -135,7 +135,7 @@ static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, int8_t
     slot->site = site;
     slot->thread = block->thread;
     slot->api = block->api;
-    slot->device = device;
+    slot->device = lane->device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
                            arrival->served * MS_BLOCK_ROW_SERVED);
 }
@@ -144,7 +144,7 @@ static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, int8_t
 static MS_INLINE void ms_totals_in(struct ms_lane *lane, struct ms_block_row *slot, uint32_t number,
                                    struct ms_site *site, const struct ms_arrival *arrival)
 {
-    fill_slot(slot, number, lane->device, arrival);
+    fill_slot(slot, number, lane, arrival);
     if (MS_LIKELY(site))
         raise_site(lane, site, arrival);
     raise_account(lane->row, arrival);

@@ -36,7 +36,7 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", TOTALS, "    fill_slot(slot, number, lane->device, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane->device, arrival);\n",
+    ("live-first", TOTALS, "    fill_slot(slot, number, lane, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane, arrival);\n",
      "served-across"),
     ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
      "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n",
