@@ -113,7 +113,8 @@ static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t
 }
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-static MS_INLINE void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+/** ... True if there was room in the bag at hand. */
+static MS_INLINE bool ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
     const struct ms_run *run = slot->run;
     uint64_t bytes = run->slot_bytes;
@@ -123,10 +124,11 @@ static MS_INLINE void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease,
         uint64_t epoch = ms_fence_tag(heap);
         if (MS_LIKELY(!ms_bag_is_of_another(bag, bytes, epoch))) {
             ms_bag_put(bag, slot, epoch);
-            return;
+            return true;
         }
     }
     ms_lease_put_somewhere(heap, lease, slot);
+    return false;
 }
 /** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
 uint64_t ms_lease_settle(struct ms_heap *heap);
