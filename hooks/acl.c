@@ -3,5 +3,5 @@
 #include "hooks/wrap.h"
 
 #define MS_FAMILY MS_API_ACL
-#define MS_EXPORTS(result, fn, params, forwarded) MS_EXPORTED(result, fn, params, forwarded, fn, MS_NODE_NONE)
+#define MS_EXPORTS(result, fn, params, forwarded, reached) MS_EXPORTED(result, fn, params, forwarded, reached, fn, MS_NODE_NONE)
 #include "hooks/acl.def"

@@ -2,8 +2,8 @@
 #include "hooks/wrap.h"
 
 #define MS_FAMILY MS_API_CUDA_RUNTIME
-#define MS_EXPORTS(result, fn, params, forwarded)                                                           \
-    MS_EXPORTED(result, fn, params, forwarded, ms_at_any_##fn, MS_NODE_NONE)                                \
+#define MS_EXPORTS(result, fn, params, forwarded, reached)                                                           \
+    MS_EXPORTED(result, fn, params, forwarded, reached, ms_at_any_##fn, MS_NODE_NONE)                                \
     MS_SYMVER("ms_at_any_" #fn, #fn "@@MEMSHIM");                                                           \
-    MS_RUNTIME_NODES(MS_EXPORTED_AT, result, fn, params, forwarded)
+    MS_RUNTIME_NODES(MS_EXPORTED_AT, result, fn, params, forwarded, reached)
 #include "hooks/cuda_runtime.def"

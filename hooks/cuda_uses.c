@@ -5,6 +5,6 @@
 #include "hooks/wrap.h"
 
 #define MS_FAMILY MS_API_CUDA_DRIVER
-#define MS_EXPORTS(result, fn, params, forwarded)                                                           \
-    MS_EXPORTED(result, fn, params, forwarded, memshim_use_##fn, MS_NODE_NONE)
+#define MS_EXPORTS(result, fn, params, forwarded, reached)                                                           \
+    MS_EXPORTED(result, fn, params, forwarded, reached, memshim_use_##fn, MS_NODE_NONE)
 #include "hooks/cuda_uses.def"

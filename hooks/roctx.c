@@ -27,5 +27,5 @@ void ms_phase_tell(enum ms_class class, const struct ms_args *args, uint64_t ans
 }
 
 #define MS_FAMILY                                 MS_API_ROCTX
-#define MS_EXPORTS(result, fn, params, forwarded) MS_EXPORTED(result, fn, params, forwarded, fn, MS_NODE_NONE)
+#define MS_EXPORTS(result, fn, params, forwarded, reached) MS_EXPORTED(result, fn, params, forwarded, reached, fn, MS_NODE_NONE)
 #include "hooks/roctx.def"

@@ -392,26 +392,45 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
-#define MS_EXPORTED(result, fn, params, forwarded, name, node)                                              \
+/* Behind an exported symbol that was no hit: a function of its own, and who called is asked for once more, so
+ * that a hit keeps neither in a register. */
+#define MS_REACHED(result, fn, params, forwarded)                                                           \
+    static MS_NOINLINE result reached_##fn params                                                           \
+    {                                                                                                       \
+        const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
+                                               ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, ms_node_)         \
+                                               : ms_resolve_exported(MS_ROW_##fn, ms_caller_, ms_node_);    \
+        const struct ms_target *ms_target_ = &ms_found_;                                                    \
+        return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
+    }
+
+/* A frame that a walk begins at stays where it is until the call is over: it ends in no tail call. */
+static inline void ms_stay(const char *unused)
+{
+    (void)unused;
+    __asm__ volatile("");
+}
+
+#define MS_EXPORTED(result, fn, params, forwarded, reached, name, node)                                     \
     MS_EXPORT result name params;                                                                           \
     MS_EXPORT result name params                                                                            \
     {                                                                                                       \
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);      \
         const struct ms_target *ms_target_ = NULL;                                                          \
-        if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, node) &&                        \
+        const enum ms_node ms_node_ = node;                                                                 \
+        if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, ms_node_) &&                    \
             ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
-        const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
-                                               ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, node)             \
-                                               : ms_resolve_exported(MS_ROW_##fn, ms_caller_, node);        \
-        ms_target_ = &ms_found_;                                                                            \
-        return ms_found_.real ? body_##fn forwarded : MS_ABSENT_##result;                                   \
+        const char ms_stays_ __attribute__((cleanup(ms_stay))) = 0;                                         \
+        ms_caller_ = __builtin_return_address(0);                                                           \
+        ms_frame_ = __builtin_frame_address(0);                                                             \
+        return reached_##fn reached;                                                                        \
     }
 
 /* The function under one version node; libmemshim.map hides the name that the compiler sees. */
 #define MS_SYMVER(name, version) __asm__(".symver " name "," version)
-#define MS_EXPORTED_AT(tag, version, result, fn, params, forwarded)                                         \
-    MS_EXPORTED(result, fn, params, forwarded, ms_at_##tag##_##fn, MS_NODE_##tag)                           \
+#define MS_EXPORTED_AT(tag, version, result, fn, params, forwarded, reached)                                \
+    MS_EXPORTED(result, fn, params, forwarded, reached, ms_at_##tag##_##fn, MS_NODE_##tag)                  \
     MS_SYMVER("ms_at_" #tag "_" #fn, #fn "@" version);
 
 #define MS_WRAPPER(result, fn, params, forwarded, slot)                                                     \
@@ -434,8 +453,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         .per_thread = MS_LOOKUP_PER_THREAD look, .api = family, .class = MS_CLASS_##cls,                        \
         .outcome = MS_OUTCOME_##outc, .wrappers = wrappers_##fn};
 
-#define MS_ROW(family, result, fn, params, forwarded, cls, outc, look)                                      \
-    MS_EXPORTS(result, fn, params, forwarded)                                                               \
+#define MS_ROW(family, result, fn, params, forwarded, reached, cls, outc, look)                             \
+    MS_EXPORTS(result, fn, params, forwarded, reached)                                                      \
     MS_WRAPPER(result, fn, params, forwarded, 0)                                                            \
     MS_WRAPPER(result, fn, params, forwarded, 1)                                                            \
     MS_WRAPPER(result, fn, params, forwarded, 2)                                                            \
@@ -444,17 +463,22 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 #define MS_CONTEXT_PARAMS const struct ms_target *ms_target_, const void *ms_caller_, const void *ms_frame_
 #define MS_CONTEXT_ARGS ms_target_, ms_caller_, ms_frame_
+#define MS_REACHED_PARAMS enum ms_node ms_node_, const void *ms_caller_, const void *ms_frame_
+#define MS_REACHED_ARGS ms_node_, ms_caller_, ms_frame_
 
 #define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                     \
     result fn params;                                                                                       \
     MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, \
         (MS_CONTEXT_ARGS, MS_STRIP args), __VA_ARGS__) \
-    MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), cls, outc, look)
+    MS_REACHED(result, fn, (MS_REACHED_PARAMS, MS_STRIP params), (MS_CONTEXT_ARGS, MS_STRIP args))          \
+    MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), (MS_REACHED_ARGS, MS_STRIP args), cls, outc, \
+           look)
 
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
     result fn(void);                                                                                        \
     MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)     \
-    MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), cls, outc, look)
+    MS_REACHED(result, fn, (MS_REACHED_PARAMS), (MS_CONTEXT_ARGS))                                          \
+    MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), (MS_REACHED_ARGS), cls, outc, look)
 
 #define MS_PASS(symbol, class, reason)
 

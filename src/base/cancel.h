@@ -38,11 +38,10 @@ static inline bool ms_cancel_is_deferred(void)
 }
 
 /** Where the calling thread's type is; NULL if that is not known. */
-static inline const volatile unsigned char *ms_cancel_place(void)
+static inline const unsigned char *ms_cancel_place(void)
 {
     uintptr_t place = (uintptr_t)&ms_thread + (uintptr_t)ms_cancel_distance;
-    return atomic_load_explicit(&ms_cancel_bits, memory_order_acquire) ? (const volatile unsigned char *)place
-                                                                       : NULL;
+    return atomic_load_explicit(&ms_cancel_bits, memory_order_acquire) ? (const unsigned char *)place : NULL;
 }
 
 /** Returns what ms_cancel_release() is to be given. Nests. */

@@ -20,7 +20,7 @@ struct ms_thread {
     struct ms_call *outermost;
     /* where this thread's errno lies, and the type of its cancellation (cancel.h): once it had a hit */
     int *errno_place;
-    const volatile unsigned char *cancel_place;
+    const unsigned char *cancel_place;
     struct ms_pass pass;
 };
 
