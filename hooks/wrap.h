@@ -441,6 +441,7 @@ static inline void ms_stay(const char *unused)
         if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                            \
             ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
+        const char ms_stays_ __attribute__((cleanup(ms_stay))) = 0;                                         \
         return body_##fn forwarded;                                                                         \
     }
 
