@@ -26,6 +26,5 @@ void ms_phase_tell(enum ms_class class, const struct ms_args *args, uint64_t ans
     ms_section_leave(&section);
 }
 
-#define MS_FAMILY                                 MS_API_ROCTX
-#define MS_EXPORTS(result, fn, params, forwarded, reached) MS_EXPORTED(result, fn, params, forwarded, reached, fn, MS_NODE_NONE)
+#define MS_FAMILY MS_API_ROCTX
 #include "hooks/roctx.def"

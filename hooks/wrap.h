@@ -427,6 +427,12 @@ static inline void ms_stay(const char *unused)
         return reached_##fn reached;                                                                        \
     }
 
+/* How a row is exported, of an interface whose .c file does not say it before: at no version. */
+#ifndef MS_EXPORTS
+#define MS_EXPORTS(result, fn, params, forwarded, reached)                                                  \
+    MS_EXPORTED(result, fn, params, forwarded, reached, fn, MS_NODE_NONE)
+#endif
+
 /* The function under one version node; libmemshim.map hides the name that the compiler sees. */
 #define MS_SYMVER(name, version) __asm__(".symver " name "," version)
 #define MS_EXPORTED_AT(tag, version, result, fn, params, forwarded, reached)                                \
