@@ -78,12 +78,27 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
     }
     balance_p->followed_bytes = ms_ledger_followed(device);
     balance_p->contexts_bytes = ms_ledger_taken(device);
+    balance_p->managed_bytes = ms_ledger_managed();
     return still && charged == figures.reserved_bytes;
 }
 
-static bool is_as_before(uint64_t begun, uint64_t changes, int device)
+static bool is_as_before(const struct ms_stillness *since, int device)
 {
-    return atomic_load(&ms_balance_begun) == begun && ms_pool_changes(device) == changes;
+    return atomic_load(&ms_balance_begun) == since->begun && ms_pool_changes(device) == since->changes;
+}
+
+/* What is under way now may be over before anything else is read: so that is looked at last. */
+struct ms_stillness ms_balance_stillness(int device)
+{
+    struct ms_stillness now = {atomic_load(&ms_balance_begun), ms_pool_changes(device), false};
+
+    now.is_still = is_still(device);
+    return now;
+}
+
+bool ms_balance_was_still(const struct ms_stillness *since, int device)
+{
+    return since->is_still && is_still(device) && is_as_before(since, device);
 }
 
 bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p)
@@ -92,14 +107,13 @@ bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *bal
     bool still = false;
 
     for (int i = 0; i < TRIES && !still; i++) {
-        uint64_t begun = atomic_load(&ms_balance_begun), changes = ms_pool_changes(device);
+        struct ms_stillness before = ms_balance_stillness(device);
         size_t left = 0, total = 0;
 
-        still = is_still(device); /* what is under way now may be over before the figures are read */
         ms_visit_begin(&visit, gpu, 0);
         bool known = ms_gpu_memory(gpu, &left, &total) && left <= total;
         ms_visit_end(&visit);
-        still = ms_balance_of(device, balance_p) && still && is_as_before(begun, changes, device);
+        still = ms_balance_of(device, balance_p) && before.is_still && is_as_before(&before, device);
         if (!known)
             return false;
         balance_p->in_use_bytes = total - left;
@@ -126,10 +140,11 @@ static bool close_it(int device, struct ms_balance *balance)
 
 /* A runtime that only knows what it gave out itself, as HIP's did at first, says less than is held where
  * there are two of them in one process. No term is wrong, but such a row would not add up. */
-static void tell_once(int device)
+static void miss_more_held(int device)
 {
     static _Atomic bool told;
 
+    ms_ledger_balance_missed(device, MS_BALANCE_MORE_HELD);
     if (!atomic_exchange(&told, true))
         ms_diagnostic(MS_LOG_INFO, "balance",
                       "more is held of device %d than its driver says is in use: no balance is taken",
@@ -143,8 +158,11 @@ static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsi
     uint64_t held;
 
     ms_graph_memory_look();
-    if (!ms_balance_ask(gpu, device, &balance))
+    if (!ms_balance_ask(gpu, device, &balance)) {
+        if (balance.total_bytes)
+            ms_ledger_balance_missed(device, MS_BALANCE_NEVER_STILL);
         return;
+    }
     held = held_about(device);
     ms_call_describe_device(gpu, device);
     ms_balance_close(&balance);
@@ -155,7 +173,7 @@ static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsi
     if (close_it(device, &balance))
         ms_ledger_balance(device, &balance);
     else
-        tell_once(device);
+        miss_more_held(device);
     atomic_store_explicit(&latest[device], held + 1, memory_order_relaxed);
     if (held > atomic_load_explicit(&most[device], memory_order_relaxed))
         atomic_store_explicit(&most[device], held, memory_order_relaxed);

@@ -40,6 +40,11 @@ static inline void ms_balance_see(const struct ms_gpu *gpu, unsigned row, const 
 /** The program has waited: asks if what is held has changed. Likewise. */
 void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller);
 
+struct ms_stillness ms_balance_stillness(int device);
+/** Still then, nothing has begun or changed since, and still now. What a stream gives back, and code that a
+ * launch loads, is in none of these. */
+bool ms_balance_was_still(const struct ms_stillness *since, int device);
+
 /** What is held of the device now, all terms but the last; false if a call is under way that changes it. Asks
  * nobody. */
 bool ms_balance_of(int device, struct ms_balance *balance_p);

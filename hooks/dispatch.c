@@ -116,6 +116,8 @@ static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint
     ms_call_describe_device(call->gpu, device);
     ms_ledger_alloc(&block);
     ms_balance_grew(device);
+    if (kind == MS_KIND_ASYNC)
+        ms_takers_returns_later();
     if (outer)
         outer->bytes += bytes;
 }

@@ -41,12 +41,19 @@ static inline uint64_t ms_call_mark(const void *frame, const void *caller)
     return 0x6d73ca116d73ca11u ^ (uintptr_t)frame ^ (uint64_t)(uintptr_t)caller << 1;
 }
 
+/** Whether nothing that may change what is in use of a device was under way, since when (balance.h). */
+struct ms_stillness {
+    uint64_t begun, changes; /* calls that had begun, changes of what the pool was charged with */
+    bool is_still;           /* this thread's call was the only one under way */
+};
+
 /* What a device had left before the vendor's function (takers.h). */
 struct ms_look {
     int device; /* MS_DEVICE_NONE: nothing is looked at */
     bool is_known;
-    size_t left;
+    size_t left, total;
     uint64_t held; /* by this process */
+    struct ms_stillness since;
 };
 
 struct ms_call {

@@ -34,6 +34,7 @@
 #include "hooks/resolve.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
+#include "hooks/takers.h"
 #include "hooks/uses.h"
 #include "hooks/watch.h"
 #include "stack/merge.h"
@@ -184,6 +185,7 @@ static void start_over(void)
     ms_resolve_reset();
     ms_ledger_reset();
     ms_balance_hooks_reset();
+    ms_takers_hooks_reset();
     ms_bias_reset();
     ms_bias_start();
     start_ledger();

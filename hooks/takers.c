@@ -1,11 +1,14 @@
 /* takers.c - how much of a device goes to contexts and to modules: see takers.h.
  *
  * Runs in the program's threads, inside a section, with no lock held; asks the driver what is free, before
- * and after. No state. */
+ * and after. Knows of itself only whether there ever was memory that goes back to the device by itself. */
 #include "hooks/takers.h"
+
+#include <stdatomic.h>
 
 #include "gpu/visit.h"
 #include "hooks/balance.h"
+#include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/uses.h"
 #include "ledger/takers.h"
@@ -24,26 +27,64 @@ static bool ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size
     return known;
 }
 
-/* What of the device is this process's, as far as memshim knows: all that can change between two looks. */
-static uint64_t held(int device)
-{
-    struct ms_balance balance;
+static _Atomic bool returns_later;
 
-    ms_balance_of(device, &balance);
-    return ms_balance_known(&balance);
+void ms_takers_returns_later(void)
+{
+    atomic_store_explicit(&returns_later, true, memory_order_relaxed);
+}
+
+enum { TRIES = 3 };
+
+/* What is free of the device and what of it is this process's, of one moment if that can be had: all that can
+ * change between two looks. False if the driver cannot say. */
+static bool look(struct ms_look *look_p, const struct ms_gpu *gpu, uint64_t context)
+{
+    struct ms_balance balance = {.asked_ns = 0};
+    bool still = false;
+
+    for (int i = 0; i < TRIES && !still; i++) {
+        look_p->since = ms_balance_stillness(look_p->device);
+        if (!ask(gpu, context, &look_p->left, &look_p->total))
+            return false;
+        still =
+            ms_balance_of(look_p->device, &balance) && ms_balance_was_still(&look_p->since, look_p->device);
+    }
+    look_p->held = ms_balance_known(&balance);
+    look_p->since.is_still = still;
+    return true;
 }
 
 /* Before: what is free where the calling thread is, if that is the device. */
-static void look(struct ms_call *call, int device)
+static void look_before(struct ms_call *call, int device)
 {
     uint64_t context;
-    size_t total;
 
     call->look = (struct ms_look){.device = device};
-    if (device < 0 || ms_gpu_current(call->gpu, &context) != device)
-        return;
-    call->look.held = held(device);
-    call->look.is_known = ask(call->gpu, context, &call->look.left, &total);
+    if (device >= 0 && ms_gpu_current(call->gpu, &context) == device)
+        call->look.is_known = look(&call->look, call->gpu, context);
+}
+
+/* Whether nothing else of this process can have taken or given back memory of the device between two looks:
+ * no call was under way, what is held is the same, and all that was in use was held, or nothing goes back by
+ * itself. */
+static bool is_alone(const struct ms_look *before, const struct ms_look *after)
+{
+    bool all_held = before->total - before->left == before->held;
+
+    return after->since.is_still && ms_balance_was_still(&before->since, before->device) &&
+           after->held == before->held &&
+           (all_held || !(atomic_load_explicit(&returns_later, memory_order_relaxed) ||
+                          atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)));
+}
+
+/* By what more of the device is gone than others of this process's calls took of it meanwhile, or gave back.
+ */
+static uint64_t taken_between(const struct ms_look *before, const struct ms_look *after)
+{
+    uint64_t was = before->left + before->held, is = after->left + after->held;
+
+    return was > is ? was - is : 0;
 }
 
 static ms_stack_id stack_of(const struct ms_call *call)
@@ -58,8 +99,8 @@ static ms_stack_id stack_of(const struct ms_call *call)
 static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
-    size_t left = 0, total = 0;
-    uint64_t now, least = ms_ledger_taken_least(before->device);
+    struct ms_look after = {.device = before->device};
+    uint64_t least = ms_ledger_taken_least(before->device);
     struct ms_taking taking = {.taker = taker,
                                .context = context,
                                .module = module,
@@ -67,17 +108,14 @@ static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, ui
                                .thread = ms_thread_id(),
                                .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
 
-    if (!ask(call->gpu, context, &left, &total))
+    if (!look(&after, call->gpu, context))
         return;
-    now = held(before->device);
     if (before->is_known) {
-        taking.is_exact = now == before->held;
-        taking.bytes = before->left > left ? before->left - left : 0;
-        taking.bytes -= now <= before->held                 ? 0
-                        : taking.bytes < now - before->held ? taking.bytes
-                                                            : now - before->held;
+        taking.is_exact = is_alone(before, &after);
+        taking.bytes = taken_between(before, &after);
     } else {
-        taking.bytes = total - left > now ? total - left - now : 0;
+        uint64_t in_use = after.total - after.left;
+        taking.bytes = in_use > after.held ? in_use - after.held : 0;
         taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
     if (taker == MS_TAKER_MODULE && !taking.bytes)
@@ -122,7 +160,7 @@ bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context
 void ms_takers_primary_begin(struct ms_call *call)
 {
     if (ms_gpu_primary_is_dead(call->gpu, call->args.device))
-        look(call, call->args.device);
+        look_before(call, call->args.device);
     else
         call->look.device = MS_DEVICE_NONE;
 }
@@ -141,7 +179,7 @@ void ms_takers_begin(struct ms_call *call)
     /* a module goes where the thread is */
     if (ms_rows[call->row]->class != MS_CLASS_CONTEXT_CREATE)
         device = ms_gpu_current(call->gpu, &context);
-    look(call, device);
+    look_before(call, device);
 }
 
 void ms_takers_context_end(struct ms_call *call, int status)
@@ -166,4 +204,9 @@ void ms_takers_module_gone(struct ms_call *call, int status)
         ms_ledger_module_gone(call->args.key);
     if (status == 0)
         ms_layouts_forget();
+}
+
+void ms_takers_hooks_reset(void)
+{
+    atomic_store_explicit(&returns_later, false, memory_order_relaxed);
 }

@@ -21,7 +21,11 @@ void ms_takers_module_end(struct ms_call *call, int status);
 bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
                           const struct ms_balance *balance, unsigned row, const void *frame,
                           const void *caller);
+/** The vendor gave memory in the order of a stream, or for a graph: what is freed of it goes back to the
+ * device at any wait, whoever's. */
+void ms_takers_returns_later(void);
 /** A module or library was unloaded. */
 void ms_takers_module_gone(struct ms_call *call, int status);
+void ms_takers_hooks_reset(void);
 
 #endif

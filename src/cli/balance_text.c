@@ -46,6 +46,32 @@ static void print_row(FILE *out, const json_t *row)
         if (ms_report_int(row, terms[k].key))
             fprintf(out, "    %11s  %s\n", ms_text_size(ms_report_int(row, terms[k].key)).text,
                     terms[k].words);
+    if (ms_report_int(row, "untracked") && ms_report_int(row, "managed_bytes"))
+        fprintf(out, "                 (pages of %s of managed memory may be among what is untracked)\n",
+                ms_text_size(ms_report_int(row, "managed_bytes")).text);
+}
+
+/* Of which devices there is no row, and why: to say nothing would look as if nothing were in use. */
+static void print_missing(FILE *out, const struct ms_report *report, bool any)
+{
+    static const struct {
+        const char *state, *words;
+    } states[] = {{"never_still", "some thread's call to the driver was always under way when it was asked"},
+                  {"more_held", "its driver says that less is in use than is held"}};
+    json_t *device;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
+        for (size_t k = 0; k < MS_ARRAY_LEN(states); k++) {
+            if (strcmp(ms_report_text(device, "balance"), states[k].state) != 0)
+                continue;
+            if (!any)
+                fputs("\nin use on the device, and what for:\n", out);
+            any = true;
+            fprintf(out, "  %s %" JSON_INTEGER_FORMAT ": not known: %s\n", ms_report_text(device, "api"),
+                    ms_report_int(device, "index"), states[k].words);
+        }
+    }
 }
 
 void ms_cli_print_balances(FILE *out, const struct ms_report *report, size_t most)
@@ -66,4 +92,5 @@ void ms_cli_print_balances(FILE *out, const struct ms_report *report, size_t mos
     }
     if (left_out)
         fprintf(out, "  ... and %zu more\n", left_out);
+    print_missing(out, report, shown != 0);
 }

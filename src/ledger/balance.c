@@ -10,7 +10,7 @@
 #include "ledger/balance.h"
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static _Atomic uint64_t followed[MS_DEVICES_MAX], imported[MS_DEVICES_MAX];
+static _Atomic uint64_t followed[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
 
 static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
 {
@@ -24,10 +24,12 @@ bool ms_balance_close(struct ms_balance *balance)
     return balance->in_use_bytes >= known;
 }
 
-/* Which sum a block counts in. Where the pages of managed memory lie nobody tells. */
+/* Which sum a block counts in. */
 static _Atomic uint64_t *sum_of(int device, enum ms_kind kind)
 {
-    if (device < 0 || device >= MS_DEVICES_MAX || kind == MS_KIND_MANAGED)
+    if (kind == MS_KIND_MANAGED)
+        return &managed;
+    if (device < 0 || device >= MS_DEVICES_MAX)
         return NULL;
     return ms_kind_is_device(kind) ? &followed[device] : kind == MS_KIND_IMPORTED ? &imported[device] : NULL;
 }
@@ -57,6 +59,11 @@ uint64_t ms_ledger_followed(int device)
     return sum_now(followed, device);
 }
 
+uint64_t ms_ledger_managed(void)
+{
+    return atomic_load_explicit(&managed, memory_order_relaxed);
+}
+
 uint64_t ms_ledger_imported(int device)
 {
     return sum_now(imported, device);
@@ -74,7 +81,7 @@ static bool open_rows(int device)
 
 static void write_row(struct ms_balance_row *row, const struct ms_balance *balance)
 {
-    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
+    uint32_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
     atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     row->balance = *balance;
@@ -100,12 +107,30 @@ void ms_ledger_balance(int device, const struct ms_balance *balance)
     errno = saved_errno;
 }
 
+void ms_ledger_balance_missed(int device, enum ms_balance_miss miss)
+{
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    ms_events_touch();
+    ms_lock(&lock);
+    if (open_rows(device))
+        atomic_fetch_add_explicit(&row_of(device, MS_BALANCE_LATEST)->missed[miss], 1, memory_order_relaxed);
+    ms_unlock(&lock);
+}
+
+uint32_t ms_balance_missed(int device, enum ms_balance_miss miss)
+{
+    if (device < 0 || ((uint64_t)device + 1) * MS_BALANCE_MOMENTS > ms_table_rows(MS_TABLE_BALANCES))
+        return 0;
+    return atomic_load_explicit(&row_of(device, MS_BALANCE_LATEST)->missed[miss], memory_order_relaxed);
+}
+
 bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p)
 {
     if (device < 0 || ((uint64_t)device + 1) * MS_BALANCE_MOMENTS > ms_table_rows(MS_TABLE_BALANCES))
         return false;
     const struct ms_balance_row *row = row_of(device, moment);
-    uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_acquire);
+    uint32_t sequence = atomic_load_explicit(&row->sequence, memory_order_acquire);
     *balance_p = row->balance;
     atomic_thread_fence(memory_order_acquire);
     return sequence && !(sequence & 1) &&
@@ -139,7 +164,8 @@ void ms_balance_clean(void)
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_BALANCES); i++) {
         struct ms_balance_row *row = &MS_ROWS(BALANCES, struct ms_balance_row)[i];
         const struct ms_balance *balance = &row->balance;
-        if (balance->in_use_bytes > INT64_MAX || balance->asked_ns > INT64_MAX / 4 || !adds_up(balance))
+        if (balance->in_use_bytes > INT64_MAX || balance->asked_ns > INT64_MAX / 4 ||
+            balance->managed_bytes > INT64_MAX || !adds_up(balance))
             atomic_store(&row->sequence, 0);
     }
 }
@@ -147,6 +173,7 @@ void ms_balance_clean(void)
 void ms_balance_reset(void)
 {
     ms_lock_reset(&lock);
+    atomic_store_explicit(&managed, 0, memory_order_relaxed);
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
         atomic_store_explicit(&imported[device], 0, memory_order_relaxed);

@@ -18,11 +18,21 @@ struct ms_balance {
     uint64_t followed_bytes;            /* live blocks that the vendor made, but for managed ones */
     uint64_t contexts_bytes;            /* what the driver took for contexts and modules, as it was seen to */
     uint64_t untracked_bytes;           /* in use, and none of these */
-    uint32_t is_inferred;               /* one of them is */
+    uint64_t
+        managed_bytes;    /* no term: live managed memory, any part of which may be among what is untracked */
+    uint32_t is_inferred; /* one of the terms is */
+};
+
+/** Why there is no answer to a question. */
+enum ms_balance_miss {
+    MS_BALANCE_NEVER_STILL, /* some thread's call, which may change the answer, was under way */
+    MS_BALANCE_MORE_HELD,   /* the driver says that less is in use than is held */
+    MS_BALANCE_MISSES
 };
 
 struct MS_CACHELINE ms_balance_row {
-    _Atomic uint64_t sequence; /* odd while it is written; 0: nobody was asked */
+    _Atomic uint32_t sequence;                  /* odd while it is written; 0: nobody was asked */
+    _Atomic uint32_t missed[MS_BALANCE_MISSES]; /* of the latest alone: questions without an answer */
     struct ms_balance balance;
 };
 _Static_assert(sizeof(struct ms_balance_row) == MS_TABLE_BALANCES_ROW_BYTES, "a row of the ledger");
@@ -41,11 +51,16 @@ bool ms_balance_close(struct ms_balance *balance);
 void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes);
 void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes);
 uint64_t ms_ledger_followed(int device);
+/** Live managed memory, of all devices together: where its pages lie nobody tells. */
+uint64_t ms_ledger_managed(void);
 /** Others' memory that is mapped here: of what is in use, so much is known not to be this process's. */
 uint64_t ms_ledger_imported(int device);
 
 /** The driver was asked. */
 void ms_ledger_balance(int device, const struct ms_balance *balance);
+/** ... and there is no answer. */
+void ms_ledger_balance_missed(int device, enum ms_balance_miss miss);
+uint32_t ms_balance_missed(int device, enum ms_balance_miss miss);
 /** False if it never was, or the row was being written. */
 bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p);
 /** In a loaded record: a row whose terms are not what is in use is of no use. */

@@ -160,6 +160,8 @@ static void copy_devices(struct ms_snapshot *snapshot)
         device->has_pool = ms_pools_read((int)i, &device->pool);
         for (unsigned moment = 0; i < MS_DEVICES_MAX && moment < MS_BALANCE_MOMENTS; moment++)
             device->has_balance[moment] = ms_balance_read((int)i, moment, &device->balances[moment]);
+        for (unsigned miss = 0; i < MS_DEVICES_MAX && miss < MS_BALANCE_MISSES; miss++)
+            device->balance_missed[miss] = ms_balance_missed((int)i, miss);
         copy_line(snapshot, i, MS_SERIES_LIVE, device->account.device.live_bytes);
         copy_line(snapshot, i, MS_SERIES_RESERVED, device->pool.reserved_bytes);
         copy_line(snapshot, i, MS_SERIES_LIMBO, device->pool.parts.limbo);

@@ -19,7 +19,7 @@ struct ms_snapshot_site {
     struct ms_site site;
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
-    uint32_t row;      /* in the record, by which a trace knows it */
+    uint32_t row;                         /* in the record, by which a trace knows it */
     bool max_is_bound; /* of several lanes: site.max_bytes is no less than the most that it ever held */
 };
 
@@ -32,6 +32,7 @@ struct ms_snapshot_device {
     bool has_pool;
     struct ms_pool_record pool;
     bool has_balance[MS_BALANCE_MOMENTS];
+    uint32_t balance_missed[MS_BALANCE_MISSES];
     struct ms_balance balances[MS_BALANCE_MOMENTS];
 };
 

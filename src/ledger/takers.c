@@ -115,7 +115,8 @@ void ms_ledger_took(const struct ms_taking *taking)
 
 static void count_out(struct ms_taker_row *row, uint64_t bytes, uint64_t count)
 {
-    put(&row->bytes, get(&row->bytes) - bytes);
+    /* what was inferred may have been less (ms_ledger_took_less) */
+    put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
     put(&row->count, get(&row->count) - count);
     if (!get(&row->count))
         put(&row->ended_ns, ms_ledger_now());
@@ -172,8 +173,7 @@ uint64_t ms_ledger_taken(int device)
 
 static bool is_inferred(const struct ms_taker_row *row)
 {
-    return row->taker == MS_TAKER_CONTEXT && atomic_load_explicit(&row->is_inferred, memory_order_relaxed) &&
-           get(&row->bytes);
+    return atomic_load_explicit(&row->is_inferred, memory_order_relaxed) && get(&row->bytes);
 }
 
 bool ms_ledger_taken_is_inferred(int device)

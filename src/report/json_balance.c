@@ -11,12 +11,13 @@ static json_t *row_json(int device, const char *moment, uint64_t t_ns, const str
     json_t *json = json_pack("{s:s, s:I, s:I}", "moment", moment, "t_ns", (json_int_t)t_ns, "asked_ns",
                              (json_int_t)balance->asked_ns);
     json_t *rest = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
         (json_int_t)balance->in_use_bytes, "requested", (json_int_t)balance->parts.requested, "rounding",
         (json_int_t)balance->parts.rounding, "limbo", (json_int_t)balance->parts.limbo, "cached",
         (json_int_t)balance->parts.cached, "stranded", (json_int_t)balance->parts.stranded, "pinned",
         (json_int_t)balance->parts.pinned, "followed", (json_int_t)balance->followed_bytes, "contexts",
-        (json_int_t)balance->contexts_bytes, "untracked", (json_int_t)balance->untracked_bytes, "confidence",
+        (json_int_t)balance->contexts_bytes, "untracked", (json_int_t)balance->untracked_bytes,
+        "managed_bytes", (json_int_t)balance->managed_bytes, "confidence",
         balance->is_inferred ? "inferred" : "exact");
     ms_json_set_device(json, device);
     json_object_update(json, rest);
@@ -32,6 +33,14 @@ static uint64_t contexts_now(const struct ms_snapshot *snapshot, int device)
     return bytes;
 }
 
+static uint64_t managed_now(const struct ms_snapshot *snapshot)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
+        bytes += snapshot->devices[i].account.kinds[MS_KIND_MANAGED].live_bytes;
+    return bytes;
+}
+
 /* At the end nobody asks the driver any more: others hold what they held when it was asked last, and what
  * this process holds is added to that. */
 static json_t *end_json(const struct ms_snapshot *snapshot, int number)
@@ -43,6 +52,7 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     balance.parts = device->pool.parts;
     balance.followed_bytes = live > device->served_bytes ? live - device->served_bytes : 0;
     balance.contexts_bytes = contexts_now(snapshot, number);
+    balance.managed_bytes = managed_now(snapshot);
     balance.in_use_bytes = ms_balance_known(&balance) + balance.untracked_bytes;
     balance.is_inferred = 1;
     /* another thread may have asked behind the snapshot's moment */
@@ -64,6 +74,7 @@ static json_t *oom_json(const struct ms_oom *oom, unsigned i)
     balance.is_inferred = oom->is_inferred || balance.untracked_bytes;
     json_t *json = row_json(oom->device, "oom", oom->t_ns, &balance);
     json_object_set_new(json, "oom", json_integer((json_int_t)i));
+    json_object_del(json, "managed_bytes"); /* nobody noted it then */
     return json;
 }
 

@@ -95,6 +95,15 @@ void ms_json_set_device(json_t *json, int number)
         json_object_set_new(json, "device_api", json_string(ms_device_api(number)));
 }
 
+/* Whether balances[] has rows of it that the driver was asked for, and if not, why. */
+static const char *balance_state(const struct ms_snapshot_device *device)
+{
+    return device->has_balance[MS_BALANCE_LATEST]           ? "told"
+           : device->balance_missed[MS_BALANCE_NEVER_STILL] ? "never_still"
+           : device->balance_missed[MS_BALANCE_MORE_HELD]   ? "more_held"
+                                                            : "unasked";
+}
+
 static json_t *device(int number, const struct ms_snapshot_device *device)
 {
     static const uint8_t no_uuid[16];
@@ -121,6 +130,9 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
         kinds(&device->account));
     json_object_update(json, rest);
+    json_object_set_new(json, "balance", json_string(balance_state(device)));
+    json_object_set_new(json, "balance_missed",
+                        json_integer((json_int_t)device->balance_missed[MS_BALANCE_NEVER_STILL]));
     if (device->has_balance[MS_BALANCE_LATEST])
         json_object_set_new(json, "untracked_bytes",
                             json_integer((json_int_t)device->balances[MS_BALANCE_LATEST].untracked_bytes));

@@ -150,7 +150,7 @@ tests_hooks_every_class_LDADD = libcudart.so.13 libcuda.so.1
 check_PROGRAMS += tests/hooks/takers_user
 tests_hooks_takers_user_SOURCES = tests/hooks/takers_user.c tests/program.h
 tests_hooks_takers_user_LDADD = libcudart.so.13 libcuda.so.1
-tests_hooks_takers_user_CFLAGS = $(AM_CFLAGS) -g
+tests_hooks_takers_user_CFLAGS = $(AM_CFLAGS) -g -pthread
 
 # What each policy of the pool changes.
 check_PROGRAMS += tests/hooks/policies
