@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/elf.h"
 #include "base/guard.h"
+#include "base/libc.h"
 #include "base/objects.h"
 #include "hooks/resolve.h"
 #include "hooks/section.h"
@@ -413,7 +414,6 @@ struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum 
     return target;
 }
 
-#ifdef HAVE__DL_FIND_OBJECT
 struct lockless_search {
     enum ms_row row;
     enum ms_node node;
@@ -422,10 +422,10 @@ struct lockless_search {
 
 static bool read_object_of(uintptr_t address, struct ms_elf *elf_p)
 {
-    struct dl_find_object object;
+    struct ms_libc_object object;
 
-    return _dl_find_object((void *)address, &object) == 0 && object.dlfo_link_map &&
-           ms_elf_read(object.dlfo_link_map->l_addr, object.dlfo_link_map->l_ld, elf_p);
+    return ms_libc_find_object(address, &object) && object.map &&
+           ms_elf_read(object.map->l_addr, object.map->l_ld, elf_p);
 }
 
 static bool match_lockless(void *arg, const char *symbol, uintptr_t address)
@@ -442,6 +442,7 @@ static bool match_lockless(void *arg, const char *symbol, uintptr_t address)
     return search->found != 0;
 }
 
+/* 0 where the C library finds no object without a lock (before 2.35). */
 static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_node node)
 {
     struct lockless_search search = {.row = row, .node = node};
@@ -451,13 +452,6 @@ static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_node 
         ms_elf_each_bound(&elf, match_lockless, &search);
     return search.found;
 }
-#else
-static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_node node)
-{
-    (void)row, (void)caller, (void)node;
-    return 0;
-}
-#endif
 
 struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_node node)
 {

@@ -78,15 +78,19 @@ void ms_resolve_loader(void)
     __atomic_store_n(&ms_real_dlsym, (void *(*)(void *, const char *))found[0], __ATOMIC_RELEASE);
 }
 
+/* As <link.h> of glibc 2.35 has it, from version 2 of the state on. */
+struct linked_state {
+    struct r_debug base;
+    struct linked_state *next;
+};
+
 /* The state of the next namespace that dlmopen made; C libraries before 2.35 do not link them. */
 static const struct r_debug *next_namespace(const struct r_debug *state)
 {
-#if __GLIBC_PREREQ(2, 35)
-    if (state->r_version >= 2)
-        return (const struct r_debug *)((const struct r_debug_extended *)state)->r_next;
-#endif
-    (void)state;
-    return NULL;
+    const struct linked_state *next =
+        state->r_version >= 2 ? ((const struct linked_state *)state)->next : NULL;
+
+    return next ? &next->base : NULL;
 }
 
 bool ms_loader_has_vendor(void)

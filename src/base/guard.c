@@ -13,7 +13,7 @@ MS_TLS struct ms_thread ms_thread;
 
 unsigned ms_thread_ask_id(void)
 {
-    return ms_thread.tid = (unsigned)gettid();
+    return ms_thread.tid = (unsigned)syscall(SYS_gettid);
 }
 
 bool ms_thread_is_gone(unsigned tid)

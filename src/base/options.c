@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/libc.h"
 #include "base/options_value.h"
 
 enum { FILE_BYTES_MAX = 64 * 1024, COMPLAINT_BYTES = 512, WHY_BYTES = 128, QUOTED_MAX = 96 };
@@ -166,7 +167,7 @@ static void load_file(struct listener *listener, const char *path)
     ssize_t length = read_file(path, text, sizeof text);
     if (length < 0) {
         complain(listener, "%sCONFIG: cannot read \"%.*s\": %s", prefix, 2 * QUOTED_MAX, path,
-                 strerrordesc_np(errno));
+                 ms_error_text(errno));
         return;
     }
     text[length] = '\0';

@@ -38,7 +38,7 @@ static void print_argv(FILE *out, const json_t *run)
 /* " 11 (Segmentation fault)", behind "signal". */
 static void print_signal(FILE *out, json_int_t number)
 {
-    const char *name = number > 0 && number < NSIG ? sigdescr_np((int)number) : NULL;
+    const char *name = number > 0 && number < SIGSYS + 1 ? strsignal((int)number) : NULL;
 
     fprintf(out, " %" JSON_INTEGER_FORMAT, number);
     if (name)

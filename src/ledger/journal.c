@@ -18,6 +18,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/unusual.h"
@@ -109,7 +110,7 @@ static bool place_in(const char *directory, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "%.300s is on %s, and a mapped file there could end the program", directory,
                  network);
     else
-        snprintf(why, why_bytes, "%.300s: %s", directory, strerrordesc_np(error));
+        snprintf(why, why_bytes, "%.300s: %s", directory, ms_error_text(error));
     return false;
 }
 
@@ -167,7 +168,7 @@ static void say_error(int error)
         ms_diagnostic(MS_LOG_WARN, "ledger",
                       "%s cannot grow: %s; the record goes on in memory, if the process is killed what came "
                       "later is lost",
-                      path, strerrordesc_np(error));
+                      path, ms_error_text(error));
 }
 
 static bool has_aborted(void)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/libc.h"
 #include "base/spare.h"
 #include "ledger/exports.h"
 #include "ledger/journal.h"
@@ -153,7 +154,7 @@ static bool read_file(const char *path, const struct ms_token *token, struct ms_
         return false;
     *found_p = true;
     if (fd < 0)
-        *why_p = strerrordesc_np(errno);
+        *why_p = ms_error_text(errno);
     else if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
              (status.st_mode & 077))
         *why_p = "the exporter's ledger is not a file of this user alone";

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/cancel.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "ledger/lanes.h"
@@ -252,7 +253,7 @@ static void say_stopped(void)
     ms_diagnostic(MS_LOG_WARN, "trace", "%.300s ends early: %s", path,
                   reason == TOO_SLOW ? "it is written too slowly"
                   : reason == ESTALE ? "another file has its name"
-                                     : strerrordesc_np(reason));
+                                     : ms_error_text(reason));
 }
 
 void ms_trace_write(void)
@@ -325,7 +326,7 @@ void ms_trace_start(void)
     ids = memory;
     int error = create(strstr(pattern, "%p") ? MS_LOG_INFO : MS_LOG_WARN);
     if (error) {
-        refuse(strerrordesc_np(error));
+        refuse(ms_error_text(error));
         return;
     }
     ms_table_publish(MS_TABLE_TRACE, MS_TRACE_RING_BYTES);

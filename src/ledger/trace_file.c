@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/libc.h"
 #include "base/spare.h"
 #include "ledger/trace.h"
 #include "ledger/trace_file.h"
@@ -201,6 +202,6 @@ int ms_trace_complete(char *error, size_t error_bytes)
         code = ms_trace_file_write(path);
     if (code)
         snprintf(error, error_bytes, "the trace's last lines cannot be added to %.300s: %s", path,
-                 code == ESTALE ? "it is another file" : strerrordesc_np(code));
+                 code == ESTALE ? "it is another file" : ms_error_text(code));
     return code ? -1 : 0;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/objects.h"
 #include "base/options.h"
@@ -159,7 +160,7 @@ static int write_report(enum ms_end_reason reason, int code)
         ms_log(MS_LOG_INFO, "report", "written to %s", path);
         ms_journal_remove();
     } else {
-        ms_log(MS_LOG_ERROR, "report", "cannot write %s: %s", path, strerrordesc_np(error));
+        ms_log(MS_LOG_ERROR, "report", "cannot write %s: %s", path, ms_error_text(error));
     }
     return result;
 }

@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/libc.h"
 #include "base/lock.h"
+#include "base/objects.h"
 #include "base/spare.h"
 #include "stack/rules.h"
 
@@ -232,18 +234,6 @@ struct tables {
     uintptr_t start, end, header;
 };
 
-#ifdef HAVE__DL_FIND_OBJECT
-/* Takes no lock, and may be called from anywhere. */
-static bool find_object(uintptr_t pc, struct tables *tables_p)
-{
-    struct dl_find_object found;
-    if (_dl_find_object((void *)pc, &found) != 0)
-        return false;
-    *tables_p = (struct tables){(uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                                (uintptr_t)found.dlfo_eh_frame};
-    return true;
-}
-#else
 struct search {
     uintptr_t pc;
     struct tables *tables;
@@ -270,12 +260,18 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *arg)
     return 1;
 }
 
+/* Without a lock, from wherever it is called, where the C library can (from 2.35 on). */
 static bool find_object(uintptr_t pc, struct tables *tables_p)
 {
     struct search search = {pc, tables_p};
-    return dl_iterate_phdr(look_into, &search) != 0;
+    struct ms_libc_object found;
+    if (!ms_libc_finds_objects())
+        return ms_each_object(look_into, &search) != 0;
+    if (!ms_libc_find_object(pc, &found))
+        return false;
+    *tables_p = (struct tables){found.start, found.end, found.unwind};
+    return true;
 }
-#endif
 
 /* The header of .eh_frame_hdr: four bytes of version and encodings, the address of .eh_frame, the number of
  * entries. Every linker in use writes entries as pairs of 4 bytes relative to the header; others are not

@@ -5,7 +5,7 @@ check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
 tests_fuzz_fuzz_token_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options.h src/base/options.def \
-	src/base/options.c src/base/options_value.h src/base/options_value.c src/base/size.h src/base/size.c src/base/spare.h src/base/spare.c $(ms_fuzz_common)
+	src/base/libc.h src/base/libc.c src/base/options.c src/base/options_value.h src/base/options_value.c src/base/size.h src/base/size.c src/base/spare.h src/base/spare.c $(ms_fuzz_common)
 if BUILD_CLI
 ms_fuzz_tests += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
 check_PROGRAMS += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger

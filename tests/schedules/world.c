@@ -199,6 +199,8 @@ long __wrap_syscall(long number, ...)
         return __wrap_pwrite((int)a[0], (const void *)a[1], (size_t)a[2], (off_t)a[3]);
     case SYS_getpid:
         return PROCESS;
+    case SYS_gettid:
+        return FIRST_TID + engine_current();
     case SYS_tgkill: /* whether a thread is there: all are */
         return 0;
     default:
@@ -270,11 +272,6 @@ int __wrap_gethostname(char *into, size_t bytes)
 {
     strncpy(into, "host", bytes);
     return 0;
-}
-
-int __wrap_gettid(void)
-{
-    return FIRST_TID + engine_current();
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
