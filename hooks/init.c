@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/bias.h"
 #include "base/cancel.h"
+#include "base/files.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/objects.h"
@@ -76,9 +77,8 @@ struct choice {
 static void choose(void *arg)
 {
     struct choice *choice = arg;
-    ssize_t n = readlink("/proc/self/exe", choice->path, sizeof(choice->path) - 1);
 
-    choice->path[n > 0 ? n : 0] = 0;
+    ms_file_executable(choice->path, sizeof choice->path);
     choice->chosen = (!ms_option_text(MS_OPT_INCLUDE)[0] || matches(MS_OPT_INCLUDE, choice->path)) &&
                      !matches(MS_OPT_EXCLUDE, choice->path);
 }

@@ -34,6 +34,7 @@ include tests/abi/local.mk
 include tests/acl/local.mk
 include tests/lookups/local.mk
 include tests/cli/local.mk
+include tests/containers/local.mk
 include tests/thirdparty/local.mk
 include tests/clients/local.mk
 include tests/programs/local.mk

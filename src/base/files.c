@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -31,10 +32,25 @@ static int refuse(int fd, int error)
     return -1;
 }
 
+/* Without /proc the file is opened by its name, and taken if it is the one that was looked at. */
+static int open_again(int seen, const char *path, const struct stat *status)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    char again[32];
+    struct stat found;
+
+    snprintf(again, sizeof again, "/proc/self/fd/%d", seen);
+    int fd = open(again, flags);
+    if (fd >= 0 || errno != ENOENT || (fd = open(path, flags)) < 0)
+        return fd;
+    if (fstat(fd, &found) == 0 && found.st_dev == status->st_dev && found.st_ino == status->st_ino)
+        return fd;
+    return refuse(fd, ESTALE);
+}
+
 /* O_PATH says what is there without opening it: to open a device can be to command it. */
 int ms_file_open_regular(const char *path, struct stat *status_p)
 {
-    char again[32];
     int fd, seen = open(path, O_PATH | O_CLOEXEC);
 
     if (seen < 0)
@@ -43,12 +59,27 @@ int ms_file_open_regular(const char *path, struct stat *status_p)
         return refuse(seen, errno);
     if (!S_ISREG(status_p->st_mode))
         return refuse(seen, S_ISDIR(status_p->st_mode) ? EISDIR : EINVAL);
-    snprintf(again, sizeof again, "/proc/self/fd/%d", seen);
-    fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd = open_again(seen, path, status_p);
     if (fd < 0)
         return refuse(seen, errno);
     close(seen);
     return fd;
+}
+
+void ms_file_executable(char *path, size_t bytes)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    const char *started = length < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
+    size_t base = 0;
+
+    path[length > 0 ? length : 0] = '\0';
+    if (!started || !*started)
+        return;
+    if (*started != '/')
+        base = getcwd(path, bytes) ? strlen(path) : bytes;
+    if (base >= bytes ||
+        (size_t)snprintf(path + base, bytes - base, "%s%s", base ? "/" : "", started) >= bytes - base)
+        path[0] = '\0';
 }
 
 int ms_file_open_own(const char *path, struct stat *status_p)

@@ -22,7 +22,12 @@ mode_t ms_file_mode(void);
  * -1. */
 int ms_file_open_regular(const char *path, struct stat *status_p);
 
-/** The same for a file of this user's under its very name: no link (ELOOP), nobody else's (EPERM). */
+/** The path of this process's program: as /proc has it, or, where there is no /proc, the name by which it was
+ * started, which is a script's for a script. "" if neither can be had. */
+void ms_file_executable(char *path, size_t bytes);
+
+/** As ms_file_open_regular(), for a file of this user's under its very name: no link (ELOOP), nobody else's
+ * (EPERM). */
 int ms_file_open_own(const char *path, struct stat *status_p);
 
 /** A new, empty file beside `path`, with exactly these permissions, open for writing; its name goes to

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/guard.h"
 #include "base/lock.h"
 #include "base/objects.h"
@@ -317,10 +318,8 @@ static bool is_up_to_date(void)
 static bool learn_executable(void)
 {
     ms_lock(&merge_lock);
-    if (!*executable) {
-        ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-        executable[length > 0 ? length : 0] = '\0';
-    }
+    if (!*executable)
+        ms_file_executable(executable, sizeof executable);
     ms_unlock(&merge_lock);
     return true;
 }

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@
 #endif
 
 enum { STEP_SMALL = 16 * 1024, STEP_LARGE_PAGES = 64 * 1024, STEP_MAX = 4 * 1024 * 1024 };
+/* So much of a file system, and no more than half of it, is left to others (tests/containers). */
+enum { LEFT_TO_OTHERS = 256 * 1024 * 1024 };
 
 static const struct {
     const char *name;
@@ -145,10 +148,24 @@ static int open_again(void)
     return -1;
 }
 
+/* Whether others still have their part of the file system if the file takes so much more. A container's
+ * /dev/shm has 64 MiB for all of its processes, and a library that finds no room there ends its program. */
+static bool leaves_room(int fd, uint64_t bytes)
+{
+    struct statfs system;
+    if (fstatfs(fd, &system) != 0 || system.f_blocks == 0)
+        return true;
+    uint64_t unit = (uint64_t)system.f_bsize, half = (uint64_t)system.f_blocks * unit / 2;
+    uint64_t left = half < LEFT_TO_OTHERS ? half : LEFT_TO_OTHERS;
+    return (uint64_t)system.f_bavail * unit >= left + bytes;
+}
+
 /* Room on the disk behind [offset, offset + bytes) of the file. Returns 0 or an errno. */
 static int allocate(int fd, uint64_t offset, uint64_t bytes)
 {
     struct rlimit limit;
+    if (!leaves_room(fd, bytes))
+        return ENOSPC;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         offset + bytes > limit.rlim_cur)
         return EFBIG;

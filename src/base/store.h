@@ -3,8 +3,9 @@
  * Floor 0. A table is an array of fixed rows at a fixed place of the range; it only grows, so a row never
  * moves and a reader needs no lock. Rows come zeroed. Memory is taken in extents: anonymous ones until a file
  * is attached, then stretches of that file, which were allocated on its disk before they are mapped (writing
- * to a hole of a full disk would be a SIGBUS in the host). Where the file cannot grow the table goes on in
- * anonymous memory: the report at exit is whole, the file is not, and says so.
+ * to a hole of a full disk would be a SIGBUS in the host). Others keep half of a small file system. Where the
+ * file cannot grow the table goes on in anonymous memory: the report at exit is whole, the file is not, and
+ * says so.
  *
  * Locks: MS_RANK_STORE, the innermost of all. Never malloc. */
 #ifndef MS_BASE_STORE_H

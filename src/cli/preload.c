@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/closure.h"
@@ -28,13 +29,13 @@ static const char *const sim_libraries[] = {
 static const char *own_directory(void)
 {
     static char directory[PATH_MAX];
-    ssize_t length;
-    char *slash;
+    char path[PATH_MAX], *slash;
 
     if (*directory)
         return directory;
-    length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
-    directory[length > 0 ? length : 0] = '\0';
+    ms_file_executable(path, sizeof path);
+    if (!realpath(path, directory))
+        strcpy(directory, path);
     slash = strrchr(directory, '/');
     if (slash)
         *slash = '\0';

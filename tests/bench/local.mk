@@ -22,7 +22,7 @@ MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c test
 tests_bench_alloc_alloc_SOURCES = $(MS_BENCH_ALLOC_SOURCES) tests/bench/alloc/runtime.c
 tests_bench_alloc_alloc_LDADD = libcudart.so.13 libcuda.so.1 -lm
 tests_bench_alloc_alloc_LDFLAGS = $(AM_LDFLAGS) -pthread
-EXTRA_DIST += tests/bench/allocators.py tests/bench/small.py tests/bench/page.py tests/bench/tune.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
+EXTRA_DIST += tests/bench/allocators.py tests/bench/small.py tests/bench/start.py tests/bench/page.py tests/bench/tune.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
 	tests/bench/peers/requirements.txt
 dist_check_SCRIPTS += tests/bench/alloc.py
 TESTS += tests/bench/alloc.py
