@@ -183,7 +183,8 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    if (engine_current() < 0 && number != SYS_membarrier && number != SYS_pwrite64 && number != SYS_getpid)
+    if (engine_current() < 0 && number != SYS_membarrier && number != SYS_pwrite64 && number != SYS_getpid &&
+        number != SYS_gettid)
         return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     switch (number) {
     case SYS_futex:
