@@ -148,11 +148,9 @@ static void catch_up(struct ms_heap *heap, uint64_t address, uint64_t bytes, uin
 static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_backing *b = heap->backing;
-    uint64_t live = bytes;
+    uint64_t live = bytes + ms_heap_live(heap).granted;
     if (b->moved_pages * b->page_bytes < MS_MAPPED_MOVES * b->mapped_bytes)
         return false;
-    for (int i = 0; i < MS_LEASES; i++)
-        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
     if (b->mapped_bytes + bytes > live + live / MS_MAPPED_SHARE + MS_MAPPED_BYTES ||
         ms_heap_left(heap) < MS_MAPPED_PLENTY * b->mapped_bytes)
         return false;

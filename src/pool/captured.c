@@ -32,8 +32,7 @@ static void mark_flows(bool captured)
 {
     struct ms_mempool *pool;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
-             flow = flow->next_of_pool)
+        for (struct ms_flow *flow = ms_mempool_flows(pool); flow; flow = flow->next_of_pool)
             mark(flow->heap, captured);
     }
 }

@@ -82,12 +82,8 @@ static void fit(struct ms_pool_parts *p, uint64_t reserved)
 /* `exact` looks at every block; otherwise only what is vacant counts as cached. */
 static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
 {
-    uint64_t requested = 0, granted = 0;
-    for (int i = 0; i < MS_LEASES; i++) {
-        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
-        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-    }
-    *p = (struct ms_pool_parts){.requested = requested, .rounding = granted - requested};
+    struct ms_live live = ms_heap_live(heap);
+    *p = (struct ms_pool_parts){.requested = live.requested, .rounding = live.granted - live.requested};
     p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
     p->cached =
@@ -136,17 +132,15 @@ void ms_figures_tell(const struct ms_pool_segment *segment, bool added)
 static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
 {
     struct ms_device *d = &ms_devices[device];
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    struct ms_heap *heap;
     ms_lock_to_look(&ms_figures_lock);
     *sum = d->gone;
     sum->peak_reserved_bytes = d->peak_reserved_bytes;
     sum->peak_parts = d->peak_parts;
     ms_unlock_after_look(&ms_figures_lock);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         struct ms_pool_figures f;
-        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
-        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK || heap->device != device)
+        if (heap->device != device)
             continue;
         ms_heap_lock_all(heap);
         figures_of(heap, &f, exact); /* zero if its context died just now */
@@ -294,13 +288,11 @@ uint64_t ms_pool_room(int device)
 {
     if (device < 0 || device >= MS_DEVICES_MAX || !ms_policy)
         return UINT64_MAX;
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
+    const struct ms_heap *heap;
     uint64_t limit = UINT64_MAX,
              reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        int state = (int)atomic_load_explicit(&heap->state, memory_order_acquire);
-        if ((state == MS_HEAP_SERVING || state == MS_HEAP_FLOW) && heap->device == device)
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
+        if (heap->device == device && heap->total_bytes)
             limit = heap->limit_bytes;
     }
     return limit == UINT64_MAX ? limit : limit > reserved ? limit - reserved : 0;

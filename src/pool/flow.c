@@ -21,8 +21,7 @@ static bool is_empty(struct ms_flow *flow)
  * destroyed. */
 static struct ms_flow *unowned(struct ms_mempool *pool)
 {
-    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_relaxed); flow;
-         flow = flow->next_of_pool) {
+    for (struct ms_flow *flow = ms_mempool_flows(pool); flow; flow = flow->next_of_pool) {
         if (!atomic_load_explicit(&flow->stream, memory_order_relaxed) && flow->over)
             return flow;
     }
@@ -85,7 +84,7 @@ static struct ms_flow *make(struct ms_mempool *pool)
     if (!flow)
         return NULL;
     flow->pool = pool;
-    flow->next_of_pool = atomic_load_explicit(&pool->flows, memory_order_relaxed);
+    flow->next_of_pool = ms_mempool_flows(pool);
     atomic_store_explicit(&pool->flows, flow, memory_order_release);
     return flow;
 }

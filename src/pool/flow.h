@@ -88,6 +88,12 @@ struct ms_flow {
     struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
 
+/** The first of its flows; the rest by `next_of_pool`. */
+static inline struct ms_flow *ms_mempool_flows(const struct ms_mempool *pool)
+{
+    return atomic_load_explicit(&pool->flows, memory_order_acquire);
+}
+
 /** What is free, or nobody's, as soon as a point is reached. */
 struct ms_batch {
     struct ms_batch *next, **link; /* of its stream's, points rising */

@@ -97,7 +97,7 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
             tell(number++, &f);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        struct ms_flow *flow = ms_mempool_flows(pool);
         for (; flow; flow = flow->next_of_pool) {
             figures_of(flow, pool, &f);
             tell(number++, &f);
@@ -112,7 +112,7 @@ uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_
     uint64_t bytes = 0;
     *cached_p = 0;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        struct ms_flow *flow = ms_mempool_flows(pool);
         for (; flow && pool->device == device; flow = flow->next_of_pool) {
             if (flow->latest == stream)
                 continue;

@@ -25,7 +25,7 @@ bool ms_flow_is_idle(struct ms_flow *flow)
  * program's pool: what is free there the driver would have unmapped as well. */
 static void forget_captured(struct ms_mempool *pool)
 {
-    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    struct ms_flow *flow = ms_mempool_flows(pool);
     for (; flow; flow = flow->next_of_pool)
         ms_captured_forget(flow->heap);
 }
@@ -92,8 +92,7 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     ms_cross_collect();
     if (gone)
         forget_captured(pool);
-    for (struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
-         flow && given < bytes; flow = flow->next_of_pool) {
+    for (struct ms_flow *flow = ms_mempool_flows(pool); flow && given < bytes; flow = flow->next_of_pool) {
         atomic_fetch_add(&flow->leaving, 1);
         if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
             ms_lease_flush(flow->heap);
@@ -130,7 +129,7 @@ uint64_t ms_stream_reclaimable(int device)
     struct ms_mempool *pool;
     uint64_t bytes = 0;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        struct ms_flow *flow = ms_mempool_flows(pool);
         for (; pool->device == device && flow; flow = flow->next_of_pool) {
             ms_lease_flush(flow->heap);
             ms_lock(&flow->heap->lock);
@@ -145,7 +144,7 @@ uint64_t ms_stream_reclaimable(int device)
  * destroyed, what came home since its last block was freed. */
 static void settle(struct ms_mempool *pool)
 {
-    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    struct ms_flow *flow = ms_mempool_flows(pool);
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed),

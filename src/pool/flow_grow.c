@@ -18,7 +18,7 @@
 static bool is_alone(const struct ms_flow *flow)
 {
     const struct ms_mempool *pool = flow->pool;
-    return !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
+    return !flow->next_of_pool && ms_mempool_flows(pool) == flow;
 }
 
 /* --- what the driver does ------------------------------------------------------------------------------- */

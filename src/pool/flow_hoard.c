@@ -29,7 +29,7 @@ static void note(struct ms_flow *flow, uint64_t bytes)
 void ms_flow_note_hoards(const struct ms_flow *asking, uint64_t bytes)
 {
     const struct ms_mempool *pool = asking->pool;
-    struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+    struct ms_flow *flow = ms_mempool_flows(pool);
     for (int i = 0; flow && i < LOOKED_AT; i++, flow = flow->next_of_pool) {
         if (flow != asking)
             note(flow, bytes);

@@ -110,8 +110,7 @@ void ms_wait_weigh(struct ms_flow *flow)
         return;
     ms_lock(&ms_streams_lock);
     atomic_store_explicit(&pool->marked, true, memory_order_relaxed);
-    for (struct ms_flow *each = atomic_load_explicit(&pool->flows, memory_order_relaxed); each;
-         each = each->next_of_pool)
+    for (struct ms_flow *each = ms_mempool_flows(pool); each; each = each->next_of_pool)
         start(each);
     ms_unlock(&ms_streams_lock);
 }
@@ -169,11 +168,6 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t 
     bool ordered = gpu->stream_wait_event(ms_stream_handle(stream), event, 0) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     return ordered;
-}
-
-static struct ms_flow *first_of(const struct ms_flow *flow)
-{
-    return atomic_load_explicit(&flow->pool->flows, memory_order_acquire);
 }
 
 static bool has_marks(const struct ms_flow *home, const struct ms_flow *flow)
@@ -287,7 +281,7 @@ static struct ms_slot *behind(struct ms_flow *flow, struct ms_flow *home, const 
 static struct ms_slot *behind_others(struct ms_flow *flow, const struct ms_request *request)
 {
     struct ms_slot *slot = NULL;
-    for (struct ms_flow *home = first_of(flow); home && !slot; home = home->next_of_pool) {
+    for (struct ms_flow *home = ms_mempool_flows(flow->pool); home && !slot; home = home->next_of_pool) {
         if (!has_marks(home, flow))
             continue;
         ms_lease_flush(home->heap);
@@ -306,7 +300,7 @@ struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *requ
     struct ms_slot *slot = ms_cross_take(flow, request, UINT64_MAX, false);
     if (slot)
         return slot;
-    for (struct ms_flow *home = first_of(flow); home && !slot; home = home->next_of_pool)
+    for (struct ms_flow *home = ms_mempool_flows(flow->pool); home && !slot; home = home->next_of_pool)
         slot = has_marks(home, flow) ? over_elsewhere(home, request) : NULL;
     if (slot) {
         atomic_fetch_add_explicit(&flow->borrowed, 1, memory_order_relaxed);

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "pool/backing.h"
-#include "pool/internal.h"
+#include "pool/lease.h"
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
@@ -209,6 +209,28 @@ static void clear(struct ms_heap *heap)
                                     &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
     for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+}
+
+struct ms_heap *ms_heap_next(uint32_t *next_p)
+{
+    while (*next_p < atomic_load_explicit(&ms_heap_count, memory_order_acquire)) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[(*next_p)++], memory_order_acquire);
+        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
+        if (state != MS_HEAP_NONE && state != MS_HEAP_BLANK)
+            return heap;
+    }
+    return NULL;
+}
+
+struct ms_live ms_heap_live(const struct ms_heap *heap)
+{
+    struct ms_live live = {0, 0};
+    uint64_t leases = atomic_load_explicit(&ms_leases_met, memory_order_relaxed);
+    for (uint64_t i = 0; i < leases; i++) {
+        live.requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
+        live.granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+    }
+    return live;
 }
 
 struct ms_heap *ms_heap_visit(uint32_t *next_p, int device)

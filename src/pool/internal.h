@@ -180,6 +180,15 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
  * ms_heap_leave its context is not ended. NULL: there are no more. */
 struct ms_heap *ms_heap_visit(uint32_t *next_p, int device);
 void ms_heap_leave(struct ms_heap *heap);
+/** The next of the table's that serves or did, or is a flow's; from `*next_p` on, which begins with 0. NULL:
+ * there are no more. */
+struct ms_heap *ms_heap_next(uint32_t *next_p);
+/** What the program has of the heap's: as it asked for it, and as it was granted. Of about now, where the
+ * heap is not locked. */
+struct ms_live {
+    uint64_t requested, granted;
+};
+struct ms_live ms_heap_live(const struct ms_heap *heap);
 /** Every lock of the heap but its fence's, so that nothing moves in it; nothing to do for who has stopped the
  * pool. */
 void ms_heap_lock_all(struct ms_heap *heap);
@@ -331,8 +340,6 @@ void ms_grow_preallocated(struct ms_heap *heap);
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
  * Returns the bytes. */
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
-/** What the program has of the heap's, as it asked for it. Without a lock. */
-uint64_t ms_keep_live_bytes(const struct ms_heap *heap);
 /** The program waited for the context: what is idle goes back. */
 void ms_keep_at_sync(struct ms_heap *heap);
 /** Whether something could go back as soon as the context is quiet. */

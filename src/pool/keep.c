@@ -119,14 +119,6 @@ static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
     return given;
 }
 
-uint64_t ms_keep_live_bytes(const struct ms_heap *heap)
-{
-    uint64_t requested = 0;
-    for (int i = 0; i < MS_LEASES; i++)
-        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
-    return requested;
-}
-
 /* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use
  * to other sizes, so that it goes back whatever that costs. */
 static bool weighs_calls(void)
@@ -141,7 +133,7 @@ static bool weighs_calls(void)
  * MEMSHIM_KEEP. Heap's lock held. */
 static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t live = ms_keep_live_bytes(heap) + bytes, after = heap->reserved_bytes + bytes,
+    uint64_t live = ms_heap_live(heap).requested + bytes, after = heap->reserved_bytes + bytes,
              allowed = live + live / MS_KEEP_SHARE;
     if (allowed < heap->peak_reserved_bytes)
         allowed = heap->peak_reserved_bytes;
@@ -180,7 +172,7 @@ static uint64_t beside(uint64_t live)
  * what chunks leave of it for what has to be asked for block by block. Heap's lock held. */
 static uint64_t bound(struct ms_heap *heap, uint64_t granted, uint64_t *later_p)
 {
-    uint64_t live = ms_keep_live_bytes(heap) + granted;
+    uint64_t live = ms_heap_live(heap).requested + granted;
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
     uint64_t more = beside(heap->live_peak_bytes), most = heap->live_peak_bytes + more;
@@ -214,7 +206,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = over_for(heap, bytes), most = ms_keep_live_bytes(heap) + bytes + heap->keep_bytes,
+    uint64_t over = over_for(heap, bytes), most = ms_heap_live(heap).requested + bytes + heap->keep_bytes,
              beyond = beyond_bound(heap, bytes, granted);
     bool leaving = heap->leaving != NULL;
     if (over && heap->vacant_bytes <= most && weighs_calls())
@@ -233,7 +225,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
 
 void ms_keep_at_sync(struct ms_heap *heap)
 {
-    uint64_t live = ms_keep_live_bytes(heap), now = 0;
+    uint64_t live = ms_heap_live(heap).requested, now = 0;
     ms_lock(&heap->lock); /* another thread may be making the heap */
     uint64_t allowed = live + heap->keep_bytes;
     ms_limbo_retire(heap);

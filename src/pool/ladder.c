@@ -228,7 +228,7 @@ static struct ms_slot *of_another(struct climb *c, struct ms_flow *other)
 static struct ms_slot *borrow(struct climb *c, bool flush)
 {
     struct ms_flow *flow = c->heap->flow;
-    struct ms_flow *first = atomic_load_explicit(&flow->pool->flows, memory_order_acquire), *other;
+    struct ms_flow *first = ms_mempool_flows(flow->pool), *other;
     struct ms_slot *slot = NULL;
     for (other = first; other && !slot; other = other->next_of_pool) {
         if (other != flow && flush)
@@ -250,7 +250,7 @@ static struct ms_slot *borrow(struct climb *c, bool flush)
 static bool may_borrow(struct ms_flow *flow, uint64_t granted)
 {
     struct ms_mempool *pool = flow->pool;
-    bool alone = !flow->next_of_pool && atomic_load_explicit(&pool->flows, memory_order_relaxed) == flow;
+    bool alone = !flow->next_of_pool && ms_mempool_flows(pool) == flow;
     if (alone || granted <= MS_SLAB_MAX_BYTES ||
         !atomic_load_explicit(&pool->opportunistic, memory_order_relaxed))
         return false;

@@ -13,6 +13,7 @@
 enum { BAGS_LOOKED_AT = 8 };
 
 MS_TLS uint32_t ms_last_lease;
+_Atomic uint64_t ms_leases_met;
 static _Atomic uint32_t next_lease;
 
 struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
@@ -22,6 +23,7 @@ struct ms_lease *ms_lease_lock_another(struct ms_heap *heap)
     struct ms_lease *lease = &heap->leases[ms_last_lease - 1];
     for (uint32_t i = 0; i < MS_LEASES; i++) {
         uint32_t other = (ms_last_lease - 1 + i) % MS_LEASES;
+        ms_raise(&ms_leases_met, other + 1);
         if (ms_bias_try(&heap->leases[other].lock, MS_BIAS_LEASE)) {
             ms_last_lease = other + 1;
             return &heap->leases[other];

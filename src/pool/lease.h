@@ -6,7 +6,8 @@
 
 #include "pool/internal.h"
 
-extern MS_TLS uint32_t ms_last_lease; /* index + 1 */
+extern MS_TLS uint32_t ms_last_lease;  /* index + 1 */
+extern _Atomic uint64_t ms_leases_met; /* of those from here on no thread ever had one, in any heap */
 struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
 /** Lease locked, nothing ready: out of what was freed, if that is over by now; else NULL. `single`: as in the
  * request. */

@@ -18,19 +18,11 @@
 #include "base/clock.h"
 #include "pool/internal.h"
 
-static uint64_t bound_of(const struct ms_heap *heap)
-{
-    uint64_t live = 0;
-    for (int i = 0; i < MS_LEASES; i++)
-        live += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-    return ms_policy->size_of('B', live);
-}
-
 /* The bound as it is now, and when to look again. */
 static uint64_t look(struct ms_heap *heap)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
-    uint64_t bound = bound_of(heap);
+    uint64_t bound = ms_policy->size_of('B', ms_heap_live(heap).granted);
     atomic_store_explicit(&limbo->bound_bytes, bound, memory_order_relaxed);
     return bound;
 }

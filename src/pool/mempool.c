@@ -41,8 +41,7 @@ static struct ms_mempool *unused(void)
     uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         struct ms_mempool *pool = atomic_load_explicit(&pools[i], memory_order_relaxed);
-        if (!atomic_load_explicit(&pool->handle, memory_order_relaxed) &&
-            !atomic_load_explicit(&pool->flows, memory_order_relaxed))
+        if (!atomic_load_explicit(&pool->handle, memory_order_relaxed) && !ms_mempool_flows(pool))
             return pool;
     }
     struct ms_mempool *pool = count < POOLS ? ms_arena_alloc(sizeof(*pool)) : NULL;

@@ -50,12 +50,12 @@ static uint64_t allowance(int device)
     struct ms_heap *heap;
     struct ms_mempool *pool;
     for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
-        live += ms_keep_live_bytes(heap);
+        live += ms_heap_live(heap).requested;
         keep = ms_policy->keep_is_set ? heap->keep_bytes : 0;
         ms_heap_leave(heap);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = atomic_load_explicit(&pool->flows, memory_order_acquire);
+        struct ms_flow *flow = ms_mempool_flows(pool);
         if (pool->device != device || !flow)
             continue;
         live += used_of(pool);
@@ -67,7 +67,7 @@ static uint64_t allowance(int device)
 /* Returns what the heap still has of it. */
 static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
-    uint64_t live = ms_keep_live_bytes(heap), cached = cached_in(heap, live);
+    uint64_t live = ms_heap_live(heap).requested, cached = cached_in(heap, live);
     if (cached > may && ms_fence_quiet_within(heap, MS_REST_MOMENT_NS)) {
         ms_lease_flush(heap);
         uint64_t given = ms_keep_give_back(heap, cached - may, true);
@@ -103,7 +103,7 @@ static void rest_device(int device)
         ms_heap_leave(heap);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (pool->device == device && atomic_load_explicit(&pool->flows, memory_order_acquire))
+        if (pool->device == device && ms_mempool_flows(pool))
             may = less(may, rest_pool(pool, may));
     }
     ms_foreign_trim(device, may);
@@ -112,14 +112,9 @@ static void rest_device(int device)
 void ms_pool_rested(void)
 {
     bool on[MS_DEVICES_MAX] = {false};
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
-        int device = atomic_load_explicit(&heap->device, memory_order_relaxed);
-        if ((state == MS_HEAP_SERVING || state == MS_HEAP_FLOW) && device >= 0 && device < MS_DEVICES_MAX)
-            on[device] = true;
-    }
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;)
+        on[atomic_load_explicit(&heap->device, memory_order_relaxed)] = true;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         if (on[device])
             rest_device(device);

@@ -40,9 +40,8 @@ static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func 
         piece->offset = begin + i * run->slot_bytes;
         piece->bytes = run->slot_bytes;
         piece->state = state_of(ms_slot_state(slot));
-        piece->requested = piece->state == MS_STATE_LIVE
-                               ? atomic_load_explicit(&slot->requested, memory_order_relaxed)
-                               : 0;
+        piece->requested =
+            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
         piece->ticket =
             piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
         tell(arg, piece);
@@ -108,12 +107,8 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
 
 void ms_pool_walk(tell_func tell, void *arg)
 {
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
-        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK)
-            continue;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         ms_heap_lock_all(heap);
         ms_lease_settle(heap);
         for (const struct ms_segment *segment = heap->segments; segment; segment = segment->next)

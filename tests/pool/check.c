@@ -293,12 +293,8 @@ static const char *check_parts(int device)
 
 const char *ms_pool_check(void)
 {
-    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
-        uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
-        if (state == MS_HEAP_NONE || state == MS_HEAP_BLANK)
-            continue;
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         ms_heap_lock_all(heap);
         const char *wrong = check_heap(heap);
         ms_heap_unlock_all(heap);

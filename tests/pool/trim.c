@@ -16,7 +16,7 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
         ms_fence_close(heap);
         ms_fence_poll(heap);
         ms_lease_flush(heap);
-        uint64_t live = ms_keep_live_bytes(heap);
+        uint64_t live = ms_heap_live(heap).requested;
         ms_lock(&heap->lock);
         uint64_t reserved = heap->reserved_bytes;
         ms_unlock(&heap->lock);
