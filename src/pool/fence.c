@@ -100,8 +100,9 @@ static bool streams_idle(struct ms_heap *heap)
 
 /* A query of HIP's destroys captures whatever the thread's mode is: so it is made while none is open
  * anywhere, under the lock under which they begin. */
-static bool device_idle(struct ms_heap *heap)
+bool ms_fence_device_idle(struct ms_heap *heap, uint64_t ns)
 {
+    (void)ns;
     struct ms_fence *fence = &heap->fence;
     struct ms_visit visit;
     bool idle = false;
@@ -117,14 +118,10 @@ static bool device_idle(struct ms_heap *heap)
     return idle;
 }
 
-bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns)
+bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns)
 {
     struct ms_fence *fence = &heap->fence;
     uint64_t pause = 0;
-    if (heap->flow)
-        return ms_flow_may_return(heap);
-    if (heap->gpu->free_is_sync)
-        return device_idle(heap);
     ms_lock(&fence->lock);
     bool closed = ms_fence_close_locked(heap, NULL);
     uint64_t epoch = ms_timeline_covered(&fence->time);
@@ -142,7 +139,7 @@ bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns)
 
 bool ms_fence_quiet(struct ms_heap *heap)
 {
-    return ms_fence_quiet_within(heap, 0);
+    return heap->source->is_quiet(heap, 0);
 }
 
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)

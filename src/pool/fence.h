@@ -48,11 +48,13 @@ bool ms_fence_close_locked(struct ms_heap *heap, int *status_p);
 bool ms_fence_poll(struct ms_heap *heap);
 /** The same, fence's lock held. Returns what the driver said last: CUDA_SUCCESS if nothing is under way. */
 int ms_fence_look_locked(struct ms_heap *heap);
-/** Whether nothing is going on in the context: a fresh event over it is done at once. */
+/** Whether what is vacant can go back now (source.h). No lock held. */
 bool ms_fence_quiet(struct ms_heap *heap);
-/** The same, but an event that is not over at once is looked at again, with naps, for so long. No lock
- * held. */
-bool ms_fence_quiet_within(struct ms_heap *heap, uint64_t ns);
+/** Of a context: whether nothing is going on there, so that a fresh event over it is done at once, or within
+ * `ns`. */
+bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns);
+/** ... or, where it has no such event, as far as streams are known. */
+bool ms_fence_device_idle(struct ms_heap *heap, uint64_t ns);
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
 /** For memory that is no heap's (foreign.c): the epoch of the context in which something is freed now, 0
  * without a fence; and whether one has passed, which is looked at once, after closing it if wanted. No lock

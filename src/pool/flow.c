@@ -199,8 +199,7 @@ static void note_held(struct ms_mempool *pool, uint64_t bytes)
 }
 
 /* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
-int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
-                         uint64_t *base_bytes_p)
+static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *given_p)
 {
     struct ms_flow *flow = heap->flow;
     struct ms_mempool *pool = flow->pool;
@@ -219,19 +218,19 @@ int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address
     }
     if (status != CUDA_SUCCESS)
         return status;
-    *base_bytes_p = bytes + (padded ? MS_PAGE_BYTES : 0);
-    note_held(pool, *base_bytes_p);
-    *base_p = p;
-    *address_p = ms_round_up(p, MS_PAGE_BYTES);
-    ms_wait_note_growth(flow, *address_p, bytes);
+    *given_p = (struct ms_given){ms_round_up(p, MS_PAGE_BYTES), .base = p,
+                                 .base_bytes = bytes + (padded ? MS_PAGE_BYTES : 0)};
+    note_held(pool, given_p->base_bytes);
+    ms_wait_note_growth(flow, given_p->address, bytes);
     ms_wait_weigh(flow);
     return CUDA_SUCCESS;
 }
 
 /* In the order of its own stream, which nobody waits for; or at once, where whoever gives back has seen that
  * nothing is under way. What can go neither way now is "not ready". */
-int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
+static int pool_give(struct ms_heap *heap, const struct ms_segment *segment)
 {
+    uint64_t bytes = segment->base_bytes;
     struct ms_flow *flow = heap->flow;
     const struct ms_gpu *gpu = flow->pool->gpu;
     struct ms_visit visit;
@@ -242,10 +241,10 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     ms_visit_begin(&visit, gpu,
                    stream ? atomic_load_explicit(&stream->time.context, memory_order_relaxed) : 0);
     if (reachable)
-        status = free_on(gpu, stream, flow->pool->device, base, bytes);
+        status = free_on(gpu, stream, flow->pool->device, segment->base, bytes);
     ms_unlock(&ms_streams_lock);
     if (!reachable && idle)
-        status = (int)gpu->mem_free(base);
+        status = (int)gpu->mem_free(segment->base);
     ms_visit_end(&visit);
     if (status == CUDA_SUCCESS) {
         atomic_fetch_sub_explicit(&flow->pool->held, bytes, memory_order_relaxed);
@@ -254,8 +253,9 @@ int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes)
     return status;
 }
 
-bool ms_flow_may_return(const struct ms_heap *heap)
+static bool pool_is_quiet(struct ms_heap *heap, uint64_t ns)
 {
+    (void)ns;
     const struct ms_flow *flow = heap->flow;
     ms_lock(&ms_streams_lock);
     const struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
@@ -263,6 +263,9 @@ bool ms_flow_may_return(const struct ms_heap *heap)
     ms_unlock(&ms_streams_lock);
     return may;
 }
+
+const struct ms_source ms_source_pool = {
+    .take = pool_take, .give = pool_give, .is_quiet = pool_is_quiet, .packed = true};
 
 /* --- figures ------------------------------------------------------------------------------------------- */
 

@@ -159,12 +159,6 @@ void ms_mempool_reset(void);
 /* flow.c */
 /** Lock held: the stream ends; its flows belong to nobody, and to anybody when its work is over. */
 void ms_flow_orphan_all(struct ms_stream *stream, bool over);
-/** For segment.c: as the vendor's own functions. `base_p` is what goes back. */
-int ms_flow_vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
-                         uint64_t *base_bytes_p);
-int ms_flow_vendor_free(struct ms_heap *heap, uint64_t base, uint64_t bytes);
-/** Whether what is vacant can be given back just now. */
-bool ms_flow_may_return(const struct ms_heap *heap);
 /** A block went, by whatever way; without a lock. */
 void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
 

@@ -94,7 +94,7 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
         forget_captured(pool);
     for (struct ms_flow *flow = ms_mempool_flows(pool); flow && given < bytes; flow = flow->next_of_pool) {
         atomic_fetch_add(&flow->leaving, 1);
-        if (gone && ms_flow_may_return(flow->heap)) { /* nobody will be made to wait */
+        if (gone && ms_fence_quiet(flow->heap)) { /* nobody will be made to wait */
             ms_lease_flush(flow->heap);
             given += ms_keep_give_back(flow->heap, bytes - given, true);
         } else {

@@ -40,6 +40,7 @@ static void init_locks(struct ms_heap *heap)
     for (int i = 0; i < MS_LEASES; i++)
         heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
+    heap->source = &ms_source_context;
     atomic_store_explicit(&heap->fence.time.now, 1, memory_order_relaxed);
 }
 
@@ -100,6 +101,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     ms_lock(&heap->lock);
     if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {
         heap->gpu = gpu;
+        heap->source = gpu->free_is_sync ? &ms_source_device : &ms_source_context;
         heap->device = device;
         set_sizes(heap, about.total_bytes);
         ms_timeline_begin(&heap->fence.time, gpu, context, MS_MARKS_OF_CONTEXT);
@@ -121,6 +123,7 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
         heap->gpu = gpu;
         heap->device = device;
         heap->flow = flow;
+        heap->source = &ms_source_pool;
         set_sizes(heap, about.total_bytes);
         atomic_store_explicit(&heap->preallocated, true, memory_order_relaxed); /* nothing is, of a flow's */
         atomic_store_explicit(&heap->fence.time.reached, UINT64_MAX, memory_order_relaxed);

@@ -23,6 +23,7 @@
 #include "pool/policy/params.h"
 #include "pool/pool.h"
 #include "pool/space/pagemap.h"
+#include "pool/source/source.h"
 #include "pool/space/records.h"
 #include "pool/tables.h"
 
@@ -80,7 +81,8 @@ struct ms_heap {
     _Atomic uint32_t state; /* enum ms_heap_state */
     _Atomic uint32_t life;
     _Atomic int device;
-    const struct ms_gpu *gpu;                /* of its last life, once it served */
+    const struct ms_gpu *gpu; /* of its last life, once it served */
+    const struct ms_source *source;
     struct ms_flow *flow;                    /* NULL: of a context */
     _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
     /* what was over when the pool was stopped: an event may end at any time (stop.c) */
@@ -279,9 +281,8 @@ void ms_device_refund(int device, uint64_t bytes);
 void ms_device_grows(int device, bool begins);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
-/** Gives memory back by a stream of ours, in which there is nothing else, so that nobody waits: how many of
- * them, from the first on. */
-uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
+/** Gives memory back where nobody waits for it (source.h): how many of them, from the first on. */
+uint32_t ms_segment_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 /** What a status of the vendor's means for the heap: an error that stays stands it down. */
 void ms_segment_judge(struct ms_heap *heap, int status);
 

@@ -272,7 +272,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
         return;
     }
     ms_slot_set(slot, MS_SLOT_READY);
-    if (MS_LIKELY(!heap->flow || bytes <= MS_TIER_SLAB_BYTES)) {
+    if (MS_LIKELY(!heap->source->packed || bytes <= MS_TIER_SLAB_BYTES)) {
         /* a flow's larger ones lie together at once */
         struct ms_magazine *m =
             magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);

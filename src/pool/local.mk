@@ -6,5 +6,5 @@ POOL_SOURCES = src/pool/pool.h src/pool/internal.h src/pool/lease.h src/pool/sta
 	src/pool/stream.h src/pool/flow.h src/pool/stream.c src/pool/mempool.c src/pool/flow.c src/pool/flow_figures.c src/pool/cross.c src/pool/flow_wait.c src/pool/flow_give.c src/pool/flow_move.c src/pool/flow_grow.c src/pool/flow_hoard.c
 POOL_SOURCES += src/pool/policy/params.def src/pool/policy/params.h src/pool/policy/params.c
 POOL_SOURCES += src/pool/clock/captures.h src/pool/clock/captures.c src/pool/clock/timeline.h src/pool/clock/timeline.c src/pool/captured.c src/pool/join.c
-POOL_SOURCES += src/pool/source/whole.h src/pool/source/whole.c
+POOL_SOURCES += src/pool/source/source.h src/pool/source/whole.h src/pool/source/whole.c
 POOL_SOURCES += src/pool/wait.h src/pool/wait.c src/pool/pitch.c

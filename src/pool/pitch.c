@@ -17,7 +17,7 @@ static void give_back(struct ms_heap *heap, uint64_t address)
 {
     struct ms_segment row = {.heap = heap, .address = address}, *rows[] = {&row};
     struct ms_visit visit;
-    if (ms_segment_free_in_stream(heap, rows, 1) == 1)
+    if (ms_segment_give_aside(heap, rows, 1) == 1)
         return;
     if (!ms_fence_quiet(heap)) {
         ms_pool_note("pool: a pitched row, by which the pitch was found out, could not be given back");

@@ -28,7 +28,7 @@ static void tell_of_sickness(struct ms_heap *heap)
 /* Of a context's memory each block is to be an allocation of the vendor's. */
 static MS_INLINE bool is_export_whole(const struct ms_heap *heap)
 {
-    return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)) && !heap->flow;
+    return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)) && !heap->source->packed;
 }
 
 /* False if the vendor should answer as it stands. */
@@ -44,8 +44,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
         return false; /* more than there can be; or small, where a granule for each would be a waste: the
                          vendor packs them itself */
-    bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes && !heap->flow &&
-                 !ms_backing_on(heap);
+    bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes &&
+                 !heap->source->packed && !ms_backing_on(heap);
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request = (struct ms_request){.requested = bytes, .large = large, .single = single};

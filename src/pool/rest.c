@@ -68,7 +68,7 @@ static uint64_t allowance(int device)
 static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
     uint64_t live = ms_heap_live(heap).requested, cached = cached_in(heap, live);
-    if (cached > may && ms_fence_quiet_within(heap, MS_REST_MOMENT_NS)) {
+    if (cached > may && heap->source->is_quiet(heap, MS_REST_MOMENT_NS)) {
         ms_lease_flush(heap);
         uint64_t given = ms_keep_give_back(heap, cached - may, true);
         ms_lock(&heap->lock);

@@ -204,7 +204,7 @@ uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes)
 {
     /* In a range, only what is made of whole pages gains by lying on them; of its pools the driver promises
      * no more than a step. */
-    if (bytes < MS_PAGE_BYTES || heap->flow || ms_policy->pack == MS_POOL_PACK_ALL ||
+    if (bytes < MS_PAGE_BYTES || heap->source->packed || ms_policy->pack == MS_POOL_PACK_ALL ||
         (ms_policy->vmm && bytes % MS_PAGE_BYTES))
         return MS_STEP_BYTES;
     return ms_policy->vmm ? MS_PAGE_BYTES : __atomic_load_n(&ms_policy->align_bytes, __ATOMIC_RELAXED);

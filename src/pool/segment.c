@@ -29,42 +29,109 @@ void ms_segment_judge(struct ms_heap *heap, int status)
         atomic_store_explicit(&heap->sick_status, status, memory_order_release);
 }
 
-static int plain_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p)
+/* --- the source of a context's heap: the vendor's own allocations --- */
+
+static int context_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *given_p)
 {
     struct ms_visit visit;
     CUdeviceptr address = 0;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_alloc(&address, bytes);
     ms_visit_end(&visit);
-    *address_p = address;
+    given_p->address = address;
     return status;
 }
 
-/* A flow's memory is of the program's own pool. */
-static int vendor_alloc(struct ms_heap *heap, uint64_t bytes, uint64_t *address_p, uint64_t *base_p,
-                        uint64_t *base_bytes_p)
-{
-    atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
-    return heap->flow ? ms_flow_vendor_alloc(heap, bytes, address_p, base_p, base_bytes_p)
-                      : plain_alloc(heap, bytes, address_p);
-}
-
-static int plain_free(struct ms_heap *heap, uint64_t address)
+static int context_give(struct ms_heap *heap, const struct ms_segment *segment)
 {
     struct ms_visit visit;
-    if (heap->gpu->free_is_sync)
-        return ms_wait_free(heap, address);
     ms_visit_begin(&visit, heap->gpu, heap->context);
-    int status = (int)heap->gpu->mem_free(address);
+    int status = (int)heap->gpu->mem_free(segment->address);
     ms_visit_end(&visit);
     return status;
+}
+
+/* How many of them, from the first on, the vendor took back. It has them when that was waited for. */
+static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segment *const *segments,
+                           uint32_t count)
+{
+    uint32_t done = 0;
+    uint64_t bytes = 0;
+    ms_lock(&ms_streams_lock);
+    while (done < count && heap->gpu->mem_free_async(segments[done]->address, stream) == CUDA_SUCCESS)
+        bytes += segments[done++]->bytes;
+    struct ms_stream *ours = ms_stream_ours(heap->gpu, heap->context, heap->device, stream);
+    if (ours)
+        ms_returns_note(ours, heap->device, bytes);
+    ms_unlock(&ms_streams_lock);
+    return done;
+}
+
+/* The vendor's own free waits for whatever is under way when it gets there; a free in a stream of ours, in
+ * which there is nothing else, does not, though somebody starts work this very moment that only the program
+ * ends. Many are waited for together. */
+static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
+{
+    const struct ms_gpu *gpu = heap->gpu;
+    struct ms_visit visit;
+    uint32_t done = 0;
+    if (!gpu->mem_free_async || !gpu->event_record)
+        return 0;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_lock(&heap->fence.lock);
+    CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
+    ms_unlock(&heap->fence.lock);
+    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
+    if (stream)
+        done = free_async(heap, stream, segments, count);
+    atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
+    if (done)
+        ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
+    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
+    ms_visit_end(&visit);
+    return done;
+}
+
+/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by
+ * that: looked at in the first one. */
+static bool context_is_known(struct ms_heap *heap, const struct ms_segment *segment)
+{
+    struct ms_visit visit;
+    CUdeviceptr base = 0;
+    size_t length = 0;
+    if (!heap->gpu->address_range || atomic_exchange_explicit(&heap->known, true, memory_order_relaxed))
+        return true;
+    ms_visit_begin(&visit, heap->gpu, heap->context);
+    int status = (int)heap->gpu->address_range(&base, &length, segment->address);
+    ms_visit_end(&visit);
+    ms_segment_judge(heap, status);
+    return status == CUDA_SUCCESS && base == segment->address && length >= segment->bytes;
+}
+
+const struct ms_source ms_source_context = {.take = context_take,
+                                            .give = context_give,
+                                            .give_aside = context_give_aside,
+                                            .is_quiet = ms_fence_over_at_once,
+                                            .is_known = context_is_known};
+
+/* Where the vendor's free waits for all of the device (HIP). */
+const struct ms_source ms_source_device = {.take = context_take,
+                                           .give = ms_wait_free,
+                                           .give_aside = context_give_aside,
+                                           .is_quiet = ms_fence_device_idle,
+                                           .is_known = context_is_known};
+
+/* --- of whatever source --- */
+
+uint32_t ms_segment_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
+{
+    return heap->source->give_aside ? heap->source->give_aside(heap, segments, count) : 0;
 }
 
 /* False if it cannot go now: a capture is open, or what was done to it is not over. */
 static bool vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
 {
-    int status = heap->flow ? ms_flow_vendor_free(heap, segment->base, segment->base_bytes)
-                            : plain_free(heap, segment->address);
+    int status = heap->source->give(heap, segment);
     if (status == CUDA_ERROR_NOT_READY)
         return false;
     atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
@@ -121,35 +188,19 @@ void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
 /* Without waiting for the program's work: if that is not to be had, the memory stays the driver's loss. */
 static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char *why)
 {
-    if (!ms_segment_free_in_stream(heap, &segment, 1) && ms_fence_quiet(heap))
+    if (!ms_segment_give_aside(heap, &segment, 1) && ms_fence_quiet(heap))
         vendor_free(heap, segment);
     ms_pool_stand_down(heap->context, why);
 }
 
-/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by
- * that. */
-static bool knows_range(struct ms_heap *heap, uint64_t address, uint64_t bytes)
-{
-    struct ms_visit visit;
-    CUdeviceptr base = 0;
-    size_t length = 0;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    int status = (int)heap->gpu->address_range(&base, &length, address);
-    ms_visit_end(&visit);
-    ms_segment_judge(heap, status);
-    return status == CUDA_SUCCESS && base == address && length >= bytes;
-}
-
 /* What the pool relies on is looked at in what it is given: pages of 2 MiB always, which the page map needs;
  * the rest in the first allocation of a context. No call of the vendor's is made for it but a question. */
-static bool acceptable(struct ms_heap *heap, struct ms_segment *segment, uint64_t bytes)
+static bool acceptable(struct ms_heap *heap, struct ms_segment *segment)
 {
     const char *why = NULL;
     if (segment->address % MS_PAGE_BYTES || segment->address >> 48)
         why = "pool: the driver does not align allocations to 2 MiB; its memory is followed, not served";
-    else if (!heap->flow && heap->gpu->address_range &&
-             !atomic_exchange_explicit(&heap->known, true, memory_order_relaxed) &&
-             !knows_range(heap, segment->address, bytes))
+    else if (heap->source->is_known && !heap->source->is_known(heap, segment))
         why = "pool: the driver says otherwise than known where an allocation begins and ends; its memory is "
               "followed, not served";
     if (why)
@@ -189,11 +240,14 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, int 
             ms_table_drop_segment(segment);
         return NULL;
     }
-    uint64_t address = 0;
-    *status_p = vendor_alloc(heap, bytes, &address, &segment->base, &segment->base_bytes);
-    ms_segment_place(segment, heap, address, bytes);
+    struct ms_given given = {0};
+    atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
+    *status_p = heap->source->take(heap, bytes, &given);
+    segment->base = given.base;
+    segment->base_bytes = given.base_bytes;
+    ms_segment_place(segment, heap, given.address, bytes);
     ms_segment_judge(heap, *status_p);
-    if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment, bytes))
+    if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
     if (*status_p == CUDA_SUCCESS && !ms_page_set(segment->address, bytes, segment)) {
@@ -233,54 +287,13 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
-/* How many of them, from the first on, the vendor took back. It has them when that was waited for. */
-static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segment *const *segments,
-                           uint32_t count)
-{
-    uint32_t done = 0;
-    uint64_t bytes = 0;
-    ms_lock(&ms_streams_lock);
-    while (done < count && heap->gpu->mem_free_async(segments[done]->address, stream) == CUDA_SUCCESS)
-        bytes += segments[done++]->bytes;
-    struct ms_stream *ours = ms_stream_ours(heap->gpu, heap->context, heap->device, stream);
-    if (ours)
-        ms_returns_note(ours, heap->device, bytes);
-    ms_unlock(&ms_streams_lock);
-    return done;
-}
-
-/* The vendor's own free waits for whatever is under way when it gets there; a free in a stream of ours, in
- * which there is nothing else, does not, though somebody starts work this very moment that only the program
- * ends. Many are waited for together. */
-uint32_t ms_segment_free_in_stream(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
-{
-    const struct ms_gpu *gpu = heap->gpu;
-    struct ms_visit visit;
-    uint32_t done = 0;
-    if (heap->flow || !gpu->mem_free_async || !gpu->event_record)
-        return 0;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
-    ms_lock(&heap->fence.lock);
-    CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
-    ms_unlock(&heap->fence.lock);
-    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
-    if (stream)
-        done = free_async(heap, stream, segments, count);
-    atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
-    if (done)
-        ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
-    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
-    ms_visit_end(&visit);
-    return done;
-}
-
 uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count,
                            bool quiet)
 {
     uint64_t given = 0;
     for (uint32_t i = 0; i < count; i++) /* before another thread can be given the same addresses */
         tell(heap, segments[i], false);
-    uint32_t gone = count ? ms_segment_free_in_stream(heap, segments, count) : 0;
+    uint32_t gone = count ? ms_segment_give_aside(heap, segments, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
             given += segments[i]->bytes;

@@ -124,13 +124,13 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run)
 static uint64_t worth_carving(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes;
-    return heap->flow || used < bytes ? UINT64_MAX : bytes + used / MS_SPLIT_USED_SHARE;
+    return heap->source->packed || used < bytes ? UINT64_MAX : bytes + used / MS_SPLIT_USED_SHARE;
 }
 
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
     uint32_t at = first_of(heap, bytes);
-    bool any = (heap->flow && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
+    bool any = (heap->source->packed && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
     uint64_t most = any ? UINT64_MAX : ms_least(MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
     most = ms_least(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))

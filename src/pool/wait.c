@@ -114,13 +114,13 @@ void ms_wait_for_work_reset(void)
     atomic_store(&entering, 0);
 }
 
-int ms_wait_free(struct ms_heap *heap, uint64_t address)
+int ms_wait_free(struct ms_heap *heap, const struct ms_segment *segment)
 {
     struct ms_visit visit;
     if (!begin_to_enter(heap))
         return CUDA_ERROR_NOT_READY;
     ms_visit_begin(&visit, heap->gpu, heap->context);
-    int status = (int)heap->gpu->mem_free(address);
+    int status = (int)heap->gpu->mem_free(segment->address);
     ms_visit_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
     return status;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct ms_heap;
+struct ms_segment;
 
 /** Returns when everything is over that was issued in the heap's context before the call; what was freed
  * before is retired then. No lock held. The vendor's status, which may be that of the program's earlier work.
@@ -23,7 +24,7 @@ bool ms_wait_is_permitted(const struct ms_heap *heap);
 
 /** The vendor's free where it waits for the device (gpu.h, `free_is_sync`): while no capture is open, which
  * that would destroy; else "not ready". No lock held. The vendor's status. */
-int ms_wait_free(struct ms_heap *heap, uint64_t address);
+int ms_wait_free(struct ms_heap *heap, const struct ms_segment *segment);
 /** In a fork child: nobody waits. */
 void ms_wait_for_work_reset(void);
 
