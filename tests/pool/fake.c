@@ -1,4 +1,5 @@
-/* fake.c - see fake.h. One lock over everything; malloc is allowed here. */
+/* fake.c - see fake.h. One lock over everything, which all have at once who only look; malloc is allowed
+ * here. */
 #include "config.h"
 
 #include <pthread.h>
@@ -34,7 +35,7 @@ bool fake_vmm;
 char fake_last_note[256];
 void (*fake_on_query)(void), (*fake_on_return)(void);
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct block *blocks;
 static uint64_t block_count, block_room, next_address;
 static uint64_t *by_page; /* block index + 1 of the page that it begins in */
@@ -44,18 +45,27 @@ static __thread CUstreamCaptureMode thread_mode;
 
 void fake_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
 }
 
 void fake_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
 }
 
-bool fake_count(enum fake_call call)
+/* For calls that change nothing, so that they come in any order; but where looking moves work. */
+static QUIET void lock_to_look(void)
 {
-    fake.calls[call]++;
-    if (++fake.all_calls != fake.fail_at)
+    if (fake.moves)
+        pthread_rwlock_wrlock(&lock);
+    else
+        pthread_rwlock_rdlock(&lock);
+}
+
+QUIET bool fake_count(enum fake_call call)
+{
+    __atomic_fetch_add(&fake.calls[call], 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&fake.all_calls, 1, __ATOMIC_RELAXED) != fake.fail_at)
         return false;
     fake.failed_call = call;
     return true;
@@ -97,9 +107,10 @@ static QUIET CUresult exchange_mode(CUstreamCaptureMode *mode)
 }
 
 /* Lock held. Calls of the program's own do not come here. */
-static void note_mode(void)
+static QUIET void note_mode(void)
 {
-    fake.loud_calls += thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        __atomic_fetch_add(&fake.loud_calls, 1, __ATOMIC_RELAXED);
 }
 
 static struct block *reuse(uint64_t bytes)
@@ -115,7 +126,7 @@ static struct block *reuse(uint64_t bytes)
 
 static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     struct fake_context *context = current;
@@ -147,13 +158,13 @@ static CUresult mem_alloc(CUdeviceptr *address_p, size_t bytes)
         *address_p = b->address;
         status = CUDA_SUCCESS;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return status;
 }
 
-static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr address)
+static QUIET CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr address)
 {
-    pthread_mutex_lock(&lock);
+    lock_to_look();
     uint64_t index = by_page[address / PAGE % PAGES];
     const struct block *b = index ? &blocks[index - 1] : NULL;
     CUresult status =
@@ -164,7 +175,7 @@ static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr 
         *base_p = b->address;
         *bytes_p = fake.other_range ? 512 : b->bytes;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return status;
 }
 
@@ -172,7 +183,7 @@ static CUresult mem_free(CUdeviceptr address)
 {
     if (address == 0x1000) /* whether a free is permitted */
         return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     uint64_t index = by_page[address / PAGE % PAGES];
@@ -189,7 +200,7 @@ static CUresult mem_free(CUdeviceptr address)
         b->live = false;
         status = CUDA_SUCCESS;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return status;
 }
 
@@ -197,14 +208,14 @@ static CUresult mem_free(CUdeviceptr address)
 static CUresult mem_free_async(CUdeviceptr address, CUstream stream)
 {
     (void)stream;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     uint64_t blocking = fake.blocking_frees, used = fake.used[current->device];
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     CUresult status = mem_free(address);
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     fake.leaving[current->device] += used - fake.used[current->device];
     fake.blocking_frees = blocking;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     if (fake_on_return)
         fake_on_return();
     return status;
@@ -232,27 +243,27 @@ static CUresult event_synchronize(CUevent event)
 {
     if (!((const struct event *)event)->is_of_frees)
         return CUDA_ERROR_NOT_SUPPORTED; /* nobody waits for an event of a context */
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     memset(fake.leaving, 0, sizeof fake.leaving);
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
 static CUresult event_create(CUevent *event_p, unsigned int flags)
 {
     (void)flags;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     bool fails = fake_count(FAKE_EVENT_CREATE);
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     if (fails)
         return (CUresult)fake.fail_status;
     struct event *e = calloc(1, sizeof(*e));
     e->context = current;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     e->next = events;
     events = e;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     *event_p = (CUevent)e;
     return CUDA_SUCCESS;
 }
@@ -267,7 +278,7 @@ static CUresult ctx_record(CUcontext context, CUevent event)
 {
     struct event *e = (struct event *)event;
     struct fake_context *c = (struct fake_context *)context;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     CUresult status = CUDA_SUCCESS;
     if (fake_count(FAKE_CTX_RECORD)) {
@@ -282,29 +293,29 @@ static CUresult ctx_record(CUcontext context, CUevent event)
         e->target = c->issued;
         e->is_of_frees = false;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return status;
 }
 
 static CUresult record(CUevent event, CUstream stream)
 {
     struct event *e = (struct event *)event;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     bool fails = fake_count(FAKE_RECORD);
     e->is_of_frees = is_of_frees(stream);
     e->target = e->is_of_frees ? 0 : e->context->issued;
     e->taken_in = fake.takes_in && (uintptr_t)stream == fake.takes_in;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
 }
 
-static CUresult query(CUevent event)
+static QUIET CUresult query(CUevent event)
 {
     const struct event *e = (const struct event *)event;
     if (fake_on_query)
         fake_on_query();
-    pthread_mutex_lock(&lock);
+    lock_to_look();
     note_mode();
     if (fake.moves && e->context->done < e->target && ++fake.looks % 3 == 0)
         e->context->done = e->context->issued;
@@ -312,28 +323,28 @@ static CUresult query(CUevent event)
                       : e->taken_in                   ? CUDA_ERROR_CAPTURED_EVENT
                       : e->context->done >= e->target ? CUDA_SUCCESS
                                                       : CUDA_ERROR_NOT_READY;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return status;
 }
 
-static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status_p)
+static QUIET CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status_p)
 {
-    pthread_mutex_lock(&lock);
+    lock_to_look();
     bool captures = fake.capturing && (uintptr_t)stream == fake.capturing;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     *status_p = captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
 
 static CUresult synchronize(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     note_mode();
     bool fails = fake_count(FAKE_SYNC);
     fake.destroyed_captures += current->captures > 0;
     if (!fails && !current->captures)
         current->done = current->issued;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return fails ? (CUresult)fake.fail_status : CUDA_SUCCESS;
 }
 
@@ -398,10 +409,10 @@ bool fake_is_busy(void)
 struct fake_context *fake_context(int device)
 {
     struct fake_context *context = calloc(1, sizeof(*context));
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     context->next = contexts;
     contexts = context;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     context->device = device;
     return context;
 }
@@ -413,21 +424,21 @@ void fake_set_current(struct fake_context *context)
 
 void fake_issue(struct fake_context *context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     context->issued++;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
 }
 
 void fake_finish(struct fake_context *context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     context->done = context->issued;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
 }
 
 void fake_kill(struct fake_context *context)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     context->dead = true;
     for (uint64_t i = 0; i < block_count; i++) {
         if (blocks[i].live && blocks[i].context == context) {
@@ -436,16 +447,16 @@ void fake_kill(struct fake_context *context)
         }
     }
     context->live = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
 }
 
 uint64_t fake_live(void)
 {
     uint64_t live = 0;
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     for (uint64_t i = 0; i < block_count; i++)
         live += blocks[i].live;
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
     return live;
 }
 
@@ -480,10 +491,10 @@ static void segment_removed(const struct ms_pool_segment *segment)
 
 static void note(const char *line)
 {
-    pthread_mutex_lock(&lock);
+    pthread_rwlock_wrlock(&lock);
     fake_notes++;
     snprintf(fake_last_note, sizeof(fake_last_note), "%s", line);
-    pthread_mutex_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
 }
 
 struct ms_pool_policy fake_policy;

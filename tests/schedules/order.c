@@ -7,8 +7,9 @@
 #include "real.h"
 
 /* PLACES: what the longest programs touch, several times. TOUCHED: words of one step. SPINS: looks at one or
- * two places by turns, after which it is a spin. */
-enum { PLACES = 1 << 18, TOUCHED = 1 << 16, WORD = 8, LOOKS = 256, SPINS = 8 };
+ * two places by turns, after which it is a spin. ROUNDS: so often two rounds by the clock. */
+enum { PLACES = 1 << 18, TOUCHED = 1 << 16, WORD = 8, LOOKS = 256, SPINS = 8, ROUNDS = 2 };
+enum { STEPS_KEPT = 1 << 10, ROUND_MOST = STEPS_KEPT / 2 };
 enum { FOOTPRINTS = 1 << 20, FOOTPRINT_PLACES = 1 << 24, STEPS = 1 << 16 };
 #define FIRST 0x2545f4914f6cdd1du
 #define WORLD ((uintptr_t)WORD) /* no memory lies there */
@@ -45,6 +46,13 @@ struct looks {
     uint32_t same;
 };
 
+/* What a task's latest steps touched, and which were the last two that asked for the time: a round is from
+ * the one before those on, so that there may be two in it. */
+struct rounds {
+    uint64_t touched[STEPS_KEPT];
+    uint32_t step, asked[2], length, same; /* `same`: steps that touched what those a round before did */
+};
+
 static struct order {
     uint32_t run, step, count;
     bool depends_on_all;
@@ -54,6 +62,7 @@ static struct order {
     uint32_t sleeps[TASKS]; /* with which footprint */
     int latest;             /* who made the latest step */
     struct looks looks[TASKS];
+    struct rounds rounds[TASKS];
     int tasks; /* that made a step, at most: all numbers are smaller */
     uint32_t
         step_count; /* of the run, and behind it what came before each, and which raced with later ones */
@@ -84,6 +93,11 @@ static void wake(int task)
     order->asleep &= others;
 }
 
+static void forget_rounds(struct rounds *rounds)
+{
+    rounds->step = rounds->asked[0] = rounds->asked[1] = rounds->length = rounds->same = 0;
+}
+
 void order_begin(bool on)
 {
     order_is_on = on;
@@ -98,6 +112,8 @@ void order_begin(bool on)
         wake(__builtin_ctz(order->asleep));
     order->latest = -1;
     memset(order->looks, 0, sizeof order->looks);
+    for (int task = 0; task < TASKS; task++)
+        forget_rounds(&order->rounds[task]);
     memset(order->task_steps, 0, sizeof order->task_steps);
     memset(order->of_tasks, 0, sizeof order->of_tasks);
     memset(order->raced, 0, order->step_count * sizeof *order->raced);
@@ -156,10 +172,10 @@ void order_note_access(const volatile void *p, size_t bytes, bool writes)
         touch(word, writes);
 }
 
-void order_note_world(void)
+void order_note_world(bool changes)
 {
     if (engine_current() >= 0)
-        touch(WORLD, true);
+        touch(WORLD, changes);
 }
 
 void order_note_time(bool goes)
@@ -346,6 +362,33 @@ static bool note_look(int task)
     return looks->same > SPINS;
 }
 
+/* Whether the task goes through the same steps for a while, from one look at the clock to the next, and
+ * nobody else has made one: so it waits for a time, or for another task. */
+static bool note_round(int task)
+{
+    struct rounds *rounds = &order->rounds[task];
+    uint64_t touched = FIRST;
+    bool asks = false;
+    for (uint32_t i = 0; i < order->count; i++) {
+        const struct place *place = order->touched[i];
+        asks |= place->at == TIME;
+        touched = mix(touched, place->at + (place->writes && place->at != TIME));
+    }
+    if (order->latest != task || order->depends_on_all)
+        forget_rounds(rounds);
+    bool is_same = rounds->length && touched == rounds->touched[(rounds->step - rounds->length) % STEPS_KEPT];
+    rounds->same = is_same ? rounds->same + 1 : 0;
+    rounds->touched[rounds->step++ % STEPS_KEPT] = touched;
+    if (asks) {
+        uint32_t length = rounds->asked[1] ? rounds->step - rounds->asked[1] : 0;
+        rounds->same = length == rounds->length ? rounds->same : 0;
+        rounds->length = length < ROUND_MOST ? length : 0;
+        rounds->asked[1] = rounds->asked[0];
+        rounds->asked[0] = rounds->step;
+    }
+    return rounds->length && rounds->same > ROUNDS * 2 * rounds->length;
+}
+
 /* Of the step that is the task's latest. */
 static unsigned apart_from(int task)
 {
@@ -373,7 +416,9 @@ void order_end_step(int task, struct step_end *end_p)
             place->reads += hash;
     }
     order->name += hash; /* steps that commute come in any order */
-    *end_p = (struct step_end){order->name, apart_from(task), note_look(task), footprint_of_step()};
+    bool is_in_round = note_round(task);
+    *end_p = (struct step_end){order->name, apart_from(task), note_look(task) || is_in_round,
+                               footprint_of_step()};
     wake_others(task);
     order->step++;
     order->count = 0;

@@ -2,7 +2,7 @@
  * `every`).
  *
  * Two steps depend on each other if both touch a word of memory and one writes, or if both ask the world
- * (memory, files, the vendor), or if one asks for the time that the other makes go on. Two beginnings of
+ * (memory, files, the vendor) and one changes it, or if one asks for the time that the other makes go on. Two beginnings of
  * schedules with the same steps, in which steps that depend on each other come in the same order, have the
  * same name and lead to the same state. A footprint is a number for the places that a step touches and others
  * touch too, and which of them it writes. Two steps race if they depend on each other, and nothing that came
@@ -28,12 +28,17 @@ static inline void order_access(const volatile void *at, size_t bytes, bool writ
     if (order_is_on)
         order_note_access(at, bytes, writes);
 }
-/** ... or asks the world. */
-void order_note_world(void);
+/** ... or asks the world; or only looks at it, which changes nothing for others. */
+void order_note_world(bool changes);
 static inline void order_world(void)
 {
     if (order_is_on)
-        order_note_world();
+        order_note_world(true);
+}
+static inline void order_world_looked_at(void)
+{
+    if (order_is_on)
+        order_note_world(false);
 }
 /** ... or asks for the time, or makes it go on. */
 void order_note_time(bool goes);
@@ -49,7 +54,8 @@ void order_all(void);
 struct step_end {
     uint64_t name;
     unsigned apart;     /* a bit for each such task, of those that made a step */
-    bool spins;         /* it looks again and again at the same, which is as it was */
+    bool spins;         /* it looks again and again at the same, which is as it was, or makes the same steps
+                         * again and again and asks for the time */
     uint32_t footprint; /* never 0 */
 };
 enum { ORDER_ANY = 1 }; /* the footprint of what depends on all steps */
