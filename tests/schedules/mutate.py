@@ -33,6 +33,7 @@ class Mutant:
         self.ways = tuple(way for way in ways if way != "weak" or not set(self.programs) & set(reads_old))
         if group == "weak":  # shows in no sequentially consistent memory
             self.ways = tuple(way for way in self.ways if way != "every")
+        self.kept = [(program, "%s by seed %s" % (rule, seed)) for program, rule, seed, mistake in mutants.KEPT if mistake == self.name]
 
 
 def listed(top):
@@ -118,8 +119,10 @@ class Place:
 
     def look(self, program, way, options):
         """After how many schedules, or points, it is found; None if it is not."""
-        words = [os.path.join(self.directory, CRASH if way == "crash" else PROGRAM), program, *([] if way == "crash" else [way])]
+        words = [os.path.join(self.directory, CRASH if way == "crash" else PROGRAM), program, *([] if way == "crash" else [way.split()[0]])]
         count, seed = options.count, options.seed or 1
+        if " by seed " in way:
+            count, seed = 1, int(way.split()[-1])
         if way == "every":
             count, seed = count * EVERY_MORE, PREEMPTIONS
         status, said = run(words, count, seed)
@@ -157,7 +160,10 @@ def deadly(words, high, seed):
 
 
 def missing(mutant, results, options):
-    """What is yet to be tried of it: (program, way). After a program by which it is found none is tried."""
+    """What is yet to be tried of it: (program, way). After a program by which it is found none is tried; what is kept is."""
+    kept = [pair for pair in mutant.kept if results.rows.get(results.key(mutant, *pair, options)) is None]
+    if kept:
+        return kept
     for program in mutant.programs:
         answers = [results.rows.get(results.key(mutant, program, way, options)) for way in mutant.ways]
         if None in answers:
@@ -248,6 +254,9 @@ def mutate(top, build_directory, build, options):
         worker.join()
     if options.write:
         write_page(os.path.join(top, "docs", "testing.md"), listed(top), results, options)
+    unkept = ["%s %s (%s)" % (*pair, mutant.name) for mutant in chosen for pair in mutant.kept
+              if results.rows.get(results.key(mutant, *pair, options), NEVER) == NEVER]
+    print("%d kept schedules fail with their mistakes%s" % (sum(len(mutant.kept) for mutant in chosen) - len(unkept), "; not: " + ", ".join(unkept) if unkept else ""))
     not_found = [mutant.name for mutant in chosen if all(answer in (NEVER, "") for answer in answers_of(mutant, results, options)[1])]
     print("%d of %d found%s" % (len(chosen) - len(not_found), len(chosen), "; not: " + ", ".join(not_found) if not_found else ""))
-    return bool(not_found)
+    return bool(not_found or unkept)

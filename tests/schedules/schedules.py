@@ -18,11 +18,6 @@ import mutants_ledger  # noqa: E402
 PROGRAM = os.path.join(BUILD, "tests", "schedules", "schedules")
 COUNT = os.environ.get("TEST_SCHEDULES", "20")
 RANDOM_PROGRAMS = 6
-# Schedules that showed a mistake once: a fork while a lane is opened, a block that died with another's context, a fork while what
-# is loaded is listed, a block that another thread frees between two looks of a hit, requests that were refused while what they
-# wanted went back.
-KEPT = (("forked-ledger", "pct", "1457"), ("context-dies", "pct", "16818"), ("forked-ledger", "pct", "3987"), ("hit-freed-twice", "random", "11"),
-        ("small-room-goes-otherwise", "random", "5"), ("small-pages-go-back", "pct", "327"), ("small-flow-goes-back", "pct", "350"), ("small-buffer-goes-back", "random", "3"))
 BEGUN = "4"  # of programs that have too many to make them all
 SMALL = "1000000"  # more schedules than the small programs have
 # Of which all are made with nothing left out, too, with so many preemptions.
@@ -61,7 +56,7 @@ reads_old = [name.split()[0] for name, _ in listed if name.endswith(" reads-old"
 done = complete.told(os.environ["top_srcdir"], QUICK)
 small = [name for name in right if name.startswith("litmus-") or name == "lock-once"]
 compared = [(name, "3") for name in small] + COMPARED
-plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6 + len(compared) + len(KEPT) + len(done))
+plan((len(wrong) + len(wrong_weak) + len(right) + RANDOM_PROGRAMS) * len(RULES) + len(reads_old) * (len(RULES) - 1) + 6 + len(compared) + len(mutants.KEPT) + len(done))
 for name in wrong + wrong_weak:
     for rule in RULES:
         found = name in wrong or rule == "weak"
@@ -79,9 +74,9 @@ for name, preemptions in compared:
 for name, preemptions in done:
     status, lines = run(name, "every", SMALL, preemptions)
     fact(status == 0 and lines[0].startswith("# all "), "%s, with %s preemptions: %s" % (name, preemptions, lines[0][2:]), lines[:5] + lines[-5:])
-for name, rule, seed in KEPT:
+for name, rule, seed, mistake in mutants.KEPT:
     status, lines = run(name, rule, "1", seed)
-    fact(status == 0, "%s by %s, seed %s" % (name, rule, seed), lines[:5] + lines[-5:])
+    fact(status == 0, "%s by %s, seed %s, which showed %s" % (name, rule, seed, mistake), lines[:5] + lines[-5:])
 differs = []
 for name in right:
     for rule in ("random", "pct", "weak") if name == AGAIN[1][1] else ("random",):
