@@ -30,12 +30,12 @@ tests_schedules_libvendor_a_CFLAGS = $(AM_CFLAGS) -finstrument-functions
 ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall getpid clock_gettime nanosleep clock_nanosleep sched_yield pthread_mutex_lock pthread_mutex_unlock pthread_rwlock_wrlock pthread_rwlock_rdlock pthread_rwlock_unlock \
 	open openat close fstat stat fstatfs fchmod unlink posix_fallocate pread read pwrite ftruncate \
 	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
-tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
+tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/locks.h tests/schedules/locks.c tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/every.h tests/schedules/every.c tests/schedules/main.c
 tests_schedules_schedules_LDFLAGS = $(AM_LDFLAGS) -no-pie -Wl,-z,now $(ms_wrapped:%=-Wl,--wrap=%)
 tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/libvendor.a tests/schedules/libprograms.a tests/schedules/libchecks.a tests/schedules/libsubject.a src/libmsfloor.a $(LIBUNWIND_LIBS)
 # The ledger's programs again, over the objects of the library, killed after each store.
-tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/real.h tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
+tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/real.h tests/schedules/locks.h tests/schedules/locks.c tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
 	tests/schedules/programs.h tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c

@@ -136,5 +136,5 @@ KEPT = (
     ("small-pages-go-back", "pct", "327", "pages-leave-unseen"),
     ("small-flow-goes-back", "pct", "350", "flow-leaves-unseen"),
     ("small-buffer-goes-back", "random", "3", "buffer-leaves-unseen"),
-    ("small-whole-goes-back", "pct", "1", "whole-leaves-unseen"),
+    ("small-whole-goes-back", "random", "5", "whole-leaves-unseen"),
 )

@@ -417,8 +417,8 @@ void order_end_step(int task, struct step_end *end_p)
     }
     order->name += hash; /* steps that commute come in any order */
     bool is_in_round = note_round(task);
-    *end_p = (struct step_end){order->name, apart_from(task), note_look(task) || is_in_round,
-                               footprint_of_step()};
+    *end_p =
+        (struct step_end){order->name, apart_from(task), note_look(task) || is_in_round, footprint_of_step()};
     wake_others(task);
     order->step++;
     order->count = 0;

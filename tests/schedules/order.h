@@ -2,12 +2,12 @@
  * `every`).
  *
  * Two steps depend on each other if both touch a word of memory and one writes, or if both ask the world
- * (memory, files, the vendor) and one changes it, or if one asks for the time that the other makes go on. Two beginnings of
- * schedules with the same steps, in which steps that depend on each other come in the same order, have the
- * same name and lead to the same state. A footprint is a number for the places that a step touches and others
- * touch too, and which of them it writes. Two steps race if they depend on each other, and nothing that came
- * between them has put them into that order. Used by atomics.c, accesses.c, engine.c, world.c and every.c
- * alone; allocates once. */
+ * (memory, files, the vendor) and one changes it, or if one asks for the time that the other makes go on. Two
+ * beginnings of schedules with the same steps, in which steps that depend on each other come in the same
+ * order, have the same name and lead to the same state. A footprint is a number for the places that a step
+ * touches and others touch too, and which of them it writes. Two steps race if they depend on each other, and
+ * nothing that came between them has put them into that order. Used by atomics.c, accesses.c, engine.c,
+ * world.c and every.c alone; allocates once. */
 #ifndef MS_TESTS_SCHEDULES_ORDER_H
 #define MS_TESTS_SCHEDULES_ORDER_H
 

@@ -7,6 +7,7 @@
 
 #include "base/bias.h"
 #include "engine.h"
+#include "locks.h"
 #include "pool/flow.h"
 #include "programs.h"
 #include "streams.h"
@@ -21,6 +22,7 @@ static uint64_t context, stream[2], next_address, address;
 
 static void a_call(void)
 {
+    locks_at_vendor();
     engine_point(__builtin_return_address(0));
 }
 

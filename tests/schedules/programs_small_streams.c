@@ -5,6 +5,7 @@
 
 #include "base/bias.h"
 #include "engine.h"
+#include "locks.h"
 #include "pool/flow.h"
 #include "pool/returns.h"
 #include "programs.h"
@@ -19,6 +20,7 @@ static struct ms_stream *met[2];
 
 static void a_call(void)
 {
+    locks_at_vendor();
     engine_point(__builtin_return_address(0));
 }
 

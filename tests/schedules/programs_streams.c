@@ -5,6 +5,7 @@
 #include "base/bias.h"
 #include "calls.h"
 #include "engine.h"
+#include "locks.h"
 #include "programs.h"
 #include "streams_calls.h"
 
@@ -15,6 +16,7 @@ static uint64_t stream[3], pool, other, block[4];
 
 static void a_call(void)
 {
+    locks_at_vendor();
     engine_point(__builtin_return_address(0));
 }
 

@@ -17,6 +17,7 @@
 
 #include "engine.h"
 #include "files.h"
+#include "locks.h"
 #include "order.h"
 #include "real.h"
 #include "weak.h"
@@ -320,6 +321,7 @@ int __wrap_pthread_mutex_unlock(void *mutex)
 int __wrap_pthread_rwlock_wrlock(void *lock)
 {
     (void)lock;
+    locks_at_vendor();
     engine_point(__builtin_return_address(0));
     order_world();
     return 0;
@@ -328,6 +330,7 @@ int __wrap_pthread_rwlock_wrlock(void *lock)
 int __wrap_pthread_rwlock_rdlock(void *lock)
 {
     (void)lock;
+    locks_at_vendor();
     engine_point(__builtin_return_address(0));
     order_world_looked_at();
     return 0;
