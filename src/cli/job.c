@@ -1,4 +1,4 @@
-/* job.c - reports taken into a job; see job.h.
+/* job.c - the rows of a job: its processes, and what they have in common; see job.h.
  *
  * Floor 5. A call site is known by its hash, which is the same in every process of one program. */
 #include "cli/job.h"
@@ -6,20 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
-#include "cli/cli.h"
 #include "cli/grow.h"
-#include "cli/load.h"
-#include "report/findings.h"
 
 const char *const ms_job_figures[MS_JOB_FIGURES] = {"peak_bytes", "live_bytes", "leaked_bytes",
                                                     "reserved_bytes", "calls"};
-const char *const ms_job_weights[MS_JOB_WEIGHTS] = {"at_peak_bytes", "live_bytes", "leaked_bytes", "calls"};
+const struct ms_job_list_info ms_job_lists[MS_JOB_LISTS] = {
+    [MS_JOB_SITES] = {"sites",
+                      {"hash", "kind", "api", "at", "owner"},
+                      2,
+                      {"at_peak_bytes", "live_bytes", "leaked_bytes", "calls"}},
+};
 
 /* Buckets are as wide as a 64th of what is in them, so that a median is as exact. */
 enum { STEPS = 64, STEP_BITS = 6 };
 
-static unsigned bucket_of(json_int_t value)
+unsigned ms_job_bucket(json_int_t value)
 {
     unsigned exponent;
 
@@ -126,277 +127,80 @@ struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
     return &job->ranks[job->rank_count++];
 }
 
-uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind)
+/* The words of a row that say which it is, to be freed. */
+static char *key_of(enum ms_job_list_id list, const char *const *words)
 {
-    struct ms_job_site *sites;
-    char key[320];
-    uint32_t number;
+    char *key = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&key, &bytes);
 
-    snprintf(key, sizeof(key), "%.200s %.100s", hash, kind);
-    number = ms_names_number(&job->keys, key);
-    if (number == UINT32_MAX || number < job->site_count)
-        return number;
-    sites = ms_grow(job->sites, sizeof(*sites), job->site_count, &job->site_room, 64);
-    if (!sites)
-        return UINT32_MAX;
-    job->sites = sites;
-    job->sites[number] = (struct ms_job_site){.key = job->keys.texts[number],
-                                              .hash = ms_job_text(job, hash),
-                                              .kind = ms_job_text(job, kind),
-                                              .api = "",
-                                              .at = "",
-                                              .owner = "",
-                                              .told_by = UINT32_MAX};
-    job->site_count++;
-    return job->sites[number].hash && job->sites[number].kind ? number : UINT32_MAX;
+    for (unsigned i = 0; out && i < ms_job_lists[list].keys; i++)
+        fprintf(out, "%s%s", i ? " " : "", words[i]);
+    if (out && fclose(out) == 0)
+        return key;
+    free(key);
+    return NULL;
 }
 
-bool ms_job_tells(const struct ms_job *job, const struct ms_job_site *site, uint32_t rank)
+static int new_row(struct ms_job *job, enum ms_job_list_id id, const char *const *words)
 {
-    return site->told_by == UINT32_MAX || ms_job_compare(&job->ranks[rank], &job->ranks[site->told_by]) < 0;
-}
+    struct ms_job_list *list = &job->lists[id];
+    struct ms_job_row *rows = ms_grow(list->rows, sizeof(*rows), list->count, &list->room, 64);
+    struct ms_job_row row = {.key = list->keys.texts[list->count], .told_by = UINT32_MAX};
 
-static int tell(struct ms_job *job, const struct ms_report *report, uint32_t number, const json_t *json,
-                uint32_t rank)
-{
-    struct ms_job_site *site = &job->sites[number];
-    char *line = ms_finding_line(report, json, "(no stack)");
-
-    site->at = line ? ms_job_text(job, line) : NULL;
-    site->api = ms_job_text(job, ms_cli_site_api(json));
-    site->owner = ms_job_text(job, ms_report_text(json, "owner"));
-    site->told_by = rank;
-    free(line);
-    return site->at && site->api && site->owner ? 0 : -1;
-}
-
-/* What is kept of most, in order; equal ones by key. */
-static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p, uint32_t site,
-                 json_int_t bytes)
-{
-    unsigned i = *count_p;
-
-    if (bytes <= 0)
-        return;
-    while (i > 0 && (parts[i - 1].bytes < bytes ||
-                     (parts[i - 1].bytes == bytes &&
-                      strcmp(job->sites[parts[i - 1].site].key, job->sites[site].key) > 0)))
-        i--;
-    if (i == MS_JOB_PARTS)
-        return;
-    if (*count_p < MS_JOB_PARTS)
-        ++*count_p;
-    memmove(parts + i + 1, parts + i, (*count_p - i - 1u) * sizeof(*parts));
-    parts[i] = (struct ms_job_part){site, bytes};
-}
-
-/* --- a report --------------------------------------------------------------------------------------------
- */
-
-struct taking {
-    struct ms_job *job;
-    const struct ms_report *report;
-    uint32_t rank;     /* row of ranks[] */
-    size_t fullest;    /* row of devices[] */
-    uint32_t *touched; /* sites that this report has */
-    size_t touched_count;
-    json_int_t *leaked; /* by site id */
-};
-
-static void take_devices(struct taking *taking)
-{
-    struct ms_job_rank *rank = &taking->job->ranks[taking->rank];
-    json_t *device;
-    size_t i;
-
-    taking->fullest = SIZE_MAX;
-    json_array_foreach (ms_report_array(taking->report->root, "devices"), i, device) {
-        json_int_t peak = ms_report_int(device, "peak_live_bytes");
-        json_int_t reserved = ms_report_int(device, "peak_reserved_bytes");
-
-        if (ms_report_device_first(taking->report, device) != i)
-            continue;
-        if (taking->fullest == SIZE_MAX || peak > rank->figures[MS_JOB_PEAK]) {
-            taking->fullest = i;
-            rank->figures[MS_JOB_PEAK] = peak;
-        }
-        if (reserved > rank->figures[MS_JOB_RESERVED])
-            rank->figures[MS_JOB_RESERVED] = reserved;
-        rank->figures[MS_JOB_LIVE] =
-            ms_report_sum(rank->figures[MS_JOB_LIVE], ms_report_int(device, "live_bytes"));
-        rank->figures[MS_JOB_CALLS] =
-            ms_report_sum(rank->figures[MS_JOB_CALLS], ms_report_int(device, "allocated_count"));
-    }
-    rank->figures[MS_JOB_LEAKED] = ms_report_leaked(taking->report, NULL);
-    for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++)
-        rank->figures[figure] = ms_job_figure_of(rank->figures[figure]);
-}
-
-static int take_leaks(struct taking *taking)
-{
-    size_t count = json_array_size(taking->report->sites), i;
-    json_t *leak;
-
-    taking->leaked = calloc(count + 1, sizeof(*taking->leaked));
-    if (!taking->leaked)
+    if (!rows)
         return -1;
-    json_array_foreach (ms_report_array(taking->report->root, "leaks"), i, leak) {
-        json_int_t id = ms_report_int(leak, "site");
-
-        if (ms_report_is_leak(leak) && id >= 0 && (size_t)id < count)
-            taking->leaked[id] = ms_report_sum(taking->leaked[id], ms_report_int(leak, "bytes"));
-    }
-    return 0;
-}
-
-/* One place on several devices is one site: what it held at the peaks is the most of them. */
-static int take_site(struct taking *taking, const json_t *json)
-{
-    struct ms_job *job = taking->job;
-    uint32_t number = ms_job_site(job, ms_report_text(json, "hash"), ms_report_text(json, "kind"));
-    json_int_t peak = ms_report_int(json, "at_peak_bytes"), id = ms_report_int(json, "id");
-    struct ms_job_site *site;
-
-    if (number == UINT32_MAX)
-        return -1;
-    site = &job->sites[number];
-    if (site->stamp != job->stamp) {
-        site->stamp = job->stamp;
-        memset(site->now, 0, sizeof(site->now));
-        site->now_held = 0;
-        taking->touched[taking->touched_count++] = number;
-        if (ms_job_tells(job, site, taking->rank) &&
-            tell(job, taking->report, number, json, taking->rank) < 0)
+    list->rows = rows;
+    for (unsigned i = 0; ms_job_lists[id].words[i]; i++)
+        if (!(row.words[i] = ms_job_text(job, i < ms_job_lists[id].keys ? words[i] : "")))
             return -1;
-    }
-    if (peak > site->now[MS_JOB_AT_PEAK])
-        site->now[MS_JOB_AT_PEAK] = peak;
-    if (ms_report_is_device_memory(json) && ms_report_device_of(taking->report, json) == taking->fullest)
-        site->now_held = ms_report_sum(site->now_held, peak);
-    site->now[MS_JOB_SITE_LIVE] =
-        ms_report_sum(site->now[MS_JOB_SITE_LIVE], ms_report_int(json, "live_bytes"));
-    if (id >= 0 && (size_t)id < json_array_size(taking->report->sites))
-        site->now[MS_JOB_SITE_LEAKED] = ms_report_sum(site->now[MS_JOB_SITE_LEAKED], taking->leaked[id]);
-    site->now[MS_JOB_SITE_CALLS] =
-        ms_report_sum(site->now[MS_JOB_SITE_CALLS], ms_report_int(json, "total_count"));
+    list->rows[list->count++] = row;
     return 0;
 }
 
-static int add_up(struct taking *taking)
+uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const char *const *words)
 {
-    struct ms_job *job = taking->job;
-    struct ms_job_rank *rank = &job->ranks[taking->rank];
+    char *key = key_of(list, words);
+    uint32_t number = key ? ms_names_number(&job->lists[list].keys, key) : UINT32_MAX;
 
-    for (size_t i = 0; i < taking->touched_count; i++) {
-        struct ms_job_site *site = &job->sites[taking->touched[i]];
+    free(key);
+    if (number == UINT32_MAX || number < job->lists[list].count)
+        return number;
+    return new_row(job, list, words) < 0 ? UINT32_MAX : number;
+}
 
-        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
-            json_int_t value = ms_job_figure_of(site->now[weight]);
+bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32_t rank)
+{
+    return row->told_by == UINT32_MAX || ms_job_compare(&job->ranks[rank], &job->ranks[row->told_by]) < 0;
+}
 
-            ms_job_widen(job, &site->weights[weight], site->ranks == 0, value, taking->rank, value,
-                         taking->rank);
-            if (ms_job_count_in(&site->weights[weight], bucket_of(value), 1) < 0)
-                return -1;
-        }
-        site->ranks++;
-        keep(job, rank->held, &rank->held_count, taking->touched[i], site->now_held);
-        keep(job, rank->leaked, &rank->leaked_count, taking->touched[i], site->now[MS_JOB_SITE_LEAKED]);
-    }
+int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint32_t rank,
+                const char *const *words)
+{
+    struct ms_job_row *told = &job->lists[list].rows[row];
+
+    for (unsigned i = ms_job_lists[list].keys; ms_job_lists[list].words[i]; i++)
+        if (!(told->words[i] = ms_job_text(job, words[i])))
+            return -1;
+    told->told_by = rank;
     return 0;
-}
-
-/* The whole report of the process that was fullest stands for the job. */
-static void show(struct ms_job *job, json_t *root, uint32_t rank)
-{
-    const struct ms_job_rank *candidate = &job->ranks[rank], *shown = &job->ranks[job->shown_rank];
-
-    if (job->shown) {
-        json_int_t a = candidate->figures[MS_JOB_PEAK], b = shown->figures[MS_JOB_PEAK];
-
-        if (a < b || (a == b && ms_job_compare(candidate, shown) > 0))
-            return;
-    }
-    json_decref(job->shown);
-    job->shown = json_incref(root);
-    job->shown_rank = rank;
-}
-
-int ms_job_take(struct ms_job *job, struct ms_report *report)
-{
-    const json_t *run = json_object_get(report->root, "run");
-    struct taking taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
-    struct ms_job_rank *rank = ms_job_add_rank(job);
-    size_t i;
-    json_t *site;
-    int status;
-
-    if (!rank)
-        return -1;
-    rank->rank = json_object_get(run, "rank") ? ms_report_int(run, "rank") : -1;
-    rank->pid = ms_report_int(run, "pid");
-    rank->start_unix_ns = ms_report_int(run, "start_unix_ns");
-    rank->ooms = (json_int_t)json_array_size(ms_report_array(report->root, "oom"));
-    rank->host = ms_job_text(job, ms_report_text(run, "host"));
-    job->stamp++;
-    take_devices(&taking);
-    taking.touched = calloc(json_array_size(report->sites) + 1, sizeof(*taking.touched));
-    status = rank->host && taking.touched ? take_leaks(&taking) : -1;
-    json_array_foreach (report->sites, i, site)
-        status = status ? status : take_site(&taking, site);
-    if (status == 0)
-        status = add_up(&taking);
-    if (status == 0)
-        show(job, report->root, taking.rank);
-    free(taking.touched);
-    free(taking.leaked);
-    return status;
-}
-
-/* Names are there already where memshim run wrote the report; else they are looked up. */
-static int load(const char *path, struct ms_report *report_p)
-{
-    char error[4608];
-
-    if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
-        return -1;
-    }
-    if (json_object_get(report_p->root, "job") ||
-        ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
-        return 0;
-    ms_report_close(report_p);
-    return ms_cli_load(path, report_p);
-}
-
-int ms_job_take_file(struct ms_job *job, const char *path)
-{
-    struct ms_report report;
-    bool merged;
-    int status;
-
-    if (load(path, &report) < 0)
-        return -1;
-    merged = json_object_get(report.root, "job") != NULL;
-    status = merged ? ms_job_take_merged(job, report.root) : ms_job_take(job, &report);
-    if (status < 0)
-        ms_cli_error(merged ? "%s: ranks[] and job of this job report do not agree, or there is no memory"
-                            : "no memory for %s",
-                     path);
-    ms_report_close(&report);
-    return status;
 }
 
 void ms_job_close(struct ms_job *job)
 {
-    for (size_t i = 0; i < job->site_count; i++)
-        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
-            free(job->sites[i].weights[weight].counts);
-    free(job->sites);
+    for (unsigned id = 0; id < MS_JOB_LISTS; id++) {
+        struct ms_job_list *list = &job->lists[id];
+
+        for (size_t i = 0; i < list->count; i++)
+            for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+                free(list->rows[i].weights[weight].counts);
+        free(list->rows);
+        ms_names_close(&list->keys);
+    }
     free(job->ranks);
     free(job->groups);
     free(job->outliers);
     json_decref(job->shown);
     ms_names_close(&job->texts);
-    ms_names_close(&job->keys);
     memset(job, 0, sizeof(*job));
 }

@@ -5,8 +5,9 @@
  * leaves the same, with ties to the lower rank: merging all at once or by a tree gives the same bytes. Peaks
  * are never added up: a process counts by its fullest device.
  *
- * job.c takes reports, job_read.c job reports, job_finish.c sorts, job_groups.c says who does the same and
- * who stands out, job_write.c and job_text.c write; merge_tree.c merges files, cmd_merge.c is the verb. */
+ * job.c has the rows, job_take.c takes reports, job_read.c job reports, job_finish.c sorts, job_groups.c says
+ * who does the same and who stands out, job_write.c and job_text.c write; merge_tree.c merges files,
+ * cmd_merge.c is the verb. */
 #ifndef MS_CLI_JOB_H
 #define MS_CLI_JOB_H
 
@@ -27,15 +28,25 @@ enum ms_job_figure {
 };
 extern const char *const ms_job_figures[MS_JOB_FIGURES]; /* keys */
 
-/** What is told of a call site. */
-enum ms_job_weight {
-    MS_JOB_AT_PEAK,
-    MS_JOB_SITE_LIVE,
-    MS_JOB_SITE_LEAKED,
-    MS_JOB_SITE_CALLS,
-    MS_JOB_WEIGHTS
+/** What processes have in common, as lists of rows that any of them has. */
+enum ms_job_list_id { MS_JOB_SITES, MS_JOB_LISTS };
+
+/* So many words and figures a row has at most. */
+enum { MS_JOB_WORDS = 5, MS_JOB_WEIGHTS = 4 };
+
+/** How the rows of a list are told. */
+struct ms_job_list_info {
+    const char *name;                    /* key of the list in job{} */
+    const char *words[MS_JOB_WORDS + 1]; /* keys of texts, to the first NULL */
+    unsigned keys; /* so many of these say which row it is; a process tells the others */
+    const char *weights[MS_JOB_WEIGHTS + 1]; /* keys of figures, to the first NULL */
 };
-extern const char *const ms_job_weights[MS_JOB_WEIGHTS];
+extern const struct ms_job_list_info ms_job_lists[MS_JOB_LISTS];
+
+/** Words of rows of MS_JOB_SITES. */
+enum { MS_JOB_HASH, MS_JOB_KIND, MS_JOB_API, MS_JOB_AT, MS_JOB_OWNER };
+/** Their figures. */
+enum { MS_JOB_AT_PEAK, MS_JOB_SITE_LIVE, MS_JOB_SITE_LEAKED, MS_JOB_SITE_CALLS };
 
 /* So many call sites are kept of each process: they say what it does, and why it stands out. */
 enum { MS_JOB_PARTS = 8 };
@@ -68,15 +79,22 @@ struct ms_job_spread {
     uint16_t buckets;
 };
 
-struct ms_job_site {
-    const char *key; /* hash and kind */
-    const char *hash, *kind, *api, *at, *owner;
-    uint32_t told_by; /* the row of ranks[] that says the words above: the lowest that has the site */
+/** A row of a list, as a call site. */
+struct ms_job_row {
+    const char *key; /* the words that say which it is */
+    const char *words[MS_JOB_WORDS];
+    uint32_t told_by; /* the row of ranks[] that tells the other words: the lowest that has it */
     uint32_t ranks;   /* that have it */
     struct ms_job_spread weights[MS_JOB_WEIGHTS];
-    uint32_t stamp; /* while a report is taken: what it has of the site */
+    uint32_t stamp; /* while a report is taken: what it has of this */
     json_int_t now[MS_JOB_WEIGHTS];
     json_int_t now_held;
+};
+
+struct ms_job_list {
+    struct ms_names keys;
+    struct ms_job_row *rows;
+    size_t count, room;
 };
 
 struct ms_job_group {
@@ -92,10 +110,10 @@ struct ms_job_outlier {
 };
 
 struct ms_job {
-    struct ms_names texts, keys;
+    struct ms_names texts;
     struct ms_job_rank *ranks;
-    struct ms_job_site *sites;
-    size_t rank_count, rank_room, site_count, site_room;
+    size_t rank_count, rank_room;
+    struct ms_job_list lists[MS_JOB_LISTS];
     json_t *shown; /* the report of the fullest, owned */
     uint32_t shown_rank;
     uint32_t stamp;
@@ -126,8 +144,14 @@ void ms_job_put_text(FILE *out, const struct ms_job *job);
 /** By rank, those without one last, then host, process and time. */
 int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b);
 struct ms_job_rank *ms_job_add_rank(struct ms_job *job);
-/** The site with this key, new if need be; UINT32_MAX without memory. */
-uint32_t ms_job_site(struct ms_job *job, const char *hash, const char *kind);
+/** A word of a row of the job's call sites. */
+static inline const char *ms_job_site_word(const struct ms_job *job, uint32_t site, unsigned word)
+{
+    return job->lists[MS_JOB_SITES].rows[site].words[word];
+}
+/** The row with these words, of which those that are its key count, new if need be; UINT32_MAX without
+ * memory. */
+uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const char *const *words);
 /** Figures that are below nothing, which only a damaged file has, count as nothing. */
 static inline json_int_t ms_job_figure_of(json_int_t value)
 {
@@ -135,8 +159,13 @@ static inline json_int_t ms_job_figure_of(json_int_t value)
 }
 /** A text that lives as long as the job; NULL without memory. */
 const char *ms_job_text(struct ms_job *job, const char *text);
-/** Take the words of a site from a process, if it is lower than who told them. */
-bool ms_job_tells(const struct ms_job *job, const struct ms_job_site *site, uint32_t rank);
+/** Whether a process is lower than who told the words of a row. */
+bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32_t rank);
+/** It tells them. 0, or -1 without memory. */
+int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint32_t rank,
+                const char *const *words);
+/** The bucket of a figure. */
+unsigned ms_job_bucket(json_int_t value);
 /** `count` processes of bucket `bucket` more; -1 without memory. */
 int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t count);
 /** The least and the most, of a row of ranks[] each. */

@@ -15,9 +15,11 @@ static int by_rank(const void *a, const void *b)
     return ms_job_compare(&sorting->ranks[*(const uint32_t *)a], &sorting->ranks[*(const uint32_t *)b]);
 }
 
+static const struct ms_job_list *sorting_list;
+
 static int by_key(const void *a, const void *b)
 {
-    return strcmp(sorting->sites[*(const uint32_t *)a].key, sorting->sites[*(const uint32_t *)b].key);
+    return strcmp(sorting_list->rows[*(const uint32_t *)a].key, sorting_list->rows[*(const uint32_t *)b].key);
 }
 
 /* Where each row goes: place_p[old] = new, and order_p[new] = old. */
@@ -60,23 +62,23 @@ static int move_ranks(struct ms_job *job, const uint32_t *order, const uint32_t 
     return 0;
 }
 
-static int move_sites(struct ms_job *job, const uint32_t *order, const uint32_t *rank_place)
+static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint32_t *rank_place)
 {
-    struct ms_job_site *sites = calloc(job->site_count + 1, sizeof(*sites));
+    struct ms_job_row *rows = calloc(list->count + 1, sizeof(*rows));
 
-    if (!sites)
+    if (!rows)
         return -1;
-    for (size_t i = 0; i < job->site_count; i++) {
-        sites[i] = job->sites[order[i]];
-        sites[i].told_by = rank_place[sites[i].told_by];
+    for (size_t i = 0; i < list->count; i++) {
+        rows[i] = list->rows[order[i]];
+        rows[i].told_by = rank_place[rows[i].told_by];
         for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
-            sites[i].weights[weight].min_rank = rank_place[sites[i].weights[weight].min_rank];
-            sites[i].weights[weight].max_rank = rank_place[sites[i].weights[weight].max_rank];
+            rows[i].weights[weight].min_rank = rank_place[rows[i].weights[weight].min_rank];
+            rows[i].weights[weight].max_rank = rank_place[rows[i].weights[weight].max_rank];
         }
     }
-    free(job->sites);
-    job->sites = sites;
-    job->site_room = job->site_count + 1;
+    free(list->rows);
+    list->rows = rows;
+    list->room = list->count + 1;
     return 0;
 }
 
@@ -94,24 +96,39 @@ static int refuse_twice(const struct ms_job *job)
     return 0;
 }
 
+/* Where the rows of each list go: orders[] and places[] as sort() has them. */
+static int sort_lists(const struct ms_job *job, uint32_t *orders[MS_JOB_LISTS],
+                      uint32_t *places[MS_JOB_LISTS])
+{
+    int status = 0;
+
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
+        sorting_list = &job->lists[list];
+        status = sort(sorting_list->count, by_key, &orders[list], &places[list]) | status;
+    }
+    return status;
+}
+
 int ms_job_finish(struct ms_job *job)
 {
-    uint32_t *rank_order, *rank_place, *site_order, *site_place;
+    uint32_t *rank_order, *rank_place, *orders[MS_JOB_LISTS], *places[MS_JOB_LISTS];
     int status;
 
     sorting = job;
     status = sort(job->rank_count, by_rank, &rank_order, &rank_place);
-    status = sort(job->site_count, by_key, &site_order, &site_place) | status;
+    status = sort_lists(job, orders, places) | status;
     if (status == 0)
-        status = move_ranks(job, rank_order, site_place);
-    if (status == 0)
-        status = move_sites(job, site_order, rank_place);
+        status = move_ranks(job, rank_order, places[MS_JOB_SITES]);
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
+        if (status == 0)
+            status = move_rows(&job->lists[list], orders[list], rank_place);
+        free(orders[list]);
+        free(places[list]);
+    }
     if (status == 0)
         job->shown_rank = rank_place[job->shown_rank];
     free(rank_order);
     free(rank_place);
-    free(site_order);
-    free(site_place);
     if (status == 0 && refuse_twice(job) < 0)
         return -1;
     if (status == 0)

@@ -49,31 +49,29 @@ static int read_spread(const struct reading *reading, const json_t *json, struct
     return 0;
 }
 
-static int read_site(struct reading *reading, size_t i, const json_t *json)
+static int read_row(struct reading *reading, enum ms_job_list_id list, const json_t *json, uint32_t *number_p)
 {
+    const struct ms_job_list_info *info = &ms_job_lists[list];
     struct ms_job *job = reading->job;
-    uint32_t number = ms_job_site(job, ms_report_text(json, "hash"), ms_report_text(json, "kind")), told_by;
-    struct ms_job_site *site;
+    const char *words[MS_JOB_WORDS];
+    uint32_t told_by;
+    struct ms_job_row *row;
     json_int_t ranks = ms_report_int(json, "processes");
 
-    if (number == UINT32_MAX || rank_of(reading, json, "told_by", &told_by) < 0 || ranks < 1 ||
+    for (unsigned i = 0; info->words[i]; i++)
+        words[i] = ms_report_text(json, info->words[i]);
+    *number_p = ms_job_row(job, list, words);
+    if (*number_p == UINT32_MAX || rank_of(reading, json, "told_by", &told_by) < 0 || ranks < 1 ||
         ranks > (json_int_t)reading->count)
         return -1;
-    reading->sites[i] = number;
-    site = &job->sites[number];
-    if (ms_job_tells(job, site, told_by)) {
-        site->told_by = told_by;
-        site->at = ms_job_text(job, ms_report_text(json, "at"));
-        site->api = ms_job_text(job, ms_report_text(json, "api"));
-        site->owner = ms_job_text(job, ms_report_text(json, "owner"));
-        if (!site->at || !site->api || !site->owner)
+    row = &job->lists[list].rows[*number_p];
+    if (ms_job_tells(job, row, told_by) && ms_job_tell(job, list, *number_p, told_by, words) < 0)
+        return -1;
+    for (unsigned weight = 0; info->weights[weight]; weight++)
+        if (read_spread(reading, json_object_get(json, info->weights[weight]), &row->weights[weight],
+                        row->ranks == 0) < 0)
             return -1;
-    }
-    for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
-        if (read_spread(reading, json_object_get(json, ms_job_weights[weight]), &site->weights[weight],
-                        site->ranks == 0) < 0)
-            return -1;
-    site->ranks += (uint32_t)ranks;
+    row->ranks += (uint32_t)ranks;
     return 0;
 }
 
@@ -151,7 +149,7 @@ int ms_job_take_merged(struct ms_job *job, json_t *root)
     json_array_foreach (ranks, i, row)
         status = status ? status : read_rank(job, row);
     json_array_foreach (sites, i, row)
-        status = status ? status : read_site(&reading, i, row);
+        status = status ? status : read_row(&reading, MS_JOB_SITES, row, &reading.sites[i]);
     json_array_foreach (ranks, i, row) {
         struct ms_job_rank *rank = &job->ranks[reading.first + i];
 

@@ -58,7 +58,7 @@ static void put_groups(FILE *out, const struct ms_job *job)
                 job->groups[i].count == 1 ? "" : "es", name_of(first).text);
         if (first->held_count) {
             fprintf(out, ": %s by ", ms_text_size(first->held[0].bytes).text);
-            ms_text_put(out, job->sites[first->held[0].site].at);
+            ms_text_put(out, ms_job_site_word(job, first->held[0].site, MS_JOB_AT));
         }
         fputc('\n', out);
     }
@@ -75,9 +75,9 @@ static void put_outlier(FILE *out, const struct ms_job *job, const struct ms_job
     if (outlier->site != UINT32_MAX) {
         fprintf(out, "; %s, elsewhere %s, by ", ms_text_size(outlier->site_bytes).text,
                 ms_text_size(outlier->site_median).text);
-        ms_text_put(out, job->sites[outlier->site].at);
+        ms_text_put(out, ms_job_site_word(job, outlier->site, MS_JOB_AT));
         fputs(" (", out);
-        ms_text_put(out, job->sites[outlier->site].api);
+        ms_text_put(out, ms_job_site_word(job, outlier->site, MS_JOB_API));
         fputc(')', out);
     }
     fputc('\n', out);

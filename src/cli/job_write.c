@@ -53,18 +53,25 @@ static void put_spread(FILE *out, const char *key, const struct ms_job_spread *s
     fputs("]}", out);
 }
 
-static void put_site(FILE *out, const struct ms_job_site *site)
+static void put_row(FILE *out, const struct ms_job_list_info *info, const struct ms_job_row *row)
 {
-    ms_json_put_member(out, "{", "hash", site->hash);
-    ms_json_put_member(out, ",", "kind", site->kind);
-    ms_json_put_member(out, ",", "api", site->api);
-    ms_json_put_member(out, ",", "at", site->at);
-    ms_json_put_member(out, ",", "owner", site->owner);
-    put_int(out, ",", "told_by", site->told_by);
-    put_int(out, ",", "processes", site->ranks);
-    for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
-        put_spread(out, ms_job_weights[weight], &site->weights[weight], site->ranks);
+    for (unsigned i = 0; info->words[i]; i++)
+        ms_json_put_member(out, i ? "," : "{", info->words[i], row->words[i]);
+    put_int(out, ",", "told_by", row->told_by);
+    put_int(out, ",", "processes", row->ranks);
+    for (unsigned weight = 0; info->weights[weight]; weight++)
+        put_spread(out, info->weights[weight], &row->weights[weight], row->ranks);
     fputc('}', out);
+}
+
+static void put_list(FILE *out, const struct ms_job_list_info *info, const struct ms_job_list *list)
+{
+    fprintf(out, ",\n\"%s\":[", info->name);
+    for (size_t i = 0; i < list->count; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        put_row(out, info, &list->rows[i]);
+    }
+    fputs(list->count ? "\n]" : "]", out);
 }
 
 static void put_figures(FILE *out, const struct ms_job *job, uint32_t *order)
@@ -120,13 +127,10 @@ static void put_job(FILE *out, const struct ms_job *job, uint32_t *order)
         fputs(i ? ",\n" : "\n", out);
         put_outlier(out, job, &job->outliers[i]);
     }
-    fprintf(out, "%s],\n\"outliers_found\":%zu,\n\"sites\":[", job->outlier_count ? "\n" : "",
-            job->outliers_all);
-    for (size_t i = 0; i < job->site_count; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        put_site(out, &job->sites[i]);
-    }
-    fputs(job->site_count ? "\n]}" : "]}", out);
+    fprintf(out, "%s],\n\"outliers_found\":%zu", job->outlier_count ? "\n" : "", job->outliers_all);
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++)
+        put_list(out, &ms_job_lists[list], &job->lists[list]);
+    fputc('}', out);
 }
 
 int ms_job_write(FILE *out, const struct ms_job *job)
