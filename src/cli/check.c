@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/grow.h"
 #include "report/findings.h"
+#include "report/fold.h"
 #include "report/text.h"
 
 #define OF(kind) (1u << (kind))
@@ -155,96 +155,7 @@ void ms_check_results_free(struct ms_check_results *results)
     for (size_t i = 0; i < results->count; i++)
         free(results->rows[i].rule);
     free(results->rows);
-}
-
-/* What the amount comes to; a share is cut to whole bytes. */
-static json_int_t bytes_of(const struct ms_check_amount *amount, json_int_t whole)
-{
-    if (amount->percent)
-        return (json_int_t)((__int128)whole * (__int128)amount->bytes / 100);
-    return amount->bytes > INT64_MAX ? INT64_MAX : (json_int_t)amount->bytes;
-}
-
-static int add(struct ms_check_results *results, const struct ms_check_result *result)
-{
-    struct ms_check_result *rows;
-
-    if (!result->rule)
-        return -1;
-    rows = ms_grow(results->rows, sizeof(*rows), results->count, &results->room, 64);
-    if (!rows)
-        return -1;
-    results->rows = rows;
-    results->rows[results->count++] = *result;
-    results->failed += !result->held;
-    return 0;
-}
-
-static bool is_about(const struct ms_check_limit *limit, const struct ms_check_measure *measure)
-{
-    return limit->figure == measure->figure && limit->of == measure->of &&
-           (!limit->name || !strcmp(limit->name, measure->name));
-}
-
-static int hold_limit(struct ms_check_limit *limit, const char *path, const struct ms_report *report,
-                      const struct ms_check_measure *measure, struct ms_check_results *results)
-{
-    struct ms_check_result result = {
-        report, path, *measure, bytes_of(&limit->amount, measure->whole), strdup(limit->text), false};
-
-    limit->met = true;
-    result.held = measure->bytes <= result.allowed;
-    return add(results, &result);
-}
-
-static const struct ms_check_base *find_base(const struct ms_check_rules *rules,
-                                             const struct ms_check_measure *measure)
-{
-    for (size_t i = 0; i < rules->base_count; i++)
-        if (rules->base[i].figure == measure->figure && rules->base[i].of == measure->of &&
-            !strcmp(rules->base[i].name, measure->name))
-            return &rules->base[i];
-    return NULL;
-}
-
-/* What is new beside a baseline is in the figures of its device and of the process. */
-static int hold_base(const struct ms_check_rules *rules, const char *path, const struct ms_report *report,
-                     const struct ms_check_measure *measure, struct ms_check_results *results)
-{
-    const struct ms_check_base *base = find_base(rules, measure);
-    const struct ms_check_amount *tolerance = &rules->tolerance[measure->figure];
-    struct ms_check_result result = {report, path, *measure, 0, NULL, false};
-    char more[48];
-
-    if (!base)
-        results->fresh += measure->bytes > 0;
-    if (!base || (!base->bytes && measure->bytes <= 0))
-        return 0;
-    result.allowed = ms_report_sum(base->bytes, bytes_of(tolerance, base->bytes));
-    result.held = measure->bytes <= result.allowed;
-    if (tolerance->percent)
-        snprintf(more, sizeof(more), "%llu%%", (unsigned long long)tolerance->bytes);
-    else
-        snprintf(more, sizeof(more), "%s", ms_text_size(bytes_of(tolerance, 0)).text);
-    if (asprintf(&result.rule, "baseline %s + %s", ms_text_size(base->bytes).text, more) < 0)
-        return -1;
-    return add(results, &result);
-}
-
-int ms_check_report(struct ms_check_rules *rules, const char *path, const struct ms_report *report,
-                    struct ms_check_results *results)
-{
-    struct ms_check_measures measures;
-    int status = ms_check_measure(report, &measures);
-
-    for (size_t k = 0; status == 0 && k < rules->limit_count; k++)
-        for (size_t i = 0; status == 0 && i < measures.count; i++)
-            if (is_about(&rules->limits[k], &measures.rows[i]))
-                status = hold_limit(&rules->limits[k], path, report, &measures.rows[i], results);
-    for (size_t i = 0; status == 0 && rules->baseline && i < measures.count; i++)
-        status = hold_base(rules, path, report, &measures.rows[i], results);
-    free(measures.rows);
-    return status;
+    ms_names_close(&results->names);
 }
 
 int ms_check_all_met(const struct ms_check_rules *rules)
@@ -268,35 +179,64 @@ int ms_check_all_met(const struct ms_check_rules *rules)
     return status;
 }
 
-void ms_check_title(const struct ms_check_measure *measure, char *text, size_t bytes)
+char *ms_check_title(const struct ms_check_result *result)
 {
+    const struct ms_check_measure *measure = &result->measure;
     const char *title = ms_check_figures[measure->figure].title;
+    bool whole = measure->of == MS_CHECK_PROCESS;
+    char *text = NULL, *process = ms_check_process(result->report, measure);
 
-    if (measure->of == MS_CHECK_PROCESS)
-        snprintf(text, bytes, "%s", title);
-    else
-        snprintf(text, bytes, "%s of %s %s", title, ms_check_kinds[measure->of], measure->name);
+    if (!process ||
+        asprintf(&text, "%s%s%s%s%s%s", title, whole ? "" : " of ", whole ? "" : ms_check_kinds[measure->of],
+                 whole ? "" : " ", measure->name, process) < 0)
+        text = NULL;
+    free(process);
+    return text;
 }
 
 char *ms_check_message(const struct ms_check_result *result)
 {
-    char title[320], *text = NULL;
+    char *title = ms_check_title(result), *text = NULL, among[64] = "", more[64] = "";
 
-    ms_check_title(&result->measure, title, sizeof(title));
-    if (asprintf(&text, "%s: %s, allowed %s (%s)", title, ms_text_size(result->measure.bytes).text,
-                 ms_text_size(result->allowed).text, result->rule) < 0)
-        return NULL;
+    if (result->measure.processes > 1)
+        snprintf(among, sizeof(among), ", the most of %" JSON_INTEGER_FORMAT " processes",
+                 result->measure.processes);
+    if (result->more)
+        snprintf(more, sizeof(more), "; %zu more processes do not keep it", result->more);
+    if (!title ||
+        asprintf(&text, "%s%s: %s, allowed %s (%s)%s", title, among, ms_text_size(result->measure.bytes).text,
+                 ms_text_size(result->allowed).text, result->rule, more) < 0)
+        text = NULL;
+    free(title);
     return text;
+}
+
+static const json_t *job_site(const struct ms_check_result *result)
+{
+    const json_t *job = json_object_get(result->report->root, "job");
+
+    return result->measure.job_site < 0
+               ? NULL
+               : json_array_get(ms_report_array(job, "sites"), (size_t)result->measure.job_site);
 }
 
 char *ms_check_line(const struct ms_check_result *result)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
-
-    char *line = site ? ms_finding_line(result->report, site, "") : NULL;
+    const json_t *site = ms_report_site(result->report, result->measure.site), *common = job_site(result);
+    char *line = common ? strdup(ms_report_text(common, "at"))
+                 : site ? ms_finding_line(result->report, site, "")
+                        : NULL;
 
     if (line && *line)
         return line;
     free(line);
     return NULL;
+}
+
+const json_t *ms_check_place(const struct ms_check_result *result)
+{
+    const json_t *site = ms_report_site(result->report, result->measure.site);
+    bool inferred;
+
+    return site ? ms_fold_own(result->report, ms_report_int(site, "stack"), &inferred) : job_site(result);
 }

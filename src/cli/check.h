@@ -2,8 +2,9 @@
  * `memshim run`.
  *
  * Floor 5. A report is *measured*: one row for each figure of each device, owner, phase, or of the process
- * (check_measure.c). Limits are held against these rows, one by one (check.c), and so are the rows of an
- * earlier report that was kept as a baseline (check_baseline.c). Results are written as text and JSON
+ * (check_measure.c); of a job report one for each of these of each process (check_job.c). Limits are held
+ * against these rows, and so are the rows of an earlier report that was kept as a baseline (check_hold.c,
+ * check_baseline.c). Results are written as text and JSON
  * (check_text.c), JUnit (check_junit.c) and SARIF (check_sarif.c). */
 #ifndef MS_CLI_CHECK_H
 #define MS_CLI_CHECK_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "export/names.h"
 #include "report/read.h"
 
 enum ms_check_figure {
@@ -49,19 +51,38 @@ int ms_check_amount_read(const char *what, const char *text, struct ms_check_amo
 struct ms_check_measure {
     enum ms_check_figure figure;
     enum ms_check_of of;
-    char name[256]; /* of the device ("0", "hip 1"), owner or phase; "" of the process */
+    const char *name; /* of the device ("0", "hip 1"), owner or phase; "" of the process */
     json_int_t bytes;
     json_int_t whole; /* what a share is of; 0: nothing */
     json_int_t site;  /* whose line is to be looked at; -1: nobody's */
     json_int_t site_bytes;
+    json_int_t process;   /* of a job report: row of ranks[]; else -1 */
+    json_int_t processes; /* of so many it is the most */
+    json_int_t job_site;  /* of a job report: row of job.sites, whose stack may be in no row of sites[]; -1 */
 };
 
 struct ms_check_measures {
     struct ms_check_measure *rows;
     size_t count, room;
+    struct ms_names names; /* of rows */
 };
-/** All rows of a report that has its names; free() `rows`. 0, or -1 without memory. */
+/** All rows of a report that has its names, or of a job report. 0, or -1 without memory. */
 int ms_check_measure(const struct ms_report *report, struct ms_check_measures *measures_p);
+/** A row more, NULL without memory. */
+struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
+                                              enum ms_check_of of, const char *name, json_int_t bytes);
+void ms_check_measures_free(struct ms_check_measures *measures);
+/** Whether two rows are of the same figure of the same thing. */
+bool ms_check_is_same(const struct ms_check_measure *a, const struct ms_check_measure *b);
+
+/** Whether this is a job report (check_job.c). */
+bool ms_check_is_job(const struct ms_report *report);
+struct ms_check_rules;
+/** Whether it has what these rules need of each process: 0, or -1 after an error line. */
+int ms_check_job_usable(const char *path, const struct ms_report *report, const struct ms_check_rules *rules);
+int ms_check_measure_job(const struct ms_report *report, struct ms_check_measures *measures);
+/** " of rank 37 on node0004", to be freed; "" of no process of a job. NULL without memory. */
+char *ms_check_process(const struct ms_report *report, const struct ms_check_measure *measure);
 
 /** A limit, as it was given: [KIND[:NAME]=]AMOUNT. */
 struct ms_check_limit {
@@ -109,15 +130,18 @@ struct ms_check_result {
     json_int_t allowed;
     char *rule; /* "--max-peak 1G", "baseline 900.0 MiB + 5%" */
     bool held;
+    size_t more; /* processes that do not keep it either, and have no row */
 };
 
 struct ms_check_results {
     struct ms_check_result *rows;
     size_t count, room, failed;
     size_t fresh; /* rows that the baseline does not have */
+    struct ms_names names;
 };
 
-/** Hold a report against the rules; results are added. 0, or -1 without memory. */
+/** Hold a report against the rules; results are added. Of a job's processes the one with most, if all keep
+ * it, else those that do not. 0, or -1 without memory. */
 int ms_check_report(struct ms_check_rules *rules, const char *path, const struct ms_report *report,
                     struct ms_check_results *results);
 /** After the last report: a limit about a phase that is in no report cannot be checked, which gets an error
@@ -127,10 +151,13 @@ void ms_check_results_free(struct ms_check_results *results);
 
 /** "peak of device 0: 2.0 GiB, allowed 1.0 GiB (--max-peak 1G)", to be freed; NULL without memory. */
 char *ms_check_message(const struct ms_check_result *result);
-/** "peak of device 0", of at most `bytes`. */
-void ms_check_title(const struct ms_check_measure *measure, char *text, size_t bytes);
+/** "peak of device 0", "peak of device 0 of rank 37 on node0004", to be freed; NULL without memory. */
+char *ms_check_title(const struct ms_check_result *result);
 /** "f at file.c:12", the program's own line that holds most of it, to be freed; NULL for none. */
 char *ms_check_line(const struct ms_check_result *result);
+
+/** What has the `file` and `line` of it; NULL for none. */
+const json_t *ms_check_place(const struct ms_check_result *result);
 
 /** Read a baseline into the rules; 0, or -1 after an error line. */
 int ms_check_baseline_read(const char *path, struct ms_check_rules *rules);

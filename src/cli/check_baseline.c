@@ -84,35 +84,32 @@ int ms_check_baseline_read(const char *path, struct ms_check_rules *rules)
 }
 
 /* The row of the same figure of the same thing gets the larger. */
-static void keep(struct ms_check_measures *kept, const struct ms_check_measure *row)
+static int keep(struct ms_check_measures *kept, const struct ms_check_measure *row)
 {
     for (size_t i = 0; i < kept->count; i++) {
         struct ms_check_measure *other = &kept->rows[i];
 
-        if (other->figure == row->figure && other->of == row->of && !strcmp(other->name, row->name)) {
+        if (ms_check_is_same(other, row)) {
             other->bytes = row->bytes > other->bytes ? row->bytes : other->bytes;
-            return;
+            return 0;
         }
     }
-    kept->rows[kept->count++] = *row;
+    return ms_check_measure_add(kept, row->figure, row->of, row->name, row->bytes) ? 0 : -1;
 }
 
 static int keep_all(const struct ms_report *reports, size_t count, struct ms_check_measures *kept)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct ms_check_measures measures;
-        struct ms_check_measure *grown;
-        int status = ms_check_measure(&reports[i], &measures);
+    int status = 0;
 
-        grown = realloc(kept->rows, (kept->count + measures.count + 1) * sizeof(*grown));
-        kept->rows = grown ? grown : kept->rows;
-        for (size_t k = 0; grown && status == 0 && k < measures.count; k++)
-            keep(kept, &measures.rows[k]);
-        free(measures.rows);
-        if (!grown || status < 0)
-            return -1;
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        struct ms_check_measures measures;
+
+        status = ms_check_measure(&reports[i], &measures);
+        for (size_t k = 0; status == 0 && k < measures.count; k++)
+            status = keep(kept, &measures.rows[k]);
+        ms_check_measures_free(&measures);
     }
-    return 0;
+    return status;
 }
 
 static void put_baseline(FILE *out, const struct ms_check_rules *rules, const struct ms_check_measures *kept)
@@ -136,7 +133,7 @@ static void put_baseline(FILE *out, const struct ms_check_rules *rules, const st
 int ms_check_baseline_write(const char *path, const struct ms_check_rules *rules,
                             const struct ms_report *reports, size_t count)
 {
-    struct ms_check_measures kept = {NULL, 0, 0};
+    struct ms_check_measures kept = {.rows = NULL};
     struct ms_check_rules with = *rules;
     int status = MS_EXIT_USAGE;
     FILE *out;
@@ -147,6 +144,6 @@ int ms_check_baseline_write(const char *path, const struct ms_check_rules *rules
         put_baseline(out, &with, &kept);
         status = ms_cli_close_output(out);
     }
-    free(kept.rows);
+    ms_check_measures_free(&kept);
     return status;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/check.h"
-#include "report/fold.h"
 #include "report/text.h"
 #include "report/utf8.h"
 
@@ -46,9 +45,7 @@ static void put_attribute(FILE *out, const char *name, const char *text)
 /* The file and line that holds most of it. */
 static void put_place(FILE *out, const struct ms_check_result *result)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
-    bool inferred;
-    const json_t *own = site ? ms_fold_own(result->report, ms_report_int(site, "stack"), &inferred) : NULL;
+    const json_t *own = ms_check_place(result);
 
     if (!*ms_report_text(own, "file"))
         return;
@@ -59,13 +56,13 @@ static void put_place(FILE *out, const struct ms_check_result *result)
 
 static void put_case(FILE *out, const struct ms_check_result *result)
 {
-    char title[320], name[640];
-    char *message = ms_check_message(result), *line = ms_check_line(result);
+    char *title = ms_check_title(result), *name = NULL, *message = ms_check_message(result),
+         *line = ms_check_line(result);
 
-    ms_check_title(&result->measure, title, sizeof(title));
-    snprintf(name, sizeof(name), "%s (%.300s)", title, result->rule);
+    if (!title || asprintf(&name, "%s (%s)", title, result->rule) < 0)
+        name = NULL;
     fprintf(out, "    <testcase classname=\"memshim.%s\"", ms_check_figures[result->measure.figure].name);
-    put_attribute(out, "name", name);
+    put_attribute(out, "name", name ? name : "?");
     if (!result->held)
         put_place(out, result);
     fputs(" time=\"0\"", out);
@@ -78,6 +75,8 @@ static void put_case(FILE *out, const struct ms_check_result *result)
         put_xml(out, line ? line : "");
         fputs("</failure>\n    </testcase>\n", out);
     }
+    free(title);
+    free(name);
     free(message);
     free(line);
 }

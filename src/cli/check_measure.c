@@ -7,6 +7,39 @@
 #include "cli/check.h"
 #include "cli/grow.h"
 
+struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
+                                              enum ms_check_of of, const char *name, json_int_t bytes)
+{
+    struct ms_check_measure *rows =
+        ms_grow(measures->rows, sizeof(*rows), measures->count, &measures->room, 64);
+    uint32_t number = ms_names_number(&measures->names, name);
+
+    if (rows)
+        measures->rows = rows;
+    if (!rows || number == UINT32_MAX)
+        return NULL;
+    rows[measures->count] = (struct ms_check_measure){.figure = figure,
+                                                      .of = of,
+                                                      .name = measures->names.texts[number],
+                                                      .bytes = bytes,
+                                                      .site = -1,
+                                                      .process = -1,
+                                                      .processes = 1,
+                                                      .job_site = -1};
+    return &rows[measures->count++];
+}
+
+void ms_check_measures_free(struct ms_check_measures *measures)
+{
+    free(measures->rows);
+    ms_names_close(&measures->names);
+}
+
+bool ms_check_is_same(const struct ms_check_measure *a, const struct ms_check_measure *b)
+{
+    return a->figure == b->figure && a->of == b->of && (a->name == b->name || !strcmp(a->name, b->name));
+}
+
 /* What is being measured: one thing, and its rows. */
 struct meter {
     const struct ms_report *report;
@@ -17,18 +50,9 @@ struct meter {
 static struct ms_check_measure *add(struct meter *meter, enum ms_check_figure figure, enum ms_check_of of,
                                     const char *name, json_int_t bytes)
 {
-    struct ms_check_measures *measures = meter->measures;
-    struct ms_check_measure *row,
-        *rows = ms_grow(measures->rows, sizeof(*rows), measures->count, &measures->room, 64);
+    struct ms_check_measure *row = ms_check_measure_add(meter->measures, figure, of, name, bytes);
 
-    if (!rows) {
-        meter->failed = true;
-        return NULL;
-    }
-    measures->rows = rows;
-    row = &measures->rows[measures->count++];
-    *row = (struct ms_check_measure){.figure = figure, .of = of, .bytes = bytes, .site = -1};
-    snprintf(row->name, sizeof(row->name), "%s", name);
+    meter->failed = meter->failed || !row;
     return row;
 }
 
@@ -211,7 +235,9 @@ int ms_check_measure(const struct ms_report *report, struct ms_check_measures *m
     json_t *row, *device, *owners = ms_report_array(report->root, "owners");
     size_t i, k;
 
-    *measures_p = (struct ms_check_measures){NULL, 0, 0};
+    *measures_p = (struct ms_check_measures){.rows = NULL};
+    if (ms_check_is_job(report))
+        return ms_check_measure_job(report, measures_p);
     add_leaks(&meter, MS_CHECK_PROCESS, "", &all);
     add_growth(&meter, MS_CHECK_PROCESS, "", &all);
     json_array_foreach (ms_report_array(report->root, "devices"), i, row)

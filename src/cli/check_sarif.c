@@ -12,7 +12,6 @@
 
 #include "cli/check.h"
 #include "export/json_text.h"
-#include "report/fold.h"
 #include "report/text.h"
 
 struct place {
@@ -77,9 +76,7 @@ static struct place main_place(const struct ms_check_result *result, const char 
     json_t *frames[MS_REPORT_DEPTH_MAX];
     json_int_t stack = ms_report_int(site, "stack");
     size_t count = site ? ms_report_stack(result->report, stack, frames, MS_REPORT_DEPTH_MAX) : 0;
-    bool inferred;
-    const json_t *own = site ? ms_fold_own(result->report, stack, &inferred) : NULL;
-    struct place place = place_of(own, root);
+    struct place place = place_of(ms_check_place(result), root);
 
     for (size_t i = 0; i < count && !place.relative; i++)
         if (place_of(frames[i], root).relative)
@@ -109,6 +106,8 @@ static uint64_t fingerprint(const struct ms_check_result *result)
     sum = hash(sum, result->measure.name);
     for (size_t i = 0; i < count; i++)
         sum = hash(sum, ms_report_text(frames[i], "function"));
+    if (!count && result->measure.job_site >= 0)
+        sum = hash(sum, ms_report_text(ms_check_place(result), "file"));
     return sum;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/check.h"
+#include "base/compiler.h"
 #include "cli/load.h"
 #include "report/text.h"
 
@@ -43,6 +44,21 @@ void ms_check_put_text(FILE *out, const struct ms_check_results *results)
     fprintf(out, "%zu of %zu checks failed\n", results->failed, results->count);
 }
 
+static void set_process(json_t *row, const struct ms_check_result *result, const json_t *rank)
+{
+    static const char *const copied[] = {"rank", "host", "pid"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(copied); i++)
+        if (json_object_get(rank, copied[i]))
+            json_object_set(row, copied[i], json_object_get(rank, copied[i]));
+    json_object_set_new(row, "of_processes", json_integer(result->measure.processes));
+    json_object_set_new(row, "more_processes", json_integer((json_int_t)result->more));
+    if (result->measure.job_site >= 0 && !result->held) {
+        json_object_set_new(row, "job_site", json_integer(result->measure.job_site));
+        json_object_set_new(row, "site_bytes", json_integer(result->measure.site_bytes));
+    }
+}
+
 static json_t *result_json(const struct ms_check_result *result)
 {
     const struct ms_check_measure *measure = &result->measure;
@@ -54,7 +70,13 @@ static json_t *result_json(const struct ms_check_result *result)
                   result->rule, "message", message ? message : "?");
     const json_t *site = ms_report_site(result->report, measure->site);
 
+    const json_t *rank = measure->process < 0 ? NULL
+                                              : json_array_get(ms_report_array(result->report->root, "ranks"),
+                                                               (size_t)measure->process);
+
     free(message);
+    if (row && rank)
+        set_process(row, result, rank);
     if (row && site && !result->held) {
         json_object_set_new(row, "site", json_integer(measure->site));
         json_object_set_new(row, "site_bytes", json_integer(measure->site_bytes));

@@ -109,7 +109,7 @@ static int write_all(const struct check_options *options, const struct ms_check_
 
 static int check(struct check_options *options, char **paths, size_t count, const struct ms_report *reports)
 {
-    struct ms_check_results results = {NULL, 0, 0, 0, 0};
+    struct ms_check_results results = {.rows = NULL};
     int status = MS_EXIT_OK;
     size_t i = 0;
 
@@ -150,6 +150,11 @@ static int check_or_update(struct check_options *options, char **paths, size_t c
     reports = ms_many_load(paths, count);
     if (!reports)
         return MS_EXIT_USAGE;
+    for (size_t i = 0; i < count; i++)
+        if (ms_check_job_usable(paths[i], &reports[i], &options->rules) < 0) {
+            ms_many_close(reports, count);
+            return MS_EXIT_USAGE;
+        }
     status = options->update ? ms_check_baseline_write(options->baseline, &options->rules, reports, count)
                              : check(options, paths, count, reports);
     ms_many_close(reports, count);

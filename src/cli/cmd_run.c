@@ -240,7 +240,7 @@ static void print_failed(const struct ms_check_results *results)
 /* The limits of memshim check, on each process by itself. 0, or a status after a line. */
 static int gate_limits(struct run_options *options, const struct ms_outcome *outcome)
 {
-    struct ms_check_results results = {NULL, 0, 0, 0, 0};
+    struct ms_check_results results = {.rows = NULL};
     int status = 0;
 
     for (size_t i = 0; i < outcome->count && !status; i++)

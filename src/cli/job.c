@@ -8,13 +8,35 @@
 
 #include "cli/grow.h"
 
-const char *const ms_job_figures[MS_JOB_FIGURES] = {"peak_bytes", "live_bytes", "leaked_bytes",
-                                                    "reserved_bytes", "calls"};
+const char *const ms_job_figures[MS_JOB_FIGURES] = {"peak_bytes",     "live_bytes", "leaked_bytes",
+                                                    "reserved_bytes", "calls",      "growth_bytes"};
+/* There is no end of names for phases: "step 1", "step 2". Which are kept must not hang on how files are
+ * grouped, so it goes by the name: what one file keeps of a name that the whole job keeps is all of it. */
+enum { NAMES_MAX = 1024 };
+
 const struct ms_job_list_info ms_job_lists[MS_JOB_LISTS] = {
     [MS_JOB_SITES] = {"sites",
-                      {"hash", "kind", "api", "at", "owner"},
+                      {"hash", "kind", "api", "at", "owner", "file"},
                       2,
+                      "line",
+                      false,
+                      SIZE_MAX,
                       {"at_peak_bytes", "live_bytes", "leaked_bytes", "calls"}},
+    [MS_JOB_OWNERS] = {"owners",
+                       {"owner"},
+                       1,
+                       "device_bytes",
+                       true,
+                       NAMES_MAX,
+                       {"at_peak_bytes", "live_bytes", "leaked_bytes", "growth_bytes"}},
+    [MS_JOB_PHASES] = {"phases",
+                       {"name"},
+                       1,
+                       "device_bytes",
+                       true,
+                       NAMES_MAX,
+                       {"peak_bytes", "growth_bytes", "count", "total_ns"}},
+    [MS_JOB_DEVICES] = {"devices", {"device"}, 1, "device_bytes", true, SIZE_MAX, {NULL}},
 };
 
 /* Buckets are as wide as a 64th of what is in them, so that a median is as exact. */
@@ -127,40 +149,45 @@ struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
     return &job->ranks[job->rank_count++];
 }
 
-/* The words of a row that say which it is, to be freed. */
-static char *key_of(enum ms_job_list_id list, const char *const *words)
+/* What says which row it is, to be freed. */
+static char *key_of(const struct ms_job_list_info *info, const struct ms_job_words *words)
 {
     char *key = NULL;
     size_t bytes;
     FILE *out = open_memstream(&key, &bytes);
 
-    for (unsigned i = 0; out && i < ms_job_lists[list].keys; i++)
-        fprintf(out, "%s%s", i ? " " : "", words[i]);
+    for (unsigned i = 0; out && i < info->keys; i++)
+        fprintf(out, "%s%s", i ? " " : "", words->texts[i]);
+    if (out && info->is_key)
+        fprintf(out, " %" JSON_INTEGER_FORMAT, words->number);
     if (out && fclose(out) == 0)
         return key;
     free(key);
     return NULL;
 }
 
-static int new_row(struct ms_job *job, enum ms_job_list_id id, const char *const *words)
+static int new_row(struct ms_job *job, enum ms_job_list_id id, const struct ms_job_words *words)
 {
+    const struct ms_job_list_info *info = &ms_job_lists[id];
     struct ms_job_list *list = &job->lists[id];
     struct ms_job_row *rows = ms_grow(list->rows, sizeof(*rows), list->count, &list->room, 64);
-    struct ms_job_row row = {.key = list->keys.texts[list->count], .told_by = UINT32_MAX};
+    struct ms_job_row row = {.key = list->keys.texts[list->count],
+                             .number = info->is_key ? words->number : 0,
+                             .told_by = UINT32_MAX};
 
     if (!rows)
         return -1;
     list->rows = rows;
-    for (unsigned i = 0; ms_job_lists[id].words[i]; i++)
-        if (!(row.words[i] = ms_job_text(job, i < ms_job_lists[id].keys ? words[i] : "")))
+    for (unsigned i = 0; info->words[i]; i++)
+        if (!(row.words[i] = ms_job_text(job, i < info->keys ? words->texts[i] : "")))
             return -1;
     list->rows[list->count++] = row;
     return 0;
 }
 
-uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const char *const *words)
+uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const struct ms_job_words *words)
 {
-    char *key = key_of(list, words);
+    char *key = key_of(&ms_job_lists[list], words);
     uint32_t number = key ? ms_names_number(&job->lists[list].keys, key) : UINT32_MAX;
 
     free(key);
@@ -175,13 +202,16 @@ bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32
 }
 
 int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint32_t rank,
-                const char *const *words)
+                const struct ms_job_words *words)
 {
+    const struct ms_job_list_info *info = &ms_job_lists[list];
     struct ms_job_row *told = &job->lists[list].rows[row];
 
-    for (unsigned i = ms_job_lists[list].keys; ms_job_lists[list].words[i]; i++)
-        if (!(told->words[i] = ms_job_text(job, words[i])))
+    for (unsigned i = info->keys; info->words[i]; i++)
+        if (!(told->words[i] = ms_job_text(job, words->texts[i])))
             return -1;
+    if (info->number)
+        told->number = words->number;
     told->told_by = rank;
     return 0;
 }
@@ -197,6 +227,8 @@ void ms_job_close(struct ms_job *job)
         free(list->rows);
         ms_names_close(&list->keys);
     }
+    for (size_t i = 0; i < job->rank_count; i++)
+        free(job->ranks[i].devices);
     free(job->ranks);
     free(job->groups);
     free(job->outliers);

@@ -5,9 +5,9 @@
  * leaves the same, with ties to the lower rank: merging all at once or by a tree gives the same bytes. Peaks
  * are never added up: a process counts by its fullest device.
  *
- * job.c has the rows, job_take.c takes reports, job_read.c job reports, job_finish.c sorts, job_groups.c says
- * who does the same and who stands out, job_write.c and job_text.c write; merge_tree.c merges files,
- * cmd_merge.c is the verb. */
+ * job.c has the rows, job_take.c and job_measured.c take reports, job_read.c job reports, job_finish.c sorts,
+ * job_groups.c says who does the same and who stands out, job_write.c and job_text.c write; merge_tree.c
+ * merges files, cmd_merge.c is the verb. */
 #ifndef MS_CLI_JOB_H
 #define MS_CLI_JOB_H
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/check.h"
 #include "export/names.h"
 #include "report/read.h"
 
@@ -24,29 +25,35 @@ enum ms_job_figure {
     MS_JOB_LEAKED,
     MS_JOB_RESERVED, /* for the pool, of the device where that was most */
     MS_JOB_CALLS,
+    MS_JOB_GROWTH,
     MS_JOB_FIGURES
 };
 extern const char *const ms_job_figures[MS_JOB_FIGURES]; /* keys */
 
 /** What processes have in common, as lists of rows that any of them has. */
-enum ms_job_list_id { MS_JOB_SITES, MS_JOB_LISTS };
+enum ms_job_list_id { MS_JOB_SITES, MS_JOB_OWNERS, MS_JOB_PHASES, MS_JOB_DEVICES, MS_JOB_LISTS };
 
 /* So many words and figures a row has at most. */
-enum { MS_JOB_WORDS = 5, MS_JOB_WEIGHTS = 4 };
+enum { MS_JOB_WORDS = 6, MS_JOB_WEIGHTS = 4 };
 
 /** How the rows of a list are told. */
 struct ms_job_list_info {
     const char *name;                    /* key of the list in job{} */
     const char *words[MS_JOB_WORDS + 1]; /* keys of texts, to the first NULL */
-    unsigned keys; /* so many of these say which row it is; a process tells the others */
+    unsigned keys;      /* so many of these say which row it is; a process tells the others */
+    const char *number; /* key of a number; NULL: none */
+    bool is_key;        /* which also says which row it is */
+    size_t most;        /* so many rows are kept, the first by key */
     const char *weights[MS_JOB_WEIGHTS + 1]; /* keys of figures, to the first NULL */
 };
 extern const struct ms_job_list_info ms_job_lists[MS_JOB_LISTS];
 
 /** Words of rows of MS_JOB_SITES. */
-enum { MS_JOB_HASH, MS_JOB_KIND, MS_JOB_API, MS_JOB_AT, MS_JOB_OWNER };
-/** Their figures. */
+enum { MS_JOB_HASH, MS_JOB_KIND, MS_JOB_API, MS_JOB_AT, MS_JOB_OWNER, MS_JOB_FILE };
+/** Figures of MS_JOB_SITES, MS_JOB_OWNERS and MS_JOB_PHASES. */
 enum { MS_JOB_AT_PEAK, MS_JOB_SITE_LIVE, MS_JOB_SITE_LEAKED, MS_JOB_SITE_CALLS };
+enum { MS_JOB_OWNER_PEAK, MS_JOB_OWNER_LIVE, MS_JOB_OWNER_LEAKED, MS_JOB_OWNER_GROWTH };
+enum { MS_JOB_PHASE_PEAK, MS_JOB_PHASE_GROWTH, MS_JOB_PHASE_COUNT, MS_JOB_PHASE_NS };
 
 /* So many call sites are kept of each process: they say what it does, and why it stands out. */
 enum { MS_JOB_PARTS = 8 };
@@ -56,6 +63,12 @@ struct ms_job_part {
     json_int_t bytes;
 };
 
+/** What a process had on a device, by the figures of memshim check. */
+struct ms_job_device {
+    uint32_t row; /* of MS_JOB_DEVICES */
+    json_int_t bytes[MS_CHECK_FIGURES];
+};
+
 struct ms_job_rank {
     json_int_t rank; /* -1: none */
     json_int_t pid, start_unix_ns, ooms;
@@ -63,6 +76,8 @@ struct ms_job_rank {
     json_int_t figures[MS_JOB_FIGURES];
     struct ms_job_part held[MS_JOB_PARTS], leaked[MS_JOB_PARTS]; /* most first */
     uint8_t held_count, leaked_count;
+    struct ms_job_device *devices; /* owned; by row */
+    size_t device_count;
     uint32_t group;
 };
 
@@ -83,6 +98,7 @@ struct ms_job_spread {
 struct ms_job_row {
     const char *key; /* the words that say which it is */
     const char *words[MS_JOB_WORDS];
+    json_int_t number;
     uint32_t told_by; /* the row of ranks[] that tells the other words: the lowest that has it */
     uint32_t ranks;   /* that have it */
     struct ms_job_spread weights[MS_JOB_WEIGHTS];
@@ -95,6 +111,7 @@ struct ms_job_list {
     struct ms_names keys;
     struct ms_job_row *rows;
     size_t count, room;
+    json_int_t left_out; /* rows of processes that are in none of these */
 };
 
 struct ms_job_group {
@@ -149,9 +166,19 @@ static inline const char *ms_job_site_word(const struct ms_job *job, uint32_t si
 {
     return job->lists[MS_JOB_SITES].rows[site].words[word];
 }
+/** What a row says of itself. */
+struct ms_job_words {
+    const char *texts[MS_JOB_WORDS];
+    json_int_t number;
+};
 /** The row with these words, of which those that are its key count, new if need be; UINT32_MAX without
  * memory. */
-uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const char *const *words);
+uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const struct ms_job_words *words);
+/** Whether processes tell words of a list's rows that are not their keys. */
+static inline bool ms_job_is_told(enum ms_job_list_id list)
+{
+    return ms_job_lists[list].words[ms_job_lists[list].keys] != NULL;
+}
 /** Figures that are below nothing, which only a damaged file has, count as nothing. */
 static inline json_int_t ms_job_figure_of(json_int_t value)
 {
@@ -163,7 +190,7 @@ const char *ms_job_text(struct ms_job *job, const char *text);
 bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32_t rank);
 /** It tells them. 0, or -1 without memory. */
 int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint32_t rank,
-                const char *const *words);
+                const struct ms_job_words *words);
 /** The bucket of a figure. */
 unsigned ms_job_bucket(json_int_t value);
 /** `count` processes of bucket `bucket` more; -1 without memory. */
@@ -175,6 +202,24 @@ void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool f
 json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks);
 /** Of a figure over ranks[]: the rows of the least, the lower median and the most. Ties to the lower rank. */
 void ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order, uint32_t rows[3]);
+/** A report that is being taken. */
+struct ms_job_taking {
+    struct ms_job *job;
+    const struct ms_report *report;
+    uint32_t rank;  /* row of ranks[] */
+    size_t fullest; /* row of devices[] */
+    struct ms_job_touched {
+        enum ms_job_list_id list;
+        uint32_t row;
+    } * touched; /* what this report has */
+    size_t touched_count, touched_room;
+    json_int_t *leaked; /* by site id */
+};
+/** The row, whose `now` is the report's; of a number that is UINT32_MAX, or without memory, NULL. */
+struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_id list, uint32_t number);
+/** What memshim check measures of it: growth, devices, owners, phases (job_measured.c). 0, or -1 without
+ * memory. */
+int ms_job_take_measured(struct ms_job_taking *taking);
 /** Groups and outliers, of ranks and sites in their order. 0, or -1 without memory. */
 int ms_job_group(struct ms_job *job);
 

@@ -39,13 +39,28 @@ static int sort(size_t count, int (*compare)(const void *, const void *), uint32
     return 0;
 }
 
+static int by_row(const void *a, const void *b)
+{
+    const struct ms_job_device *x = a, *y = b;
+
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static void renumber_devices(struct ms_job_rank *rank, const uint32_t *device_place)
+{
+    for (size_t i = 0; i < rank->device_count; i++)
+        rank->devices[i].row = device_place[rank->devices[i].row];
+    if (rank->device_count)
+        qsort(rank->devices, rank->device_count, sizeof(*rank->devices), by_row);
+}
+
 static void renumber_parts(struct ms_job_part *parts, unsigned count, const uint32_t *site_place)
 {
     for (unsigned i = 0; i < count; i++)
         parts[i].site = site_place[parts[i].site];
 }
 
-static int move_ranks(struct ms_job *job, const uint32_t *order, const uint32_t *site_place)
+static int move_ranks(struct ms_job *job, const uint32_t *order, uint32_t *const places[MS_JOB_LISTS])
 {
     struct ms_job_rank *ranks = calloc(job->rank_count + 1, sizeof(*ranks));
 
@@ -53,13 +68,26 @@ static int move_ranks(struct ms_job *job, const uint32_t *order, const uint32_t 
         return -1;
     for (size_t i = 0; i < job->rank_count; i++) {
         ranks[i] = job->ranks[order[i]];
-        renumber_parts(ranks[i].held, ranks[i].held_count, site_place);
-        renumber_parts(ranks[i].leaked, ranks[i].leaked_count, site_place);
+        renumber_parts(ranks[i].held, ranks[i].held_count, places[MS_JOB_SITES]);
+        renumber_parts(ranks[i].leaked, ranks[i].leaked_count, places[MS_JOB_SITES]);
+        renumber_devices(&ranks[i], places[MS_JOB_DEVICES]);
     }
     free(job->ranks);
     job->ranks = ranks;
     job->rank_room = job->rank_count + 1;
     return 0;
+}
+
+/* What is beyond the most that is kept is in the last rows, to which nothing points. */
+static void leave_out(struct ms_job_list *list, size_t most)
+{
+    while (list->count > most) {
+        struct ms_job_row *row = &list->rows[--list->count];
+
+        list->left_out = ms_report_sum(list->left_out, row->ranks);
+        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+            free(row->weights[weight].counts);
+    }
 }
 
 static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint32_t *rank_place)
@@ -70,7 +98,8 @@ static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint
         return -1;
     for (size_t i = 0; i < list->count; i++) {
         rows[i] = list->rows[order[i]];
-        rows[i].told_by = rank_place[rows[i].told_by];
+        if (rows[i].told_by != UINT32_MAX)
+            rows[i].told_by = rank_place[rows[i].told_by];
         for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
             rows[i].weights[weight].min_rank = rank_place[rows[i].weights[weight].min_rank];
             rows[i].weights[weight].max_rank = rank_place[rows[i].weights[weight].max_rank];
@@ -118,10 +147,12 @@ int ms_job_finish(struct ms_job *job)
     status = sort(job->rank_count, by_rank, &rank_order, &rank_place);
     status = sort_lists(job, orders, places) | status;
     if (status == 0)
-        status = move_ranks(job, rank_order, places[MS_JOB_SITES]);
+        status = move_ranks(job, rank_order, places);
     for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
         if (status == 0)
             status = move_rows(&job->lists[list], orders[list], rank_place);
+        if (status == 0)
+            leave_out(&job->lists[list], ms_job_lists[list].most);
         free(orders[list]);
         free(places[list]);
     }

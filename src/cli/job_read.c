@@ -9,10 +9,10 @@
 
 struct reading {
     struct ms_job *job;
-    size_t first;    /* its ranks[0], among ours */
-    size_t count;    /* of its ranks */
-    uint32_t *sites; /* its rows of job.sites, among ours */
-    size_t site_count;
+    size_t first;                 /* its ranks[0], among ours */
+    size_t count;                 /* of its ranks */
+    uint32_t *rows[MS_JOB_LISTS]; /* its rows of each list, among ours */
+    size_t counts[MS_JOB_LISTS];
 };
 
 /* A row of its ranks[], among ours. */
@@ -49,29 +49,63 @@ static int read_spread(const struct reading *reading, const json_t *json, struct
     return 0;
 }
 
-static int read_row(struct reading *reading, enum ms_job_list_id list, const json_t *json, uint32_t *number_p)
+/* Who tells the words of a row, or that nobody does. */
+static int read_teller(const struct reading *reading, enum ms_job_list_id list, const json_t *json,
+                       uint32_t number, const struct ms_job_words *words)
+{
+    struct ms_job *job = reading->job;
+    uint32_t told_by;
+
+    if (!ms_job_is_told(list))
+        return 0;
+    if (rank_of(reading, json, "told_by", &told_by) < 0)
+        return -1;
+    if (!ms_job_tells(job, &job->lists[list].rows[number], told_by))
+        return 0;
+    return ms_job_tell(job, list, number, told_by, words);
+}
+
+static int read_row(const struct reading *reading, enum ms_job_list_id list, const json_t *json,
+                    uint32_t *number_p)
 {
     const struct ms_job_list_info *info = &ms_job_lists[list];
-    struct ms_job *job = reading->job;
-    const char *words[MS_JOB_WORDS];
-    uint32_t told_by;
-    struct ms_job_row *row;
+    struct ms_job_words words = {.number =
+                                     info->number ? ms_job_figure_of(ms_report_int(json, info->number)) : 0};
     json_int_t ranks = ms_report_int(json, "processes");
+    struct ms_job_row *row;
 
     for (unsigned i = 0; info->words[i]; i++)
-        words[i] = ms_report_text(json, info->words[i]);
-    *number_p = ms_job_row(job, list, words);
-    if (*number_p == UINT32_MAX || rank_of(reading, json, "told_by", &told_by) < 0 || ranks < 1 ||
-        ranks > (json_int_t)reading->count)
+        words.texts[i] = ms_report_text(json, info->words[i]);
+    *number_p = ms_job_row(reading->job, list, &words);
+    if (*number_p == UINT32_MAX || ranks < 1 || ranks > (json_int_t)reading->count ||
+        read_teller(reading, list, json, *number_p, &words) < 0)
         return -1;
-    row = &job->lists[list].rows[*number_p];
-    if (ms_job_tells(job, row, told_by) && ms_job_tell(job, list, *number_p, told_by, words) < 0)
-        return -1;
+    row = &reading->job->lists[list].rows[*number_p];
     for (unsigned weight = 0; info->weights[weight]; weight++)
         if (read_spread(reading, json_object_get(json, info->weights[weight]), &row->weights[weight],
                         row->ranks == 0) < 0)
             return -1;
     row->ranks += (uint32_t)ranks;
+    return 0;
+}
+
+static int read_list(struct reading *reading, enum ms_job_list_id list, const json_t *root)
+{
+    const json_t *job = json_object_get(root, "job");
+    json_t *rows = ms_report_array(job, ms_job_lists[list].name), *row;
+    json_int_t *left_out = &reading->job->lists[list].left_out;
+    char key[32];
+    size_t i;
+
+    reading->counts[list] = json_array_size(rows);
+    reading->rows[list] = calloc(reading->counts[list] + 1, sizeof(*reading->rows[list]));
+    if (!reading->rows[list])
+        return -1;
+    json_array_foreach (rows, i, row)
+        if (read_row(reading, list, row, &reading->rows[list][i]) < 0)
+            return -1;
+    snprintf(key, sizeof(key), "%s_left_out", ms_job_lists[list].name);
+    *left_out = ms_report_sum(*left_out, ms_job_figure_of(ms_report_int(job, key)));
     return 0;
 }
 
@@ -84,11 +118,33 @@ static int read_parts(const struct reading *reading, const json_t *rows, struct 
     json_array_foreach (rows, i, row) {
         json_int_t site = json_integer_value(json_array_get(row, 0));
 
-        if (i == MS_JOB_PARTS || site < 0 || (size_t)site >= reading->site_count)
+        if (i == MS_JOB_PARTS || site < 0 || (size_t)site >= reading->counts[MS_JOB_SITES])
             return -1;
-        parts[i].site = reading->sites[site];
+        parts[i].site = reading->rows[MS_JOB_SITES][site];
         parts[i].bytes = ms_job_figure_of(json_integer_value(json_array_get(row, 1)));
         *count_p = (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+static int read_devices(const struct reading *reading, const json_t *rows, struct ms_job_rank *rank)
+{
+    size_t count = json_array_size(rows), i;
+    json_t *json;
+
+    rank->devices = count ? calloc(count, sizeof(*rank->devices)) : NULL;
+    if (count && !rank->devices)
+        return -1;
+    json_array_foreach (rows, i, json) {
+        json_int_t row = json_integer_value(json_array_get(json, 0));
+
+        if (row < 0 || (size_t)row >= reading->counts[MS_JOB_DEVICES])
+            return -1;
+        rank->devices[i].row = reading->rows[MS_JOB_DEVICES][row];
+        for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++)
+            rank->devices[i].bytes[figure] =
+                ms_job_figure_of(json_integer_value(json_array_get(json, figure + 1)));
+        rank->device_count = i + 1;
     }
     return 0;
 }
@@ -133,33 +189,31 @@ static int read_shown(const struct reading *reading, json_t *root)
     return 0;
 }
 
+/* What its processes had of each list. */
+static int read_parts_of(const struct reading *reading, const json_t *json, struct ms_job_rank *rank)
+{
+    if (read_parts(reading, ms_report_array(json, "held"), rank->held, &rank->held_count) < 0 ||
+        read_parts(reading, ms_report_array(json, "leaked"), rank->leaked, &rank->leaked_count) < 0)
+        return -1;
+    return read_devices(reading, ms_report_array(json, "devices"), rank);
+}
+
 int ms_job_take_merged(struct ms_job *job, json_t *root)
 {
     json_t *ranks = ms_report_array(root, "ranks"), *row;
-    json_t *sites = ms_report_array(json_object_get(root, "job"), "sites");
-    struct reading reading = {.job = job,
-                              .first = job->rank_count,
-                              .count = json_array_size(ranks),
-                              .site_count = json_array_size(sites)};
+    struct reading reading = {.job = job, .first = job->rank_count, .count = json_array_size(ranks)};
     size_t i;
-    int status;
+    int status = 0;
 
-    reading.sites = calloc(reading.site_count + 1, sizeof(*reading.sites));
-    status = reading.sites ? 0 : -1;
     json_array_foreach (ranks, i, row)
         status = status ? status : read_rank(job, row);
-    json_array_foreach (sites, i, row)
-        status = status ? status : read_row(&reading, MS_JOB_SITES, row, &reading.sites[i]);
-    json_array_foreach (ranks, i, row) {
-        struct ms_job_rank *rank = &job->ranks[reading.first + i];
-
-        if (status == 0)
-            status = read_parts(&reading, ms_report_array(row, "held"), rank->held, &rank->held_count);
-        if (status == 0)
-            status = read_parts(&reading, ms_report_array(row, "leaked"), rank->leaked, &rank->leaked_count);
-    }
+    for (unsigned list = 0; list < MS_JOB_LISTS && status == 0; list++)
+        status = read_list(&reading, (enum ms_job_list_id)list, root);
+    json_array_foreach (ranks, i, row)
+        status = status ? status : read_parts_of(&reading, row, &job->ranks[reading.first + i]);
     if (status == 0)
         status = read_shown(&reading, root);
-    free(reading.sites);
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++)
+        free(reading.rows[list]);
     return status;
 }

@@ -7,7 +7,9 @@
 #include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/load.h"
+#include "cli/grow.h"
 #include "report/findings.h"
+#include "report/fold.h"
 
 /* What is kept of most, in order; equal ones by key. */
 static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p, uint32_t site,
@@ -29,17 +31,29 @@ static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *c
     parts[i] = (struct ms_job_part){site, bytes};
 }
 
-struct taking {
-    struct ms_job *job;
-    const struct ms_report *report;
-    uint32_t rank;     /* row of ranks[] */
-    size_t fullest;    /* row of devices[] */
-    uint32_t *touched; /* sites that this report has */
-    size_t touched_count;
-    json_int_t *leaked; /* by site id */
-};
+struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_id list, uint32_t number)
+{
+    struct ms_job *job = taking->job;
+    struct ms_job_touched *touched;
+    struct ms_job_row *row;
 
-static void take_devices(struct taking *taking)
+    if (number == UINT32_MAX)
+        return NULL;
+    row = &job->lists[list].rows[number];
+    if (row->stamp == job->stamp)
+        return row;
+    touched = ms_grow(taking->touched, sizeof(*touched), taking->touched_count, &taking->touched_room, 64);
+    if (!touched)
+        return NULL;
+    taking->touched = touched;
+    touched[taking->touched_count++] = (struct ms_job_touched){list, number};
+    row->stamp = job->stamp;
+    memset(row->now, 0, sizeof(row->now));
+    row->now_held = 0;
+    return row;
+}
+
+static void take_devices(struct ms_job_taking *taking)
 {
     struct ms_job_rank *rank = &taking->job->ranks[taking->rank];
     json_t *device;
@@ -68,7 +82,7 @@ static void take_devices(struct taking *taking)
         rank->figures[figure] = ms_job_figure_of(rank->figures[figure]);
 }
 
-static int take_leaks(struct taking *taking)
+static int take_leaks(struct ms_job_taking *taking)
 {
     size_t count = json_array_size(taking->report->sites), i;
     json_t *leak;
@@ -85,45 +99,40 @@ static int take_leaks(struct taking *taking)
     return 0;
 }
 
-static int tell_site(const struct taking *taking, uint32_t number, const json_t *json)
+static int tell_site(const struct ms_job_taking *taking, uint32_t number, const json_t *json)
 {
     struct ms_job *job = taking->job;
-    const struct ms_job_row *row = &job->lists[MS_JOB_SITES].rows[number];
+    bool inferred;
+    const json_t *own;
     char *line;
-    int status;
+    int status = -1;
 
-    if (!ms_job_tells(job, row, taking->rank))
+    if (!ms_job_tells(job, &job->lists[MS_JOB_SITES].rows[number], taking->rank))
         return 0;
+    own = ms_fold_own(taking->report, ms_report_int(json, "stack"), &inferred);
     line = ms_finding_line(taking->report, json, "(no stack)");
-    status =
-        line ? ms_job_tell(job, MS_JOB_SITES, number, taking->rank,
-                           (const char *const[]){row->words[MS_JOB_HASH], row->words[MS_JOB_KIND],
-                                                 ms_cli_site_api(json), line, ms_report_text(json, "owner")})
-             : -1;
+    if (line)
+        status = ms_job_tell(job, MS_JOB_SITES, number, taking->rank,
+                             &(struct ms_job_words){{[MS_JOB_API] = ms_cli_site_api(json),
+                                                     [MS_JOB_AT] = line,
+                                                     [MS_JOB_OWNER] = ms_report_text(json, "owner"),
+                                                     [MS_JOB_FILE] = ms_report_text(own, "file")},
+                                                    ms_job_figure_of(ms_report_int(own, "line"))});
     free(line);
     return status;
 }
 
 /* One place on several devices is one site: what it held at the peaks is the most of them. */
-static int take_site(struct taking *taking, const json_t *json)
+static int take_site(struct ms_job_taking *taking, const json_t *json)
 {
-    struct ms_job *job = taking->job;
-    uint32_t number = ms_job_row(
-        job, MS_JOB_SITES, (const char *const[]){ms_report_text(json, "hash"), ms_report_text(json, "kind")});
+    uint32_t number =
+        ms_job_row(taking->job, MS_JOB_SITES,
+                   &(struct ms_job_words){{ms_report_text(json, "hash"), ms_report_text(json, "kind")}, 0});
     json_int_t peak = ms_report_int(json, "at_peak_bytes"), id = ms_report_int(json, "id");
-    struct ms_job_row *site;
+    struct ms_job_row *site = ms_job_touch(taking, MS_JOB_SITES, number);
 
-    if (number == UINT32_MAX)
+    if (!site || tell_site(taking, number, json) < 0)
         return -1;
-    site = &job->lists[MS_JOB_SITES].rows[number];
-    if (site->stamp != job->stamp) {
-        site->stamp = job->stamp;
-        memset(site->now, 0, sizeof(site->now));
-        site->now_held = 0;
-        taking->touched[taking->touched_count++] = number;
-        if (tell_site(taking, number, json) < 0)
-            return -1;
-    }
     if (peak > site->now[MS_JOB_AT_PEAK])
         site->now[MS_JOB_AT_PEAK] = peak;
     if (ms_report_is_device_memory(json) && ms_report_device_of(taking->report, json) == taking->fullest)
@@ -137,25 +146,28 @@ static int take_site(struct taking *taking, const json_t *json)
     return 0;
 }
 
-static int add_up(struct taking *taking)
+static int add_up(struct ms_job_taking *taking)
 {
     struct ms_job *job = taking->job;
     struct ms_job_rank *rank = &job->ranks[taking->rank];
 
     for (size_t i = 0; i < taking->touched_count; i++) {
-        struct ms_job_row *site = &job->lists[MS_JOB_SITES].rows[taking->touched[i]];
+        const struct ms_job_touched *touched = &taking->touched[i];
+        struct ms_job_row *row = &job->lists[touched->list].rows[touched->row];
 
-        for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
-            json_int_t value = ms_job_figure_of(site->now[weight]);
+        for (unsigned weight = 0; ms_job_lists[touched->list].weights[weight]; weight++) {
+            json_int_t value = ms_job_figure_of(row->now[weight]);
 
-            ms_job_widen(job, &site->weights[weight], site->ranks == 0, value, taking->rank, value,
+            ms_job_widen(job, &row->weights[weight], row->ranks == 0, value, taking->rank, value,
                          taking->rank);
-            if (ms_job_count_in(&site->weights[weight], ms_job_bucket(value), 1) < 0)
+            if (ms_job_count_in(&row->weights[weight], ms_job_bucket(value), 1) < 0)
                 return -1;
         }
-        site->ranks++;
-        keep(job, rank->held, &rank->held_count, taking->touched[i], site->now_held);
-        keep(job, rank->leaked, &rank->leaked_count, taking->touched[i], site->now[MS_JOB_SITE_LEAKED]);
+        row->ranks++;
+        if (touched->list != MS_JOB_SITES)
+            continue;
+        keep(job, rank->held, &rank->held_count, touched->row, row->now_held);
+        keep(job, rank->leaked, &rank->leaked_count, touched->row, row->now[MS_JOB_SITE_LEAKED]);
     }
     return 0;
 }
@@ -179,7 +191,7 @@ static void show(struct ms_job *job, json_t *root, uint32_t rank)
 int ms_job_take(struct ms_job *job, struct ms_report *report)
 {
     const json_t *run = json_object_get(report->root, "run");
-    struct taking taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
+    struct ms_job_taking taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
     struct ms_job_rank *rank = ms_job_add_rank(job);
     size_t i;
     json_t *site;
@@ -194,10 +206,11 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->stamp++;
     take_devices(&taking);
-    taking.touched = calloc(json_array_size(report->sites) + 1, sizeof(*taking.touched));
-    status = rank->host && taking.touched ? take_leaks(&taking) : -1;
+    status = rank->host ? take_leaks(&taking) : -1;
     json_array_foreach (report->sites, i, site)
         status = status ? status : take_site(&taking, site);
+    if (status == 0)
+        status = ms_job_take_measured(&taking);
     if (status == 0)
         status = add_up(&taking);
     if (status == 0)

@@ -7,7 +7,7 @@
 #include "cli/job.h"
 #include "report/text.h"
 
-static const char *const titles[MS_JOB_FIGURES] = {"peak", "live", "leaked", "reserved", "calls"};
+static const char *const titles[MS_JOB_FIGURES] = {"peak", "live", "leaked", "reserved", "calls", "growth"};
 
 /* "rank 17", or "process 4711". */
 static struct ms_text_number name_of(const struct ms_job_rank *rank)

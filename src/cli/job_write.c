@@ -22,6 +22,18 @@ static void put_parts(FILE *out, const char *key, const struct ms_job_part *part
     fputc(']', out);
 }
 
+static void put_devices(FILE *out, const struct ms_job_rank *rank)
+{
+    fputs(",\"devices\":[", out);
+    for (size_t i = 0; i < rank->device_count; i++) {
+        fprintf(out, "%s[%" PRIu32, i ? "," : "", rank->devices[i].row);
+        for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++)
+            fprintf(out, ",%" JSON_INTEGER_FORMAT, rank->devices[i].bytes[figure]);
+        fputc(']', out);
+    }
+    fputc(']', out);
+}
+
 static void put_rank(FILE *out, const struct ms_job_rank *rank)
 {
     fputc('{', out);
@@ -36,6 +48,7 @@ static void put_rank(FILE *out, const struct ms_job_rank *rank)
     put_int(out, ",", "ooms", rank->ooms);
     put_parts(out, "held", rank->held, rank->held_count);
     put_parts(out, "leaked", rank->leaked, rank->leaked_count);
+    put_devices(out, rank);
     fputc('}', out);
 }
 
@@ -57,7 +70,10 @@ static void put_row(FILE *out, const struct ms_job_list_info *info, const struct
 {
     for (unsigned i = 0; info->words[i]; i++)
         ms_json_put_member(out, i ? "," : "{", info->words[i], row->words[i]);
-    put_int(out, ",", "told_by", row->told_by);
+    if (info->number)
+        put_int(out, ",", info->number, row->number);
+    if (row->told_by != UINT32_MAX)
+        put_int(out, ",", "told_by", row->told_by);
     put_int(out, ",", "processes", row->ranks);
     for (unsigned weight = 0; info->weights[weight]; weight++)
         put_spread(out, info->weights[weight], &row->weights[weight], row->ranks);
@@ -72,6 +88,8 @@ static void put_list(FILE *out, const struct ms_job_list_info *info, const struc
         put_row(out, info, &list->rows[i]);
     }
     fputs(list->count ? "\n]" : "]", out);
+    if (info->most != SIZE_MAX)
+        fprintf(out, ",\"%s_left_out\":%" JSON_INTEGER_FORMAT, info->name, list->left_out);
 }
 
 static void put_figures(FILE *out, const struct ms_job *job, uint32_t *order)

@@ -16,10 +16,10 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/args.c src/cli/output.c \
 CLI_SOURCES += src/cli/cmd_export.c src/cli/cmd_tree.c src/cli/cmd_flamegraph.c src/cli/cmd_timeline.c
 CLI_SOURCES += src/cli/cmd_contexts.c src/cli/cmd_oom.c
 CLI_SOURCES += src/cli/cmd_html.c
-CLI_SOURCES += src/cli/check.h src/cli/check.c src/cli/check_measure.c src/cli/check_baseline.c src/cli/check_text.c src/cli/check_junit.c src/cli/check_sarif.c \
+CLI_SOURCES += src/cli/check.h src/cli/check.c src/cli/check_measure.c src/cli/check_job.c src/cli/check_hold.c src/cli/check_baseline.c src/cli/check_text.c src/cli/check_junit.c src/cli/check_sarif.c \
 	src/cli/cmd_check.c src/cli/cmd_suppress.c
 CLI_SOURCES += src/cli/diff.h src/cli/diff_pair.c src/cli/diff.c src/cli/diff_text.c src/cli/cmd_diff.c
-CLI_SOURCES += src/cli/job.h src/cli/job.c src/cli/job_take.c src/cli/job_read.c src/cli/job_finish.c src/cli/job_groups.c src/cli/job_write.c src/cli/job_text.c src/cli/merge_tree.c src/cli/merge.h src/cli/merge_files.c src/cli/node.h src/cli/node.c src/cli/cmd_merge.c
+CLI_SOURCES += src/cli/job.h src/cli/job.c src/cli/job_take.c src/cli/job_measured.c src/cli/job_read.c src/cli/job_finish.c src/cli/job_groups.c src/cli/job_write.c src/cli/job_text.c src/cli/merge_tree.c src/cli/merge.h src/cli/merge_files.c src/cli/node.h src/cli/node.c src/cli/cmd_merge.c
 CLI_SOURCES += src/cli/cmd_snapshot.c
 CLI_SOURCES += src/cli/grow.h src/cli/grow.c
 CLI_SOURCES += src/cli/living.h src/cli/living.c

@@ -39,12 +39,67 @@ def figures(job, reports):
     return wrong
 
 
+def named(job, reports):
+    """What of owners and phases is not what it should be."""
+    wrong = []
+    told = {"owners": {}, "phases": {}}
+    for i, report in enumerate(reports):
+        leaks = {}
+        for leak in report["leaks"]:
+            owner = report["sites"][leak["site"]]["owner"]
+            leaks[owner] = leaks.get(owner, 0) + leak["bytes"]
+        for row in report["owners"]:
+            told["owners"].setdefault(row["owner"], []).append((i, {"at_peak_bytes": row["at_peak_bytes"], "live_bytes": row["live_bytes"], "leaked_bytes": leaks.get(row["owner"], 0), "growth_bytes": 0}))
+        for row in report["phases"]:
+            device = row["devices"][0]
+            told["phases"].setdefault(row["name"], []).append((i, {"peak_bytes": device["peak_bytes"]["max"], "growth_bytes": device["growth_bytes"]["max"], "count": row["count"], "total_ns": row["total_ns"]}))
+    for name, rows in told.items():
+        if [row.get("owner", row.get("name")) for row in job["job"][name]] != sorted(rows):
+            wrong.append("rows of %s: %s" % (name, [sorted(rows), job["job"][name]]))
+        for row in job["job"][name]:
+            had = rows[row.get("owner", row.get("name"))]
+            if (row["processes"], row["device_bytes"]) != (len(had), reports[0]["devices"][0]["total_bytes"]):
+                wrong.append(str(row))
+            for key in had[0][1]:
+                least, most = min((one[key], i) for i, one in had), min((-one[key], i) for i, one in had)
+                low = statistics.median_low([one[key] for _, one in had])
+                if (row[key]["min"], row[key]["min_process"], row[key]["max"], row[key]["max_process"]) != (*least, -most[0], most[1]) or not low * 63 // 64 <= row[key]["median"] <= low:
+                    wrong.append("%s: %s" % (key, row))
+    return wrong
+
+
+def many_names():
+    """Phases of more names than are kept, by file and by halves: what is wrong."""
+    wrong, paths = [], ["n%d.json" % rank for rank in range(4)]
+    names = {rank: ["%05d" % (rank * 400 + i * (rank + 1)) for i in range(900)] for rank in range(4)}
+    for rank, path in enumerate(paths):
+        report = made.report(rank, 4)
+        report["phases"] = [dict(report["phases"][0], name=name) for name in names[rank]]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(report, file)
+    whole = merged(paths, "named.json")
+    for part in (paths[:2], paths[::2], paths[3:]):
+        rest = [path for path in paths if path not in part]
+        merged(part, "part.json")
+        if merged(["part.json", *rest], "again.json") != whole:
+            wrong.append("grouped by %s" % part)
+    job, kept = json.loads(whole)["job"], sorted({name for rows in names.values() for name in rows})[:1024]
+    if [row["name"] for row in job["phases"]] != kept or job["phases_left_out"] != sum(name not in kept for rows in names.values() for name in rows):
+        wrong.append("%d rows, %d left out" % (len(job["phases"]), job["phases_left_out"]))
+    status, said, error = memshim("check", "--max-peak", "phase=1G", "named.json")
+    if status != 2 or said or "phases_left_out" not in error:
+        wrong.append("a limit on all phases: %d %s%s" % (status, said, error))
+    return wrong
+
+
 def refusals(path, whole):
     """Damaged job reports, one by one: each is refused in one line."""
     wrong = []
     damages = [("a row of ranks that is none", lambda j: j["job"].update(shown=10 ** 6)), ("a site told by nobody", lambda j: j["job"]["sites"][0].update(told_by=-1)),
                ("a part of a site that is none", lambda j: j["ranks"][3].update(held=[[99, 1]])), ("more processes than there are", lambda j: j["job"]["sites"][0].update(processes=65)),
                ("a bucket beyond all", lambda j: j["job"]["sites"][0]["calls"].update(counts=[[1 << 20, 1]])), ("no ranks", lambda j: j.update(ranks=[])),
+               ("a device that is none", lambda j: j["ranks"][3].update(devices=[[7, 1, 1, 1, 1, 1]])), ("an owner of more processes than there are", lambda j: j["job"]["owners"][0].update(processes=65)),
+               ("a phase whose most nobody had", lambda j: j["job"]["phases"][0]["peak_bytes"].update(max_process=64)),
                ("more parts than are kept", lambda j: j["ranks"][0].update(held=[[0, 1]] * 9))]
     for name, damage in damages:
         job = json.loads(whole)
@@ -77,6 +132,10 @@ def main():
     fact("rank 37 on node0004: leaked 48.0 MiB, its group's median 0 B; 48.0 MiB, elsewhere 0 B, by stray at /src/train.c:19 (cudaMalloc)" in text, "and the text says so", [text])
     wrong = figures(job, reports)
     fact(not wrong, "figures are those worked out here", wrong)
+    wrong = named(job, reports)
+    fact(not wrong, "so are owners and phases", wrong)
+    wrong = many_names()
+    fact(not wrong, "of more names than are kept the same ones are kept in any grouping, and it is said", wrong)
     status, _, error = memshim("validate", "job.json")
     fact(status == 0, "the job report is valid", [error])
     status, said, error = memshim("leaks", "job.json")
@@ -103,7 +162,7 @@ def main():
     fact(not wrong, "and job reports that are damaged", wrong)
     status, said, error = memshim("merge")
     fact(status == 2 and "no report" in error, "and no report at all", [error])
-    plan(16)
+    plan(18)
 
 
 if __name__ == "__main__":
