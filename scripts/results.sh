@@ -7,12 +7,14 @@ log_name() { # TEST: automake's logs are named without the extension
     echo "$1" | sed 's/\.\(sh\|bats\|py\)$//'
 }
 
-# The harness over the tests of $1, $2 at a time, with what make says in $3.log. Logs of an earlier run do not speak for this one.
+# The harness over the tests of $1, $2 at a time, with what make says in $3.log; of programs $check_programs are made, or all. Logs of an
+# earlier run do not speak for this one.
 run_tests() { # TESTS JOBS [LOG]
     for name in $1; do
         rm -f "$build/$(log_name "$name").trs"
     done
-    make -C "$build" -sj"$2" check TESTS="$(echo "$1" | tr '\n' ' ')" >"$build/${3-check}.log" 2>&1 </dev/null
+    make -C "$build" -sj"$2" check TESTS="$(echo "$1" | tr '\n' ' ')" \
+        ${check_programs+"check_PROGRAMS=$check_programs"} >"$build/${3-check}.log" 2>&1 </dev/null
 }
 
 # The TAP results of one test, "TEST STATUS" a line, as automake's driver left them. A program that ends with 1 after a fact

@@ -68,7 +68,19 @@ tests_helpers_tap_selftest_SOURCES = tests/helpers/tap_selftest.c tests/tap.h
 TESTS += tests/helpers/harness.sh
 dist_check_SCRIPTS += tests/helpers/harness.sh
 
-# The names of all tests, for scripts/test.
+# The names of all tests, for scripts/test; those of scripts/test --quick, and the programs that these need. Left out there is what takes
+# more than three seconds of processor time, or whose programs take long to compile (docs/testing.md); what is new is quick until it is not.
+ms_long_rooms = acl balance bench captures clients faults findings fuzz gpu hazards hip html ipc limbo lookups merge nccl nohang phases python \
+	schedules stream systems thirdparty traps
+ms_long = $(ms_long_rooms:%=tests/%/%) scripts/check-headers tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \
+	tests/hooks/differential.% tests/hooks/neighbours.% tests/hooks/threads.% tests/pool/test_streams tests/pool/test_vmm \
+	tests/programs/questions.% tests/programs/screens.% tests/containers/%
+# What quick tests use of other rooms.
+ms_quick_others = tests/gpu/conformance tests/ipc/libmpi.so.40 tests/phases/phases_user
 print-tests:
 	@echo $(TESTS)
-.PHONY: print-tests
+print-quick-tests:
+	@echo $(filter-out $(ms_long),$(TESTS))
+print-quick-programs:
+	@echo $(filter-out $(ms_long),$(check_PROGRAMS)) $(ms_quick_others)
+.PHONY: print-tests print-quick-tests print-quick-programs

@@ -31,7 +31,7 @@ from memshim.rows import (
 from memshim.sizes import Size, format_size, parse_size
 from memshim.tables import TABLES, frame
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 __all__ = [
     "TABLES",

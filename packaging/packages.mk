@@ -1,0 +1,8 @@
+# packaging: recipes for packages of distributions (docs/packages.md); scripts/package makes them. Nothing of it is installed.
+EXTRA_DIST += packaging/debian/changelog packaging/debian/control packaging/debian/copyright packaging/debian/rules \
+	packaging/debian/source/format packaging/debian/libmemshim.docs packaging/debian/libmemshim.install \
+	packaging/debian/libmemshim.lintian-overrides packaging/debian/libmemshim.triggers packaging/debian/source/lintian-overrides \
+	packaging/debian/memshim.docs packaging/debian/memshim.install packaging/debian/memshim-doc.docs \
+	packaging/debian/memshim-sim.docs packaging/debian/memshim-sim.install \
+	packaging/rpm/memshim.spec packaging/rpm/rpmlint.toml
+EXTRA_DIST += scripts/package
