@@ -405,8 +405,11 @@ static const struct {
     [MS_CLASS_ENTRY_POINT] = {NULL, after_lookup, false},
     [MS_CLASS_NAME] = {NULL, NULL, false},
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
+    [MS_CLASS_COMMUNICATOR] = {NULL, NULL, true},
     [MS_CLASS_BUFFER_ALLOC] = {NULL, NULL, true},
     [MS_CLASS_BUFFER_FREE] = {NULL, after_buffer_free, false},
+    [MS_CLASS_BUFFER_HOLD] = {NULL, NULL, true},
+    [MS_CLASS_BUFFER_GROUP_END] = {NULL, NULL, true},
 };
 
 /* Frames that record, as opposed to those that name and those that look up. A function called from inside one

@@ -74,6 +74,7 @@ enum ms_class {
     MS_CLASS_ENTRY_POINT,    /* the runtime's way to it */
     MS_CLASS_NAME,           /* names the nested driver calls */
     MS_CLASS_NAME_ALLOC,     /* the same, and takes the call stack */
+    MS_CLASS_COMMUNICATOR,   /* the same, of which of NCCL's communicators (communicators.h) */
     /* Buffers of a library that ends in another interface, recycled whole (buffers.c). */
     MS_CLASS_BUFFER_ALLOC,
     MS_CLASS_BUFFER_FREE,

@@ -7,6 +7,7 @@
 
 #include "hooks/answer.h"
 #include "hooks/buffers.h"
+#include "hooks/communicators.h"
 #include "hooks/direct.h"
 #include "hooks/dispatch.h"
 #include "hooks/ipc.h"
@@ -116,6 +117,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_SHAPE_ENTRY_POINT    MS_BODY_FRAME
 #define MS_SHAPE_NAME           MS_BODY_NAME
 #define MS_SHAPE_NAME_ALLOC     MS_BODY_NAME
+#define MS_SHAPE_COMMUNICATOR   MS_BODY_COMMUNICATOR
 #define MS_SHAPE_BUFFER_ALLOC   MS_BODY_BUFFER
 #define MS_SHAPE_BUFFER_FREE    MS_BODY_BUFFER
 #define MS_SHAPE_BUFFER_HOLD    MS_BODY_BUFFER
@@ -256,6 +258,22 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                  \
             return (result)ms_answer_;                                                                      \
         return whole_##fn forwarded;                                                                        \
+    }
+
+/* How many begin is `height`, which rank of how many `given` of `bytes`. */
+#define MS_BODY_COMMUNICATOR(result, fn, cls, first, declared, types, passed, forwarded, ...)               \
+    MS_NO_HITS(fn)                                                                                          \
+    static MS_NOINLINE result body_##fn declared                                                            \
+    {                                                                                                       \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
+        struct ms_call ms_call_;                                                                            \
+        result ms_status_;                                                                                  \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_name_begin(&ms_call_, true);                                                                     \
+        ms_communicators_begin(&ms_call_, (int)ms_args_.height, (int)ms_args_.given, (int)ms_args_.bytes);  \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        ms_name_end(&ms_call_, (int)ms_status_);                                                            \
+        return ms_status_;                                                                                  \
     }
 
 /* A frame in which the call may be answered before the vendor hears of it. */

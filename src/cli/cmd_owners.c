@@ -10,6 +10,8 @@
 #include "report/text.h"
 #include "report/view.h"
 
+enum { PARTS_MAX = 10 }; /* --json has all */
+
 struct owners_options {
     struct ms_cli_printing printing;
     long top;
@@ -101,6 +103,36 @@ static void print_memory(FILE *out, const json_t *row)
     ms_text_column(out, text, 12);
 }
 
+/* Of NCCL's: in which of its functions, and for which communicator. */
+static void print_parts(FILE *out, const json_t *row)
+{
+    const json_t *parts = ms_report_array(row, "parts");
+    const json_t *part;
+    size_t i;
+
+    if (json_array_size(parts) == 1 && !json_object_get(json_array_get(parts, 0), "entry"))
+        return;
+    json_array_foreach (parts, i, part) {
+        const char *entry = ms_report_text(part, "entry"), *name = ms_report_text(part, "communicator");
+
+        if (i == PARTS_MAX) {
+            fprintf(out, "%11s %11s %9s %7s  %-12s   ... and %zu more\n", "", "", "", "", "",
+                    json_array_size(parts) - i);
+            break;
+        }
+        fprintf(out, "%11s %11s %9" JSON_INTEGER_FORMAT " %7s  %-12s   NCCL in ",
+                ms_text_size(ms_report_int(part, "at_peak_bytes")).text,
+                ms_text_size(ms_report_int(part, "live_bytes")).text, ms_report_int(part, "live_count"), "",
+                "");
+        ms_text_put(out, *entry ? entry : "a function that is not known");
+        if (*name) {
+            fputs(", communicator ", out);
+            ms_text_put(out, name);
+        }
+        fputc('\n', out);
+    }
+}
+
 static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     const struct owners *owners = view;
@@ -125,6 +157,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
         fputc(' ', out);
         ms_text_put(out, ms_report_text(row, "owner"));
         fputc('\n', out);
+        print_parts(out, row);
     }
     if (count > top)
         fprintf(out, "... and %zu more\n", count - top);

@@ -86,6 +86,7 @@ static const char *mark_name(enum ms_mark mark)
         [MS_MARK_INFERRED] = "inferred",
         [MS_MARK_THREAD] = "thread",
         [MS_MARK_UNSURE] = "unsure",
+        [MS_MARK_COMMUNICATOR] = "communicator",
     };
     return mark < MS_MARK_COUNT ? names[mark] : NULL;
 }
@@ -109,7 +110,7 @@ static json_t *frame_of_mark(uint64_t frame)
     const char *mark = mark_name(ms_frame_mark_of(frame));
     if (mark)
         json_object_set_new(json, "mark", json_string(mark));
-    if (ms_frame_mark_of(frame) == MS_MARK_THREAD)
+    if (ms_frame_mark_of(frame) == MS_MARK_THREAD || ms_frame_mark_of(frame) == MS_MARK_COMMUNICATOR)
         json_object_set_new(json, "name", ms_out_string(ms_code_text(ms_frame_mark_text(frame))));
     return json;
 }

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "report/fold.h"
+#include "report/owners_nccl.h"
 #include "report/sites.h"
 
 /* Whose modules pass requests on, and ask for nothing themselves. */
@@ -133,6 +134,7 @@ struct owner_row {
     const char *owner, *memory;
     const struct ms_site_row *site; /* the first of them */
     json_int_t at_peak_bytes, live_bytes, live_count, total_bytes, total_count, sites;
+    json_t *parts; /* of NCCL's, by entry point and communicator; NULL of the others */
 };
 
 struct owner_rows {
@@ -227,7 +229,7 @@ static json_t *sorted(json_t *rows, int (*compare)(const void *a, const void *b)
     return result;
 }
 
-static void add_site(struct owner_row *row, const struct ms_site_row *site)
+static void add_site(const struct ms_report *report, struct owner_row *row, const struct ms_site_row *site)
 {
     row->at_peak_bytes = ms_report_sum(row->at_peak_bytes, site->at_peak_bytes);
     row->live_bytes = ms_report_sum(row->live_bytes, site->live_bytes);
@@ -235,6 +237,32 @@ static void add_site(struct owner_row *row, const struct ms_site_row *site)
     row->total_bytes = ms_report_sum(row->total_bytes, site->total_bytes);
     row->total_count = ms_report_sum(row->total_count, site->total_count);
     row->sites++;
+    if (strcmp(row->owner, "NCCL") != 0)
+        return;
+    if (!row->parts)
+        row->parts = json_object();
+    ms_nccl_add(report, site, row->parts);
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    int order = compare_rows(a, b);
+
+    order = order ? order : strcmp(ms_report_text(x, "entry"), ms_report_text(y, "entry"));
+    return order ? order : strcmp(ms_report_text(x, "communicator"), ms_report_text(y, "communicator"));
+}
+
+/* In the order of their bytes at the peak, as the owners. The object is taken over. */
+static json_t *sorted_parts(json_t *parts)
+{
+    json_t *rows = json_array(), *part;
+    const char *key;
+
+    json_object_foreach (parts, key, part)
+        json_array_append(rows, part);
+    json_decref(parts);
+    return sorted(rows, compare_parts);
 }
 
 static json_t *row_json(const struct owner_row *row)
@@ -251,6 +279,8 @@ static json_t *row_json(const struct owner_row *row)
     json_object_set_new(json, "total_bytes", json_integer(row->total_bytes));
     json_object_set_new(json, "total_count", json_integer(row->total_count));
     json_object_set_new(json, "sites", json_integer(row->sites));
+    if (row->parts)
+        json_object_set_new(json, "parts", sorted_parts(row->parts));
     return json;
 }
 
@@ -272,7 +302,9 @@ static void tell_sites(const struct pass *pass, json_t *told)
     json_t *texts = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        const char *owner = json_is_object(sites[i].json) ? owner_of_stack(pass, sites[i].stack) : NULL;
+        const char *owner = !json_is_object(sites[i].json) ? NULL
+                            : ms_nccl_takes(&sites[i])     ? "NCCL"
+                                                           : owner_of_stack(pass, sites[i].stack);
         struct owner_row *row;
         json_t *text = owner ? owner_text(texts, owner) : NULL;
 
@@ -280,7 +312,7 @@ static void tell_sites(const struct pass *pass, json_t *told)
             continue;
         row = row_of(&rows, &sites[i], owner);
         if (row)
-            add_site(row, &sites[i]);
+            add_site(pass->report, row, &sites[i]);
         ms_report_site_owned(pass->report, i, text);
     }
     for (size_t i = 0; i < rows.count; i++)

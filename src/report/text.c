@@ -295,7 +295,8 @@ static void put_mark(FILE *out, const json_t *frame)
     } marks[] = {{"apart", "[Python frames of the same moment, not paired with those above]"},
                  {"inferred", "[no Python in this thread: the process's latest]"},
                  {"unsure", "[Python frames that could not be read]"},
-                 {"thread", "[thread "}};
+                 {"thread", "[thread "},
+                 {"communicator", "[communicator "}};
     const char *mark = ms_report_text(frame, "mark");
     size_t i = 0;
 
@@ -306,7 +307,7 @@ static void put_mark(FILE *out, const json_t *frame)
         return;
     }
     fputs(marks[i].text, out);
-    if (!strcmp(mark, "thread")) {
+    if (!strcmp(mark, "thread") || !strcmp(mark, "communicator")) {
         ms_text_put(out, ms_report_text(frame, "name"));
         fputc(']', out);
     }

@@ -19,6 +19,7 @@ enum ms_mark {
     MS_MARK_INFERRED,  /* this thread had no Python frames: those that follow were the process's latest */
     MS_MARK_THREAD,    /* the name of the thread, in the table of texts of codes */
     MS_MARK_UNSURE,    /* outermost: there were Python frames that did not look as they should */
+    MS_MARK_COMMUNICATOR, /* innermost: the call made communicators of NCCL's, which, in the same table */
     MS_MARK_COUNT
 };
 

@@ -52,6 +52,8 @@ static void end_comm(struct ncclComm *comm)
 
     sim_windows_drop(comm);
     sim_stages_free(comm);
+    if (comm->buffers)
+        SIM_DRV(cuMemFree_v2, comm->buffers);
     if (comm->done)
         SIM_DRV(cuEventDestroy_v2, comm->done);
     if (pushed)
@@ -62,6 +64,16 @@ static void end_comm(struct ncclComm *comm)
         sim_room_unlink(comm->grow);
     comm->magic = 0;
     free(comm);
+}
+
+/* The vendor's takes buffers for each communicator; how many bytes is not known of it, so it is none unless
+ * somebody says. */
+static ncclResult_t take_buffers(struct ncclComm *comm)
+{
+    const char *wanted = secure_getenv("MEMSIM_COMMUNICATOR");
+    size_t bytes = wanted ? strtoull(wanted, NULL, 10) : 0;
+
+    return bytes ? sim_cuda(SIM_DRV(cuMemAlloc_v2, &comm->buffers, bytes)) : ncclSuccess;
 }
 
 ncclResult_t sim_comm_enter(struct sim_job *job)
@@ -79,6 +91,8 @@ ncclResult_t sim_comm_enter(struct sim_job *job)
     comm->ordinal = (int)device;
     if (result == ncclSuccess)
         result = sim_cuda(SIM_DRV(cuEventCreate, &comm->done, CU_EVENT_DISABLE_TIMING));
+    if (result == ncclSuccess)
+        result = take_buffers(comm);
     if (result == ncclSuccess)
         result = sim_room_enter(job->name, job->ranks, job->rank, &comm->room);
     if (result == ncclSuccess)

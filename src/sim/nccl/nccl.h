@@ -123,6 +123,7 @@ struct ncclComm {
     struct sim_room *room;
     int rank, ranks, ordinal;
     CUcontext context;
+    CUdeviceptr buffers;  /* 0, or as much as MEMSIM_COMMUNICATOR says */
     CUevent done;         /* after the latest operation */
     CUstream stream;      /* ... which was put here */
     bool busy;            /* there is one */
