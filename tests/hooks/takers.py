@@ -56,6 +56,20 @@ def book(done):
     return dict(line.split() for line in done.stdout.splitlines())
 
 
+def other_numbers(first, second):
+    """What is told of two reports, of which the second is of a process that was shown the devices in another order."""
+    with open(second, encoding="utf-8") as file:
+        report = json.load(file)
+    report["run"]["pid"] += 1
+    for rows, key in [(report["devices"], "index")] + [(report[name], "device") for name in ("contexts", "sites", "balances", "leaks", "pools")]:
+        for row in rows:
+            row[key] = 1 - row[key] if row[key] in (0, 1) else row[key]
+    path = os.path.join(TMP, "other order.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    return told(first, path)
+
+
 def validates(path):
     return subprocess.run([MEMSHIM, "validate", path], text=True, capture_output=True, check=False)
 
@@ -80,7 +94,7 @@ def beside(mode):
 
 
 def main():
-    plan(16)
+    plan(17)
     paths = []
     for mode in ("pool", "track"):
         done, path = play(mode, MEMSHIM_MODE=mode)
@@ -96,6 +110,9 @@ def main():
     both = told(*paths)
     fact([(device["bytes"] // MIB, device["processes"]) for device in both] == [(600, 2), (600, 2)],
          "two processes share their devices, by UUID", both)
+    numbers = [[row["device"] for row in device["contexts"]] for device in other_numbers(*paths)]
+    fact([sorted(set(rows)) for rows in numbers] == [[0, 1], [0, 1]] and sorted(map(len, numbers)) == [2, 6],
+         "also where they number them in another order", numbers)
     ledgers = os.path.join(TMP, "ledgers")
     os.mkdir(ledgers)
     play("killed", "kill", MEMSHIM_DIR=ledgers)
