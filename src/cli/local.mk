@@ -23,7 +23,7 @@ CLI_SOURCES += src/cli/job.h src/cli/job.c src/cli/job_take.c src/cli/job_measur
 CLI_SOURCES += src/cli/cmd_snapshot.c
 CLI_SOURCES += src/cli/grow.h src/cli/grow.c
 CLI_SOURCES += src/cli/living.h src/cli/living.c
-CLI_SOURCES += src/cli/top.h src/cli/top_sample.c src/cli/top_text.c src/cli/top_screen.c src/cli/cmd_top.c
+CLI_SOURCES += src/cli/top.h src/cli/top_sample.c src/cli/top_sites.c src/cli/top_text.c src/cli/top_screen.c src/cli/cmd_top.c
 CLI_SOURCES += src/cli/metrics.h src/cli/metrics.c src/cli/metrics_http.c src/cli/metrics_serve.c src/cli/cmd_metrics.c
 if BUILD_CLI
 bin_PROGRAMS += memshim

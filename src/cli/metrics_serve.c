@@ -1,12 +1,16 @@
 /* metrics_serve.c - the connections of memshim metrics --listen; see metrics.h.
  *
- * Floor 5. One thread that never waits for a client: each has a bounded number of bytes and until its
- * deadline to say what it wants and take the answer. When all places are taken, whoever has been here longest
- * goes. */
+ * Floor 5. One thread has the connections and waits for no client: each has a bounded number of bytes, until
+ * its deadline to say what it wants, and as long again to take the answer. When all places are taken, whoever
+ * has been here longest goes. Ledgers are read by another thread, one at a time, since on a busy machine that
+ * takes long: meanwhile others are served, nobody's time runs out for it, and a scraper, which gives up after
+ * some seconds, is told what was there at the look before. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,15 +21,18 @@
 
 /* A scrape over the loopback takes milliseconds; figures a second old are as good, and clients that ask all
  * the time do not make this process busy: figures that took long to collect are good for three times as long.
- * tests/ledger/metrics.py has more clients than places. */
-enum { CONNECTIONS_MAX = 16, DEADLINE_MS = 5000, FRESH_MS = 1000, FRESH_TIMES = 3 };
+ * Scrapers are seldom told to give up in less than a second. tests/ledger/metrics.py has more clients than
+ * places, and a look that does not end. */
+enum { CONNECTIONS_MAX = 16, DEADLINE_MS = 5000, FRESH_MS = 1000, FRESH_TIMES = 3, PATIENCE_MS = 500 };
 
-enum stage { FREE, READING, WRITING, DRAINING };
+enum stage { FREE, READING, WAITING, WRITING, DRAINING };
 
 struct connection {
     enum stage stage;
     int fd;
-    int64_t deadline_ms;
+    int64_t since_ms;    /* here since then */
+    int64_t deadline_ms; /* while it waits: until when it does so for newer figures than there are */
+    bool open;           /* OpenMetrics was asked for */
     char head[MS_HTTP_HEAD_BYTES_MAX];
     size_t length;
     char *answer; /* owned */
@@ -37,6 +44,11 @@ struct server {
     struct connection connections[CONNECTIONS_MAX];
     struct ms_metrics *metrics;
     int64_t stale_ms; /* when they are */
+    bool looking;     /* the other thread is at it */
+    pthread_t looker;
+    int64_t look_ms;         /* since then */
+    int looked[2];           /* a pipe: a byte when it has ended */
+    struct ms_metrics *next; /* what it found */
 };
 
 static int64_t now_ms(void)
@@ -67,28 +79,46 @@ static const char *reason_of(int status)
                            : "Bad Request";
 }
 
-static struct ms_metrics *fresh(struct server *server)
+static void *look(void *arg)
 {
-    int64_t begun_ms = now_ms(), good_ms;
+    struct server *server = arg;
 
-    if (server->metrics && begun_ms < server->stale_ms)
-        return server->metrics;
-    ms_metrics_close(server->metrics);
-    server->metrics = ms_metrics_collect();
-    good_ms = FRESH_TIMES * (now_ms() - begun_ms);
-    server->stale_ms = now_ms() + (good_ms > FRESH_MS ? good_ms : FRESH_MS);
-    return server->metrics;
+    server->next = ms_metrics_collect();
+    while (write(server->looked[1], "", 1) < 0 && errno == EINTR)
+        ;
+    return NULL;
 }
 
-static char *body_of(struct server *server, int *status_p, bool open, size_t *bytes_p)
+static void begin_look(struct server *server)
 {
-    struct ms_metrics *metrics = *status_p == 200 ? fresh(server) : NULL;
+    server->look_ms = now_ms();
+    server->looking = pthread_create(&server->looker, NULL, look, server) == 0;
+}
+
+static void end_look(struct server *server)
+{
+    int64_t good_ms = FRESH_TIMES * (now_ms() - server->look_ms);
+    char byte;
+
+    if (read(server->looked[0], &byte, 1) != 1)
+        return;
+    pthread_join(server->looker, NULL);
+    server->looking = false;
+    if (!server->next)
+        return;
+    ms_metrics_close(server->metrics);
+    server->metrics = server->next;
+    server->stale_ms = now_ms() + (good_ms > FRESH_MS ? good_ms : FRESH_MS);
+}
+
+static char *body_of(const struct server *server, int *status_p, bool open, size_t *bytes_p)
+{
     char *body = NULL;
     FILE *out = open_memstream(&body, bytes_p);
 
     if (!out)
         return NULL;
-    if (*status_p == 200 && (!metrics || ms_metrics_write(metrics, out, open) < 0))
+    if (*status_p == 200 && (!server->metrics || ms_metrics_write(server->metrics, out, open) < 0))
         *status_p = 503;
     if (*status_p != 200)
         fprintf(out, "%s; GET /metrics by this machine's name or address\n", reason_of(*status_p));
@@ -98,18 +128,18 @@ static char *body_of(struct server *server, int *status_p, bool open, size_t *by
     return NULL;
 }
 
-static int make_answer(struct server *server, struct connection *connection, int status, bool open)
+static int make_answer(const struct server *server, struct connection *connection, int status)
 {
     size_t bytes;
-    char *body = body_of(server, &status, open, &bytes);
+    char *body = body_of(server, &status, connection->open, &bytes);
     FILE *out = body ? open_memstream(&connection->answer, &connection->bytes) : NULL;
 
     if (out) {
         fprintf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: %zu\r\n", status,
                 reason_of(status),
-                status != 200 ? "text/plain"
-                : open        ? "application/openmetrics-text; version=1.0.0"
-                              : "text/plain; version=0.0.4",
+                status != 200      ? "text/plain"
+                : connection->open ? "application/openmetrics-text; version=1.0.0"
+                                   : "text/plain; version=0.0.4",
                 bytes);
         fprintf(out,
                 "%sX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
@@ -120,11 +150,41 @@ static int make_answer(struct server *server, struct connection *connection, int
     return out && fclose(out) == 0 ? 0 : -1;
 }
 
+static void answer(const struct server *server, struct connection *connection, int status)
+{
+    connection->sent = 0;
+    connection->stage = WRITING;
+    connection->deadline_ms = now_ms() + DEADLINE_MS;
+    if (make_answer(server, connection, status) < 0)
+        drop(connection);
+}
+
+/* Figures that are old are looked for anew; whoever waits gets the new ones, or those that there are. */
+static void answer_waiting(struct server *server)
+{
+    int64_t now = now_ms();
+
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *connection = &server->connections[i];
+
+        if (connection->stage == WAITING &&
+            (!server->looking || (server->metrics && connection->deadline_ms <= now)))
+            answer(server, connection, 200);
+    }
+}
+
+static void wait_for_figures(struct server *server, struct connection *connection)
+{
+    connection->stage = WAITING;
+    connection->deadline_ms = now_ms() + PATIENCE_MS;
+    if (!server->looking && (!server->metrics || now_ms() >= server->stale_ms))
+        begin_look(server);
+}
+
 static void read_head(struct server *server, struct connection *connection)
 {
     ssize_t got = recv(connection->fd, connection->head + connection->length,
                        sizeof(connection->head) - connection->length, 0);
-    bool open = false;
     int status;
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -134,13 +194,11 @@ static void read_head(struct server *server, struct connection *connection)
         return;
     }
     connection->length += (size_t)got;
-    status = ms_http_judge(connection->head, connection->length, &open);
-    if (!status)
-        return;
-    connection->sent = 0;
-    connection->stage = WRITING;
-    if (make_answer(server, connection, status, open) < 0)
-        drop(connection);
+    status = ms_http_judge(connection->head, connection->length, &connection->open);
+    if (status == 200)
+        wait_for_figures(server, connection);
+    else if (status)
+        answer(server, connection, status);
 }
 
 /* What the client still says is read and forgotten: closed over it, the answer would be lost. */
@@ -177,6 +235,8 @@ static void go_on(struct server *server, struct connection *connection)
         write_answer(connection);
     else if (connection->stage == DRAINING)
         drain(connection);
+    else
+        drop(connection); /* who waits has nothing to say: it has gone */
 }
 
 static struct connection *place(struct server *server)
@@ -186,7 +246,7 @@ static struct connection *place(struct server *server)
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         if (server->connections[i].stage == FREE)
             return &server->connections[i];
-        if (server->connections[i].deadline_ms < oldest->deadline_ms)
+        if (server->connections[i].since_ms < oldest->since_ms)
             oldest = &server->connections[i];
     }
     drop(oldest);
@@ -204,10 +264,13 @@ static void take_client(struct server *server)
     connection->fd = fd;
     connection->stage = READING;
     connection->length = 0;
-    connection->deadline_ms = now_ms() + DEADLINE_MS;
+    connection->open = false;
+    connection->since_ms = now_ms();
+    connection->deadline_ms = connection->since_ms + DEADLINE_MS;
 }
 
-/* Drops who is late; how long the others may take at most, -1 without any. */
+/* Drops who is late; how long the others may take at most, -1 without any. Until there are figures at all,
+ * who waits for them waits for us. */
 static int patience(struct server *server)
 {
     int64_t now = now_ms(), least = -1;
@@ -216,28 +279,36 @@ static int patience(struct server *server)
         struct connection *connection = &server->connections[i];
         int64_t left = connection->deadline_ms - now;
 
-        if (connection->stage != FREE && left <= 0)
+        if (connection->stage == FREE || (connection->stage == WAITING && !server->metrics))
+            continue;
+        if (left <= 0 && connection->stage != WAITING)
             drop(connection);
-        else if (connection->stage != FREE && (least < 0 || left < least))
-            least = left;
+        else if (least < 0 || left < least)
+            least = left < 0 ? 0 : left;
     }
     return (int)least;
 }
 
 static int serve_once(struct server *server)
 {
-    struct pollfd polled[CONNECTIONS_MAX + 1];
-    int patience_ms = patience(server);
+    static const short events[] = {[READING] = POLLIN, [WRITING] = POLLOUT, [DRAINING] = POLLIN};
+    struct pollfd polled[CONNECTIONS_MAX + 2];
+    int patience_ms;
 
+    answer_waiting(server);
+    patience_ms = patience(server);
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         polled[i] = (struct pollfd){server->connections[i].stage == FREE ? -1 : server->connections[i].fd,
-                                    server->connections[i].stage == WRITING ? POLLOUT : POLLIN, 0};
+                                    events[server->connections[i].stage], 0};
     polled[CONNECTIONS_MAX] = (struct pollfd){server->fd, POLLIN, 0};
-    if (poll(polled, CONNECTIONS_MAX + 1, patience_ms) < 0)
+    polled[CONNECTIONS_MAX + 1] = (struct pollfd){server->looked[0], POLLIN, 0};
+    if (poll(polled, CONNECTIONS_MAX + 2, patience_ms) < 0)
         return errno == EINTR ? 0 : -1;
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         if (polled[i].revents)
             go_on(server, &server->connections[i]);
+    if (polled[CONNECTIONS_MAX + 1].revents)
+        end_look(server);
     if (polled[CONNECTIONS_MAX].revents)
         take_client(server);
     return 0;
@@ -311,7 +382,7 @@ int ms_metrics_serve(const struct ms_listen *where)
 
     if (server)
         server->fd = socket(where->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (status < 0 || server->fd < 0 ||
+    if (status < 0 || server->fd < 0 || pipe2(server->looked, O_CLOEXEC) < 0 ||
         setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
         bind(server->fd, (const struct sockaddr *)&where->address, where->bytes) < 0 ||
         listen(server->fd, CONNECTIONS_MAX) < 0) {

@@ -1,7 +1,8 @@
 /* top.h - memshim top: what the devices of processes that run hold, once a second.
  *
  * Floor 5. top_sample.c takes figures out of ledgers, top_text.c puts them into columns, for lines and for
- * the screen alike, top_screen.c is the screen, cmd_top.c the verb. */
+ * the screen alike, top_sites.c has the call sites of one process, top_screen.c is the screen, cmd_top.c the
+ * verb. */
 #ifndef MS_CLI_TOP_H
 #define MS_CLI_TOP_H
 
@@ -46,6 +47,9 @@ void ms_top_put_head(FILE *out, size_t columns);
 void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns);
 /** A sentence on all of them. */
 void ms_top_put_sum(FILE *out, const struct ms_top *top);
+/** The call sites that hold most of this device in this process, in lines, heads first, `most` of them; to be
+ * freed. NULL without memory. */
+char *ms_top_sites(const struct ms_top_row *row, size_t most);
 /** For --json; NULL without memory. */
 json_t *ms_top_json(const struct ms_top *top);
 

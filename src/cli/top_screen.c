@@ -21,16 +21,24 @@ int ms_top_screen(const struct ms_top_watch *watch)
 #include <time.h>
 
 #include "cli/cli.h"
+#include "report/text.h"
 
 /* Lines that are no process: the sum, the heads, the keys. */
 enum { ABOVE = 2, BELOW = 1 };
 enum { ESCAPE = 27 };
+/* More call sites nobody moves down to; memshim snapshot has all. */
+enum { SITES_MOST = 200 };
 
 struct screen {
     const struct ms_top_watch *watch;
     struct ms_top top;
     enum ms_top_order order;
-    size_t first; /* the row at the top */
+    size_t first;    /* the row at the top */
+    size_t selected; /* the row whose call sites are shown when asked for */
+    bool sites;      /* they are shown: of `of` */
+    struct ms_top_row of;
+    char *text;        /* lines of call sites, owned */
+    size_t first_line; /* at the top */
     bool utf8, over;
 };
 
@@ -76,9 +84,60 @@ static void draw_rows(const struct screen *screen)
             ms_top_put_row(out, &screen->top.rows[at], width());
             fclose(out);
         }
-        put_line(screen, ABOVE + (int)i, A_NORMAL, text);
+        put_line(screen, ABOVE + (int)i, at == screen->selected && out ? A_BOLD | A_UNDERLINE : A_NORMAL,
+                 text);
         free(text);
     }
+}
+
+/* Line `number` of the call sites, as wide as the screen; NULL behind the last. */
+static char *site_line(const struct screen *screen, size_t number)
+{
+    const char *at = screen->text;
+    char *text = NULL, *line;
+    size_t bytes;
+    FILE *out;
+
+    while (at && number-- > 0)
+        at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
+    if (!at || !*at)
+        return NULL;
+    line = strndup(at, strcspn(at, "\n"));
+    out = line ? open_memstream(&text, &bytes) : NULL;
+    if (out) {
+        ms_text_cut(out, line, width());
+        fclose(out);
+    }
+    free(line);
+    return text;
+}
+
+/* Its heads stand where those of the processes do. */
+static void draw_sites(const struct screen *screen)
+{
+    char *line = site_line(screen, 0);
+
+    put_line(screen, 1, A_REVERSE, line);
+    free(line);
+    for (size_t i = 0; i < height(); i++) {
+        line = site_line(screen, 1 + screen->first_line + i);
+        put_line(screen, ABOVE + (int)i, A_NORMAL, line);
+        free(line);
+    }
+}
+
+static void draw_process(const struct screen *screen)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (!out)
+        return;
+    ms_top_put_row(out, &screen->of, width());
+    fclose(out);
+    put_line(screen, 0, A_BOLD, text);
+    free(text);
 }
 
 static void draw_edges(const struct screen *screen)
@@ -107,22 +166,59 @@ static void draw_edges(const struct screen *screen)
     put_line(screen, 1, A_REVERSE, text);
     free(text);
     snprintf(keys, sizeof(keys), "%.*s", (int)(width() < sizeof(keys) ? width() : sizeof(keys) - 1),
-             "q quit   s sort by the next   up, down, home: move");
+             screen->sites ? "q quit   Enter: the processes   up, down: move"
+                           : "q quit   s sort by the next   up, down: move   Enter: call sites");
     if (LINES > ABOVE)
         put_line(screen, LINES - 1, A_DIM, keys);
-    if (width() > 72) {
-        mvprintw(LINES - 1, 52, "sorted by %s", ms_top_order_names[screen->order]);
+    if (width() > 86 && !screen->sites) {
+        mvprintw(LINES - 1, 66, "sorted by %s", ms_top_order_names[screen->order]);
         clrtoeol();
     }
 }
 
 static void draw(struct screen *screen)
 {
+    if (screen->selected >= screen->top.count)
+        screen->selected = screen->top.count ? screen->top.count - 1 : 0;
+    if (screen->selected < screen->first)
+        screen->first = screen->selected;
+    if (height() && screen->selected >= screen->first + height())
+        screen->first = screen->selected - height() + 1;
     if (screen->first && screen->first + height() > screen->top.count)
         screen->first = screen->top.count > height() ? screen->top.count - height() : 0;
     draw_edges(screen);
-    draw_rows(screen);
+    if (screen->sites) {
+        draw_process(screen);
+        draw_sites(screen);
+    } else {
+        draw_rows(screen);
+    }
     refresh();
+}
+
+/* The same process stays selected wherever it is sorted to, and its call sites are of it. */
+static void follow(struct screen *screen)
+{
+    for (size_t i = 0; i < screen->top.count; i++) {
+        const struct ms_top_row *row = &screen->top.rows[i];
+
+        if (row->pid == screen->of.pid && row->start_unix_ns == screen->of.start_unix_ns &&
+            row->device == screen->of.device) {
+            screen->selected = i;
+            screen->of = *row;
+            return;
+        }
+    }
+    if (screen->sites || !screen->top.count)
+        return;
+    screen->selected = screen->selected < screen->top.count ? screen->selected : screen->top.count - 1;
+    screen->of = screen->top.rows[screen->selected];
+}
+
+static void look_at_sites(struct screen *screen)
+{
+    free(screen->text);
+    screen->text = ms_top_sites(&screen->of, SITES_MOST);
 }
 
 static void look(struct screen *screen)
@@ -134,6 +230,30 @@ static void look(struct screen *screen)
     screen->top = top;
     screen->over = screen->watch->pid_count && !top.processes && !top.left_out;
     ms_top_sort(&screen->top, screen->order);
+    follow(screen);
+    if (screen->sites)
+        look_at_sites(screen);
+}
+
+static void toggle_sites(struct screen *screen)
+{
+    screen->sites = !screen->sites && screen->top.count;
+    screen->first_line = 0;
+    if (screen->sites)
+        look_at_sites(screen);
+}
+
+static void move_by(struct screen *screen, bool down, size_t by)
+{
+    size_t *at_p = screen->sites ? &screen->first_line : &screen->selected;
+
+    if (down && screen->sites && *at_p + by >= SITES_MOST)
+        return;
+    *at_p = down ? *at_p + by : *at_p - (*at_p < by ? *at_p : by);
+    if (!screen->sites && screen->top.count) {
+        screen->selected = screen->selected < screen->top.count ? screen->selected : screen->top.count - 1;
+        screen->of = screen->top.rows[screen->selected];
+    }
 }
 
 /* Whether to go on. */
@@ -146,16 +266,15 @@ static bool take_key(struct screen *screen, int key)
     if (key == 's') {
         screen->order = (enum ms_top_order)((screen->order + 1) % MS_TOP_ORDERS);
         ms_top_sort(&screen->top, screen->order);
-    } else if (key == KEY_DOWN || key == 'j') {
-        screen->first++;
-    } else if ((key == KEY_UP || key == 'k') && screen->first) {
-        screen->first--;
-    } else if (key == KEY_NPAGE) {
-        screen->first += page;
-    } else if (key == KEY_PPAGE) {
-        screen->first -= screen->first < page ? screen->first : page;
+        follow(screen);
+    } else if (key == '\r' || key == '\n' || key == KEY_ENTER) {
+        toggle_sites(screen);
+    } else if (key == KEY_DOWN || key == 'j' || key == KEY_UP || key == 'k') {
+        move_by(screen, key == KEY_DOWN || key == 'j', 1);
+    } else if (key == KEY_NPAGE || key == KEY_PPAGE) {
+        move_by(screen, key == KEY_NPAGE, page);
     } else if (key == KEY_HOME) {
-        screen->first = 0;
+        move_by(screen, false, SIZE_MAX);
     }
     return true;
 }
@@ -213,6 +332,7 @@ int ms_top_screen(const struct ms_top_watch *watch)
     if (screen.over)
         ms_cli_note(watch->pid_count == 1 ? "the process has ended" : "the processes have ended");
     ms_top_release(&screen.top);
+    free(screen.text);
     return MS_EXIT_OK;
 }
 #endif

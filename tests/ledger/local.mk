@@ -1,5 +1,5 @@
 # tests/ledger: the file of the record, and how processes end; see docs/testing.md
-check_PROGRAMS += tests/ledger/churn tests/ledger/ends tests/ledger/many tests/ledger/fakefs.so
+check_PROGRAMS += tests/ledger/churn tests/ledger/ends tests/ledger/many tests/ledger/fakefs.so tests/ledger/slow.so
 tests_ledger_churn_SOURCES = tests/ledger/churn.c
 tests_ledger_churn_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ledger_churn_LDADD = libcuda.so.1
@@ -23,6 +23,9 @@ tests_ledger_many_LDADD = libcuda.so.1
 tests_ledger_fakefs_so_SOURCES = tests/ledger/fakefs.c
 tests_ledger_fakefs_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_ledger_fakefs_so_LDFLAGS = -shared
+tests_ledger_slow_so_SOURCES = tests/ledger/slow.c
+tests_ledger_slow_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_ledger_slow_so_LDFLAGS = -shared
 
 check_PROGRAMS += tests/ledger/liblate.so tests/ledger/late_user
 tests_ledger_liblate_so_SOURCES = tests/ledger/late.c

@@ -6,10 +6,12 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "export"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
@@ -112,10 +114,70 @@ def crowd(port):
     return [] if statuses == [200] * 3 else statuses
 
 
+def first_look(port):
+    """A first look that takes longer than a client may take for itself: who asked is answered, and others meanwhile."""
+    wrong = []
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(GOOD)
+        if not until(lambda: os.path.exists("brake.on")):
+            wrong.append("nobody looks")
+        time.sleep(6)
+        if select.select([client], [], [], 0)[0]:
+            wrong.append("an answer, or the end, before there were figures: %s" % client.recv(100))
+        if status_of(raw(port, GOOD.replace(b"metrics", b"other"))) != 404:
+            wrong.append("nobody else is served meanwhile")
+        os.unlink("brake")
+        if not client.recv(100).startswith(b"HTTP/1.1 200 "):
+            wrong.append("no answer after a long look")
+    return wrong
+
+
+def later_look(port, processes):
+    """Who asks during a later look is told what was there before."""
+    wrong, asked = [], [raw(port, GOOD)]
+    open("brake", "wb").close()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink("brake.on")
+    processes.append(start(5))
+    name = b'pid="%d"' % processes[-1].pid
+    if not until(lambda: asked.append(raw(port, GOOD)) or os.path.exists("brake.on")):
+        wrong.append("nobody looks again")
+    asked.append(raw(port, GOOD))
+    if any(status_of(answer) != 200 or name in answer for answer in asked):
+        wrong.append([answer[:100] for answer in asked])
+    os.unlink("brake")
+    return wrong + ([] if until(lambda: name in raw(port, GOOD)) else ["what began later is not told"])
+
+
+def until(holds):
+    """Whether it does at last: a wait that ends, not a time that is held."""
+    for _ in range(600):
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def busy():
+    """Looks that do not end (slow.c) keep nobody from an answer: what is wrong."""
+    slow = {"LD_PRELOAD": os.path.join(os.environ["top_builddir"], "tests", "ledger", "slow.so"), "SLOW_WHILE": os.path.join(TMP, "brake")}
+    processes = [start(6)]
+    open("brake", "wb").close()
+    try:
+        with served(**slow) as (port, _):
+            wrong = first_look(port)
+        with served(**slow) as (port, _):
+            return wrong + later_look(port, processes)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 @contextlib.contextmanager
-def served():
+def served(**more):
     """The port of one that listens."""
-    server = subprocess.Popen([MEMSHIM, "metrics", "--listen", "0"], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen([MEMSHIM, "metrics", "--listen", "0"], stderr=subprocess.PIPE, text=True, env=dict(os.environ, **more))
     try:
         yield int(re.fullmatch(r"memshim: metrics at http://127\.0\.0\.1:(\d+)/metrics\n", server.stderr.readline()).group(1)), server
     finally:
@@ -183,6 +245,8 @@ def main():
         for process in processes:
             process.kill()
             process.wait()
+    wrong = busy()
+    fact(not wrong, "a look that takes long keeps nobody from an answer", wrong)
     status, series, error = textfile()
     fact(status == 0 and not error and "memshim_device_live_bytes" not in series and sum(series["memshim_processes"].values()) == 0, "who was killed is not told", [status, error])
     wrong = []
@@ -192,7 +256,7 @@ def main():
         if done.returncode != 2 or done.stdout or done.stderr.count("\n") != 1 or line not in done.stderr:
             wrong.append((words, done.returncode, done.stderr))
     fact(not wrong, "what makes no sense is refused in one line", wrong)
-    plan(13)
+    plan(16)
 
 
 if __name__ == "__main__":

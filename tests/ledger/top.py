@@ -118,6 +118,47 @@ def until(holds):
     return False
 
 
+def by_sites(programs):
+    """What is wrong with the call sites of the second process in the order of the screen: they are those of a snapshot, by lines of the program, and of that process alone."""
+    def keys(*words):
+        subprocess.run([*TMUX, "send-keys", *words], check=True, timeout=60)
+
+    def lines(what):
+        return [line for line in screen() if what in line]
+    wrong = []
+    chosen = sorted(programs, key=lambda program: program.pid)[1]
+    subprocess.run([*TMUX, "new-session", "-d", "-x", "160", "-y", "12", MEMSHIM, "top", "--sort", "pid"], check=True, timeout=60)
+    if not until(lambda: len(lines("steps %s" % TMP[:20])) >= 3):
+        wrong.append(["rows", screen()])
+    keys("Down")
+    keys("Enter")
+    if not until(lambda: lines("CALL SITE") and lines("steps.c:")):
+        wrong.append(["sites", screen()])
+    shown = screen()
+    if shown[0].split()[:1] != [str(chosen.pid)]:
+        wrong.append(["of another process", shown])
+    done = subprocess.run([MEMSHIM, "snapshot", "-f", "-o", "sites.json", str(chosen.pid)], capture_output=True, text=True, timeout=100, check=False)
+    peak = subprocess.run([MEMSHIM, "peak", "sites.json"], capture_output=True, text=True, timeout=100, check=False).stdout
+    told = {place for line in shown for place in re.findall(r"steps\.c:\d+", line)}
+    if done.returncode or not told or not all(place in peak for place in told):
+        wrong.append([told, peak, done.stderr])
+    sizes = [number * {"B": 1 / MIB, "KiB": 1 / 1024, "MiB": 1, "GiB": 1024}[unit] for line in shown if "steps.c:" in line for number, unit in [(float(SIZE.search(line).group(1)), SIZE.search(line).group(2))]]
+    if sizes != sorted(sizes, reverse=True) or any(size * MIB > 24 * 16 * MIB for size in sizes):
+        wrong.append(["sizes", sizes])
+    keys("Enter")
+    if not until(lambda: lines("memshim top: ") and not lines("CALL SITE")):
+        wrong.append(["back", screen()])
+    keys("Enter")
+    until(lambda: lines("CALL SITE"))
+    chosen.kill()
+    if not until(lambda: lines("it has ended")):
+        wrong.append(["killed", screen()])
+    keys("q")
+    if not until(lambda: subprocess.run([*TMUX, "has-session"], capture_output=True, check=False).returncode):
+        wrong.append("q does not end it")
+    return wrong
+
+
 def typed(words, rows, columns, awaited, term="xterm"):
     """(status, all the bytes) that a terminal of this size gets; q is typed once that came."""
     pid, terminal = pty.fork()
@@ -167,8 +208,12 @@ def look(programs):
     if shutil.which("tmux"):
         wrong = by_screen(programs)
         fact(not wrong, "so does the screen, while one of them is killed", wrong)
+        programs[0] = Watched(5)
+        wrong = by_sites(programs)
+        fact(not wrong, "Enter shows the call sites of the process that is chosen, as its snapshot has them", wrong)
     else:
         skip("the screen", "no tmux (scripts/install-deps --ci)")
+        skip("call sites on it", "no tmux (scripts/install-deps --ci)")
 
 
 def main():
@@ -192,7 +237,7 @@ def main():
         for program in programs:
             program.kill()
         subprocess.run([*TMUX, "kill-server"], capture_output=True, check=False)
-    plan(10)
+    plan(11)
 
 
 if __name__ == "__main__":
