@@ -199,6 +199,16 @@ static void push_others_of(const struct node *node, unsigned used)
     }
 }
 
+/* Where a spin began to be one. Who raced with it there raced before as well, which only shows once he comes
+ * before that. */
+static const struct node *before_spin(uint32_t i)
+{
+    const struct node *nodes = search->table->nodes;
+    while (search->every->reduces && i && nodes[i].spins)
+        i--;
+    return &nodes[i];
+}
+
 /* What else could have been done: behind the last choice anything; before it what is known since now to have
  * come too soon. A cut schedule's last node may be others'. */
 static void push_others(void)
@@ -211,7 +221,7 @@ static void push_others(void)
         bool preempts = node->stays && node->choice.to != node->choice.from;
         bool races = s->every->reduces && node->stays ? !preempts && order_raced(i) : i >= s->first;
         if (races)
-            push_others_of(node, used);
+            push_others_of(before_spin(i), used);
         used += preempts;
     }
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -131,6 +132,31 @@ static void check_additions(void)
         engine_fail("an addition is lost");
 }
 
+/* Two looks, and then many: what is seen by the first two is to show, also where who stores was only seen to
+ * race with one of the many (every.c leaves those out from some on). */
+enum { LOOKS_MANY = 24 };
+
+static void ask_for_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    STORE(y, 0, RELAXED);
+}
+
+static void look_long(void (*meanwhile)(void))
+{
+    seen[0] = LOAD(x, RELAXED);
+    seen[1] = LOAD(x, RELAXED);
+    for (unsigned i = 0; i < LOOKS_MANY && !LOAD(x, RELAXED); i++)
+        meanwhile();
+}
+
+TASK(look_and_spin, look_long(nothing);)
+TASK(look_by_the_clock, look_long(ask_for_time);)
+TASK(store_one, STORE(x, 1, RELAXED);)
+START(start_spun, look_and_spin, store_one)
+START(start_spun_by_the_clock, look_by_the_clock, store_one)
+
 #define ROW(name, text, start, check, wrong)                                                                 \
     {                                                                                                        \
         name, text, nothing, start, check, wrong                                                             \
@@ -150,6 +176,8 @@ const struct program litmus_programs[] = {
     ROW("litmus-coherence", "two reads of one place", start_coherence, nothing, RIGHT),
     ROW("litmus-coherence-told", "... in two tasks", start_coherence_told, nothing, RIGHT),
     ROW("litmus-additions", "additions are not lost", start_additions, check_additions, RIGHT),
+    ROW("litmus-spun", "two looks and a spin beside a store", start_spun, nothing, RIGHT),
+    ROW("litmus-spun-timed", "... and a spin by the clock", start_spun_by_the_clock, nothing, RIGHT),
     ROW("weak-message", "message passing, sent relaxed", start_message_sent_relaxed, nothing, WRONG_WEAK),
     ROW("weak-message-read", "... and read relaxed", start_message_read_relaxed, nothing, WRONG_WEAK),
     ROW("weak-message-plain", "... of what is no atomic: a data race", start_race, nothing, WRONG_WEAK),
