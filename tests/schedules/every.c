@@ -19,7 +19,8 @@
  *   software", 2005; Coons, Musuvathi and McKinley, "Bounded partial-order reduction", 2013.) It need not be
  *   looked for in each order of steps that commute: whichever was first shows it, with no more preemptions.
  * - A preemption within a spin, from its fifth round on: how often a task has looked before it got the turn
- *   again only says how often it will look until it gives up.
+ *   again only says how often it will look until it gives up. What races there is tried before the spin's
+ *   first such round, and shows there with which steps it raced before.
  *
  * Time stands while anybody can go on. */
 #include <stdlib.h>

@@ -11,7 +11,7 @@ SCHEDULES = (
      "    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n    ms_lock(&shard->lock);\n"
      "    if (shard->index && shard->index[place].slot) {\n        end_block", "one-shard"),
     ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(lane))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
-    ("fork-finds-loader-d703164", "src/base/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "forked-ledger"),
+    ("fork-finds-loader-d703164", "src/base/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
     ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
     ("file-opened-twice", "src/ledger/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
      "file-opens"),

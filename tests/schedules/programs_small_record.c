@@ -290,6 +290,19 @@ static void start_fork(void)
     engine_task(fork_it, NULL);
 }
 
+static void list_loaded(void *arg)
+{
+    (void)arg;
+    ms_objects_changed();
+    ms_objects_refresh();
+}
+
+static void start_fork_beside_list(void)
+{
+    engine_task(list_loaded, NULL);
+    engine_task(fork_it, NULL);
+}
+
 const struct program small_record_programs[] = {
     {"small-lane-opens", "one records in a lane that is not open yet, one in the first", prepare, start_lane,
      check, RIGHT},
@@ -307,5 +320,7 @@ const struct program small_record_programs[] = {
     {"small-imports", "a block is exported and revoked while another process reads the file", prepare_exports,
      start_imports, check_exports, RIGHT},
     {"small-forked", "one forks while another records", prepare_exports, start_fork, check_book, RIGHT},
+    {"small-forked-listing", "one forks while another lists what is loaded", prepare_exports,
+     start_fork_beside_list, check_book, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };
