@@ -34,7 +34,8 @@ CALLS_PROGRAM(room_elsewhere, 2, false, "2 t0 i g0", "2 f", "t0", "")
 CALLS_PROGRAM(room_goes_back, 24, false, "t6 g6 s", "x", "t6", "")
 CALLS_PROGRAM(room_goes_otherwise, 24, false, "t6 g6 s", "x", "a6", "")
 CALLS_PROGRAM(pages_go_back, 4, true, "t4 g4 s", "x", "t4", "")
-CALLS_PROGRAM(room_is_waited_for, 24, false, "t6 i g6", "s x", "t6", "")
+CALLS_PROGRAM(room_is_waited_for, 24, false, "t6 i g6", "s", "t6", "")
+CALLS_PROGRAM(room_waits_and_goes_back, 24, false, "t6 i g6", "s x", "t6", "")
 CALLS_PROGRAM(trim_and_take, 256, false, "t3 g3 s", "x", "t3", "")
 CALLS_PROGRAM(first_and_first, 256, false, "", "t0", "t1", "")
 CALLS_PROGRAM(first_chunk, 256, false, "t0 g0 s x", "t0", "t0", "")
@@ -219,6 +220,8 @@ const struct program small_programs[] = {
               "memory of another kind is short while what is idle goes back"),
     SERVED_ROW(pages_go_back, "small-pages-go-back", "memory is short while pages go back"),
     SERVED_ROW(room_is_waited_for, "small-room-is-waited-for",
+               "memory is short while another waits for the context"),
+    SERVED_ROW(room_waits_and_goes_back, "room-waits-and-goes-back",
                "memory is short while another waits for the context, and gives back"),
     CALLS_ROW(trim_and_take, "small-trim-and-take", "what is idle goes back while it is taken"),
     CALLS_ROW(first_and_first, "first-and-first", "two ask for the first memory"),
