@@ -27,18 +27,18 @@ endif
 libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
-libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so -Wl,--exclude-libs,ALL \
+libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so $(MS_EXCLUDE_LIBS) \
 	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
 libmemshim_so_LDADD = hooks/libearly.a $(ms_floors) $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
-libmemshim_so_LDADD += -l:libjansson.a
+libmemshim_so_LDADD += $(JANSSON_STATIC_LIBS)
 endif
 
 # What libmemshim.so does not export: the functions that MEMSHIM_USES hooks, by their names (companion.c).
 shim_PROGRAMS += libmemshim-uses.so
 libmemshim_uses_so_SOURCES = hooks/companion.c $(ROWS)
 libmemshim_uses_so_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
-libmemshim_uses_so_LDFLAGS = -shared -Wl,-soname,libmemshim-uses.so -nostdlib -Wl,-z,relro -Wl,-z,now
+libmemshim_uses_so_LDFLAGS = -shared -Wl,-soname,libmemshim-uses.so -nostdlib -Wl,-rpath,'$$ORIGIN' -Wl,-z,relro -Wl,-z,now
 libmemshim_uses_so_LDADD = libmemshim.so
 
 # Prints the rows, for docs/hooks.md and for tests.

@@ -74,7 +74,7 @@ if HAVE_STATIC_JANSSON
 # Writes a report of a known history, which the script holds against the schema and the history.
 check_PROGRAMS += tests/unit/report_sample
 tests_unit_report_sample_SOURCES = tests/unit/report_sample.c
-tests_unit_report_sample_LDADD = src/libmsreport.a src/libmsfloor.a $(LIBUNWIND_LIBS) -l:libjansson.a
+tests_unit_report_sample_LDADD = src/libmsreport.a src/libmsfloor.a $(LIBUNWIND_LIBS) $(JANSSON_STATIC_LIBS)
 TESTS += tests/unit/report.py
 endif
 EXTRA_DIST += tests/unit/report.py
