@@ -59,6 +59,7 @@ include tests/findings/local.mk
 include tests/export/local.mk
 include tests/check/local.mk
 include tests/diff/local.mk
+include tests/wheel/local.mk
 include tests/merge/local.mk
 include tests/python/local.mk
 
