@@ -5,4 +5,6 @@ EXTRA_DIST += packaging/debian/changelog packaging/debian/control packaging/debi
 	packaging/debian/memshim.docs packaging/debian/memshim.install packaging/debian/memshim-doc.docs \
 	packaging/debian/memshim-sim.docs packaging/debian/memshim-sim.install \
 	packaging/rpm/memshim.spec packaging/rpm/rpmlint.toml
+EXTRA_DIST += packaging/conda/recipe.yaml packaging/conda/check.py packaging/sbom/check.py packaging/spack/package.py packaging/spack/check.py \
+	packaging/spack/stub/spack/__init__.py packaging/spack/stub/spack/package.py
 EXTRA_DIST += scripts/package
