@@ -439,7 +439,7 @@ static inline void ms_stay(const char *unused)
         if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, ms_node_) &&                    \
             ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
-        const char ms_stays_ __attribute__((cleanup(ms_stay))) = 0;                                         \
+        const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                 \
         ms_caller_ = __builtin_return_address(0);                                                           \
         ms_frame_ = __builtin_frame_address(0);                                                             \
         return reached_##fn reached;                                                                        \
@@ -465,7 +465,7 @@ static inline void ms_stay(const char *unused)
         if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                            \
             ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                               \
-        const char ms_stays_ __attribute__((cleanup(ms_stay))) = 0;                                         \
+        const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                 \
         return body_##fn forwarded;                                                                         \
     }
 
