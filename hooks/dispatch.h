@@ -13,7 +13,6 @@
 /** The arguments that matter, filled in by the row. Pointers are read only after the vendor's success. */
 struct ms_args {
     const void *out;      /* where the vendor writes the pointer or handle */
-    bool out_is_32;       /* ... of 4 bytes instead of 8 */
     const void *pitch;    /* where it writes the pitch; the block is pitch * height */
     uint64_t height;
     uint64_t width;       /* in bytes, of a pitched block; its element's size is in `flags` */
@@ -21,17 +20,17 @@ struct ms_args {
     uint64_t key;         /* what is freed, released, closed or mapped */
     uint64_t bytes;       /* what is asked for */
     uint64_t stream;
-    int device;
-    uint8_t kind;         /* enum ms_kind */
-    uint8_t space;        /* enum ms_space */
-    const char *name;     /* of a lookup */
+    const char *name;     /* of a lookup, */
     void **pfn;
-    int version;
     uint64_t flags;
-    /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
-    uint8_t direct;
     /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
     void *turned;
+    int device;
+    int version;          /* of a lookup */
+    uint8_t kind;         /* enum ms_kind */
+    uint8_t space;        /* enum ms_space */
+    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
+    bool out_is_32;       /* `out` is of 4 bytes instead of 8 */
 };
 
 /* What a frame is marked with between begin and end goes with what else it must still hold, so that one that
@@ -63,6 +62,8 @@ struct ms_call {
     bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
     bool served;          /* a call nested in it was answered from the pool, */
+    bool answered;        /* the vendor is not called (set by the shapes TURN and OFFER alone), */
+    int status;           /* ... the program gets this */
     struct ms_section section;
     const void *frame;    /* of the wrapper, and the address it returns to */
     const void *caller;
@@ -74,10 +75,7 @@ struct ms_call {
     struct ms_block block; /* of a free, between before and after */
     struct ms_look look;   /* of what makes a context or loads a module, likewise */
     void *object;         /* handles.c, imports.c: likewise */
-    /* ipc_import.c: likewise. Set by the shape TURN alone; what follows by OFFER, too */
-    void *ipc;
-    bool answered;        /* the vendor is not called, */
-    int status;           /* ... the program gets this */
+    void *ipc;             /* ipc_import.c: likewise; set by the shape TURN alone */
     struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
     int left_recording;
 };
