@@ -29,7 +29,7 @@ struct ms_args {
     int version;          /* of a lookup */
     uint8_t kind;         /* enum ms_kind */
     uint8_t space;        /* enum ms_space */
-    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for just that (direct.h) */
+    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for that (direct.h) */
     bool out_is_32;       /* `out` is of 4 bytes instead of 8 */
 };
 
@@ -72,8 +72,10 @@ struct ms_call {
     struct ms_args args;
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
     uint64_t bytes;       /* recorded under this frame so far */
-    struct ms_block block; /* of a free, between before and after */
-    struct ms_look look;   /* of what makes a context or loads a module, likewise */
+    union {
+        struct ms_block block; /* of a free, between before and after */
+        struct ms_look look;   /* of what makes a context or loads a module, likewise */
+    };
     void *object;         /* handles.c, imports.c: likewise */
     void *ipc;             /* ipc_import.c: likewise; set by the shape TURN alone */
     struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
