@@ -72,11 +72,7 @@ static uint32_t text_of(const void *handle)
 
 static void tell_mark(uint32_t domain, const char *message)
 {
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
-        return;
-    ms_phase_mark(MS_PHASE_MSTX, domain, ms_phase_text(message));
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_MSTX, domain, ms_phase_text(message));
 }
 
 /* The program's number of a range that is `theirs` to the tool. */

@@ -67,38 +67,27 @@ static uint32_t text_of(const struct ms_nvtx_attributes *attributes)
     }
 }
 
-/* One function for each of NVTX's, of one shape: `text` is evaluated within the section. */
-#define MARK(function, params, domain, text)                                                                 \
-    static void function params                                                                              \
-    {                                                                                                        \
-        struct ms_section section;                                                                           \
-        if (!ms_phases_enter(&section))                                                                      \
-            return;                                                                                          \
-        ms_phase_mark(MS_PHASE_NVTX, number_of(domain), text);                                               \
-        ms_section_leave(&section);                                                                          \
+/* One function for each of NVTX's: `told` is evaluated within the section, and is the answer; else that is
+ * `otherwise`. */
+#define TOLD(result, function, params, otherwise, told)                                                     \
+    static result function params                                                                           \
+    {                                                                                                       \
+        result answer = otherwise;                                                                          \
+        MS_PHASES_WITHIN answer = told;                                                                     \
+        return answer;                                                                                      \
     }
-#define START(function, params, domain, text)                                                                \
-    static uint64_t function params                                                                          \
-    {                                                                                                        \
-        struct ms_section section;                                                                           \
-        uint64_t id = 0;                                                                                     \
-        if (!ms_phases_enter(&section))                                                                      \
-            return id;                                                                                       \
-        id = ms_phase_begin(MS_PHASE_NVTX, number_of(domain), text);                                         \
-        ms_section_leave(&section);                                                                          \
-        return id;                                                                                           \
+#define MARK(function, params, domain, text)                                                                \
+    static void function params                                                                             \
+    {                                                                                                       \
+        MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_NVTX, number_of(domain), text);                             \
     }
-#define PUSH(function, params, domain, text)                                                                 \
-    static int function params                                                                               \
-    {                                                                                                        \
-        struct ms_section section;                                                                           \
-        int level = -1;                                                                                      \
-        if (!ms_phases_enter(&section))                                                                      \
-            return level;                                                                                    \
-        level = ms_phase_push(MS_PHASE_NVTX, number_of(domain), text);                                       \
-        ms_section_leave(&section);                                                                          \
-        return level;                                                                                        \
-    }
+#define START(function, params, domain, text)                                                               \
+    TOLD(uint64_t, function, params, 0, ms_phase_begin(MS_PHASE_NVTX, number_of(domain), text))
+#define PUSH(function, params, domain, text)                                                                \
+    TOLD(int, function, params, -1, ms_phase_push(MS_PHASE_NVTX, number_of(domain), text))
+#define POP(function, params, domain)                                                                       \
+    TOLD(int, function, params, -1, ms_phase_pop(MS_PHASE_NVTX, number_of(domain)))
+#define TEXT(function, params, text) TOLD(void *, function, params, NULL, handle_of(text))
 
 MARK(mark_ex, (const struct ms_nvtx_attributes *attributes), NULL, text_of(attributes))
 MARK(mark_a, (const char *text), NULL, ms_phase_text(text))
@@ -115,69 +104,21 @@ PUSH(push_a, (const char *text), NULL, ms_phase_text(text))
 PUSH(push_w, (const wchar_t *text), NULL, wide_text(text))
 PUSH(domain_push_ex, (const void *domain, const struct ms_nvtx_attributes *attributes), domain,
      text_of(attributes))
+POP(pop, (void), NULL)
+POP(domain_pop, (const void *domain), domain)
+TEXT(create_a, (const char *name), ms_phase_text(name))
+TEXT(create_w, (const wchar_t *name), wide_text(name))
+TEXT(register_a, (__attribute__((unused)) const void *domain, const char *text), ms_phase_text(text))
+TEXT(register_w, (__attribute__((unused)) const void *domain, const wchar_t *text), wide_text(text))
 
-static void domain_end(const void *domain, uint64_t id)
+static void domain_end(__attribute__((unused)) const void *domain, uint64_t id)
 {
-    struct ms_section section;
-    (void)domain;
-    if (!ms_phases_enter(&section))
-        return;
-    ms_phase_end(id);
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN ms_phase_end(id);
 }
 
 static void end(uint64_t id)
 {
     domain_end(NULL, id);
-}
-
-static int domain_pop(const void *domain)
-{
-    struct ms_section section;
-    int level = -1;
-    if (!ms_phases_enter(&section))
-        return level;
-    level = ms_phase_pop(MS_PHASE_NVTX, number_of(domain));
-    ms_section_leave(&section);
-    return level;
-}
-
-static int pop(void)
-{
-    return domain_pop(NULL);
-}
-
-static void *put_text(const char *text, const wchar_t *wide)
-{
-    struct ms_section section;
-    void *handle = NULL;
-    if (!ms_phases_enter(&section))
-        return handle;
-    handle = handle_of(wide ? wide_text(wide) : ms_phase_text(text));
-    ms_section_leave(&section);
-    return handle;
-}
-
-static void *create_a(const char *name)
-{
-    return put_text(name, NULL);
-}
-
-static void *create_w(const wchar_t *name)
-{
-    return put_text(NULL, name);
-}
-
-static void *register_a(const void *domain, const char *text)
-{
-    (void)domain;
-    return put_text(text, NULL);
-}
-
-static void *register_w(const void *domain, const wchar_t *text)
-{
-    (void)domain;
-    return put_text(NULL, text);
 }
 
 static const struct {

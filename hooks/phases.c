@@ -14,53 +14,33 @@ MS_EXPORT void memshim_phase_mark(const char *name);
 
 int memshim_phase_push(const char *name)
 {
-    struct ms_section section;
     int level = -1;
-    if (!ms_phases_enter(&section))
-        return level;
-    level = ms_phase_push(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN level = ms_phase_push(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
     return level;
 }
 
 int memshim_phase_pop(void)
 {
-    struct ms_section section;
     int level = -1;
-    if (!ms_phases_enter(&section))
-        return level;
-    level = ms_phase_pop(MS_PHASE_MEMSHIM, 0);
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN level = ms_phase_pop(MS_PHASE_MEMSHIM, 0);
     return level;
 }
 
 uint64_t memshim_phase_begin(const char *name)
 {
-    struct ms_section section;
     uint64_t phase = 0;
-    if (!ms_phases_enter(&section))
-        return phase;
-    phase = ms_phase_begin(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN phase = ms_phase_begin(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
     return phase;
 }
 
 void memshim_phase_end(uint64_t phase)
 {
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
-        return;
-    ms_phase_end(phase);
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN ms_phase_end(phase);
 }
 
 void memshim_phase_mark(const char *name)
 {
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
-        return;
-    ms_phase_mark(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
-    ms_section_leave(&section);
+    MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_MEMSHIM, 0, ms_phase_text(name));
 }
 
 /* Which of the two comes first among the loaded objects. */

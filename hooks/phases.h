@@ -22,6 +22,11 @@ static inline bool ms_phases_enter(struct ms_section *section)
     return true;
 }
 
+/** What is behind it is done where this call counts, inside a section. */
+#define MS_PHASES_WITHIN                                                                                    \
+    for (struct ms_section ms_section_, *ms_in_ = ms_phases_enter(&ms_section_) ? &ms_section_ : NULL;      \
+         ms_in_; ms_section_leave(ms_in_), ms_in_ = NULL)
+
 /** Whether this library came before the C library. A program may inherit a variable by which an interface
  * finds its tool, and no LD_PRELOAD: then the interface alone has loaded this library, and nothing else of it
  * is in force. */
