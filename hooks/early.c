@@ -42,26 +42,17 @@ static void build_names(void)
     atomic_store_explicit(&names_built, true, memory_order_release);
 }
 
-/* The two letters that names of some interface begin with: what others ask for, and that is nearly all, is
- * told by them. */
+/* The two letters that names of some interface begin with (cu and cuda, hip, nccl, and pncclX beside it,
+ * roctx, acl): what others ask for, and that is nearly all, is told by them. */
 static bool is_worth_a_search(const char *name)
 {
-    switch (name[0]) {
-    case 'c': /* cu, cuda */
-        return name[1] == 'u';
-    case 'h': /* hip */
-        return name[1] == 'i';
-    case 'n': /* nccl, and pncclX beside it */
-        return name[1] == 'c';
-    case 'r': /* roctx */
-        return name[1] == 'o';
-    case 'p':
-        return name[1] == 'n';
-    case 'a': /* acl */
-        return name[1] == 'c';
-    default:
-        return false;
+    static const char begins[][2] = {{'c', 'u'}, {'h', 'i'}, {'n', 'c'}, {'p', 'n'}, {'r', 'o'}, {'a', 'c'}};
+
+    for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        if (name[0] == begins[i][0] && name[1] == begins[i][1])
+            return true;
     }
+    return false;
 }
 
 static int row_of_name(const char *name)

@@ -52,23 +52,6 @@ static unsigned bucket_of(uint64_t key)
     return (unsigned)(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS;
 }
 
-/* Mappings are granules apart: the low bits say nothing. A range is found by its start. */
-static struct object *take_object(void)
-{
-    struct object *object = ms_records_take(&spare_objects);
-    if (object)
-        memset(object, 0, sizeof(*object));
-    return object;
-}
-
-static struct mapping *take_mapping(void)
-{
-    struct mapping *mapping = ms_records_take(&spare_mappings);
-    if (mapping)
-        memset(mapping, 0, sizeof(*mapping));
-    return mapping;
-}
-
 static struct object *find_locked(uint64_t handle)
 {
     for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
@@ -110,7 +93,7 @@ static bool reference(uint64_t handle, struct object **object_p)
     object = find_locked(handle);
     if (object) {
         object->references++;
-    } else if ((object = take_object())) {
+    } else if ((object = ms_records_take(&spare_objects))) {
         *object = (struct object){.handle = handle, .references = 1, .number = ++last_number};
         object->next = objects[bucket_of(handle)];
         objects[bucket_of(handle)] = object;
@@ -336,7 +319,7 @@ void ms_handle_map_end(struct ms_call *call, int status)
         return;
     if (status == 0) {
         ms_lock(&lock);
-        mapping = take_mapping();
+        mapping = ms_records_take(&spare_mappings);
         if (mapping) {
             *mapping = (struct mapping){.address = call->args.given,
                                         .bytes = call->args.bytes,
@@ -355,22 +338,29 @@ void ms_handle_map_end(struct ms_call *call, int status)
         drop_pin(call->object, false);
 }
 
-/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the
- * same place by another thread, once the vendor has unmapped these, is not mistaken for one of them. */
-void ms_handle_unmap_begin(struct ms_call *call)
+/* Whether any of the range was marked otherwise. */
+static bool mark(const struct ms_call *call, bool leaving)
 {
-    uint64_t begin = call->args.given, bytes = call->args.bytes;
+    bool any = false;
 
     ms_lock(&lock);
     for (unsigned b = 0; b < BUCKETS; b++) {
         for (struct mapping *m = mappings[b]; m; m = m->next) {
-            if (m->address - begin < bytes && !m->leaving) {
-                m->leaving = true;
-                call->found = true;
+            if (m->address - call->args.given < call->args.bytes && m->leaving != leaving) {
+                m->leaving = leaving;
+                any = true;
             }
         }
     }
     ms_unlock(&lock);
+    return any;
+}
+
+/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the
+ * same place by another thread, once the vendor has unmapped these, is not mistaken for one of them. */
+void ms_handle_unmap_begin(struct ms_call *call)
+{
+    call->found = mark(call, true);
 }
 
 /* Take one mapping of the range out, whose unmapping has ended. */
@@ -388,18 +378,6 @@ static struct mapping *pop_leaving_locked(uint64_t begin, uint64_t bytes)
     return NULL;
 }
 
-static void unmark(uint64_t begin, uint64_t bytes)
-{
-    ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct mapping *m = mappings[b]; m; m = m->next) {
-            if (m->address - begin < bytes)
-                m->leaving = false;
-        }
-    }
-    ms_unlock(&lock);
-}
-
 void ms_handle_unmap_end(struct ms_call *call, int status)
 {
     uint64_t begin = call->args.given, bytes = call->args.bytes, number;
@@ -412,16 +390,15 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
         return;
     }
     if (status != 0) {
-        unmark(begin, bytes);
+        mark(call, false);
         return;
     }
     for (;;) {
         ms_lock(&lock);
         mapping = pop_leaving_locked(begin, bytes);
         dead = mapping && (mapping->object->mappings--, bury_locked(mapping->object, &number));
-        if (mapping) {
+        if (mapping)
             ms_records_drop(&spare_mappings, mapping);
-        }
         ms_unlock(&lock);
         if (dead)
             end_block(number);
