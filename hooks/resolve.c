@@ -235,7 +235,7 @@ MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
 
 /* A signal handler's call finds no entry that is half written, and writes none into its middle: the key is
  * first and last, and below memshim's own code nothing is kept. */
-static struct ms_target resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node)
+struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node)
 {
     uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
     struct ms_target target = ms_resolve_exported(row, caller, node);
@@ -258,18 +258,8 @@ static struct ms_target resolve_and_keep(enum ms_row row, const void *caller, en
 
 bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_node node)
 {
-    resolve_and_keep(row, caller, node);
+    ms_resolve_and_keep(row, caller, node);
     return ms_kept_site(row)->key == ms_resolve_key(row, caller, node);
-}
-
-struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
-{
-    const struct ms_kept_site *kept = ms_kept_site(row);
-
-    if (MS_LIKELY(kept->key == ms_resolve_key(row, caller, node) &&
-                  kept->generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed)))
-        return kept->target;
-    return resolve_and_keep(row, caller, node);
 }
 
 void ms_resolve_unloaded(void)

@@ -167,8 +167,18 @@ static MS_INLINE bool ms_resolve_kept_is(enum ms_row row, const struct ms_target
 {
     return ms_kept_site(row)->target.real == target->real;
 }
+/** Asks, and keeps the answer. */
+struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node);
 /** The same as ms_resolve_exported, by what is kept. */
-struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node);
+static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
+{
+    const struct ms_kept_site *kept = ms_kept_site(row);
+
+    if (MS_LIKELY(kept->key == ms_resolve_key(row, caller, node) &&
+                  kept->generation == atomic_load_explicit(&ms_resolve_generation, memory_order_relaxed)))
+        return kept->target;
+    return ms_resolve_and_keep(row, caller, node);
+}
 /** A lookup answered `pointer` for (name, version, flags): what the program gets instead. `pointer` itself if
  * it is none of ours. */
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags);
