@@ -27,11 +27,6 @@ struct own {
     uint64_t context;
 };
 
-static bool may_answer(void)
-{
-    return ms_thread.depth == 0 && ms_init_active();
-}
-
 /* Whether the address is the pool's; what was granted beyond what was asked for is nobody's. */
 static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 {
@@ -39,7 +34,7 @@ static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
     struct ms_pool_block block;
     bool ours;
 
-    if (!atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!ms_serve_is_on())
         return false;
     *found_p = false;
     if (ms_foreign_find(address, &foreign)) /* what the vendor says of a live one is true */
@@ -78,7 +73,7 @@ struct question {
 /* False if the address is not ours: then the vendor answers as it stands. Else end_question() follows. */
 static bool begin_question(struct question *question, uint64_t address)
 {
-    if (!may_answer())
+    if (ms_thread.depth > 0 || !ms_init_active())
         return false;
     ms_section_enter(&question->section);
     if (look(address, &question->own, &question->found)) {
@@ -220,7 +215,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     uint64_t context, own, room, idle;
     int device;
 
-    if (!free_p || !total_p || !may_answer() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!free_p || !total_p || !ms_serve_matters())
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);
@@ -250,8 +245,7 @@ bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *
     uint64_t context, own, limit, live;
     int device;
 
-    if (!free_p || !total_p || !may_answer() || !adjusts_meminfo() ||
-        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!free_p || !total_p || !adjusts_meminfo() || !ms_serve_matters())
         return false;
     ms_section_enter(&section);
     device = ms_gpu_current(target->gpu, &context);

@@ -200,8 +200,7 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
 
     if (ms_uses_wanted())
         ms_uses_mark(args->key, MS_LIFE_SHARED);
-    if (!ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed) ||
-        !ms_pool_owns(args->key))
+    if (!ms_init_active() || !ms_serve_is_on() || !ms_pool_owns(args->key))
         return false;
     if (ms_thread.depth > 0) {
         /* a handler that interrupted memshim's own code: the vendor would hand out the neighbours too */

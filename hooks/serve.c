@@ -87,17 +87,17 @@ static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *ou
     }
 }
 
-bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                    uint64_t *out, uint64_t bytes, int *status_p)
+bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    const struct ms_args *args, int *status_p)
 {
-    const struct request request = {row, target->gpu, frame, caller, bytes, bytes, 0};
+    const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    uint64_t context, *out = (uint64_t *)(uintptr_t)args->out;
     struct ms_section section;
-    uint64_t context;
     bool served;
     int device;
 
-    if (!out || !bytes || (outer && ms_thread.recording) || !is_ours_to_serve())
+    if (!out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters())
         return false;
     enter(&section, outer);
     served = is_served(target->gpu, &context, &device) &&
@@ -106,8 +106,8 @@ bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *fr
     return served;
 }
 
-bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                          const struct ms_args *args, int *status_p)
+bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    const struct ms_args *args, int *status_p)
 {
     struct request request = {row, target->gpu, frame, caller, args->bytes, 0, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
@@ -117,7 +117,7 @@ bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const vo
     int device;
 
     if (!out || !args->pitch || !args->width || !args->height || args->width > UINT64_MAX / 4 ||
-        (outer && ms_thread.recording) || !is_ours_to_serve())
+        (outer && ms_thread.recording) || !ms_serve_matters())
         return false;
     enter(&section, outer);
     if (is_served(target->gpu, &context, &device) &&
@@ -180,9 +180,10 @@ static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms
     return *verdict_p != MS_POOL_PASSED;
 }
 
-bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                   uint64_t address, int *status_p)
+bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                   const struct ms_args *args, int *status_p)
 {
+    uint64_t address = args->key;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     enum ms_pool_verdict verdict;
     struct ms_section section;
@@ -190,7 +191,7 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, const void *fra
     struct ms_pool_wait wait;
     bool served, waits;
 
-    if (!address || !is_ours_to_serve())
+    if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && drop(address, status_p);
     enter(&section, outer);
     served = free_begin(target, outer, address, &block, status_p, &verdict);
@@ -207,7 +208,7 @@ bool ms_serve_free(unsigned row, const struct ms_target *target, const void *fra
     return served;
 }
 
-bool ms_serve_free_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                          const struct ms_args *args, int *status_p)
 {
     uint64_t address = args->key;
@@ -215,7 +216,7 @@ bool ms_serve_free_async(unsigned row, const struct ms_target *target, const voi
     struct ms_section section;
     struct ms_pool_block block;
 
-    if (!address || !is_ours_to_serve())
+    if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && drop(address, status_p);
     if (ms_stream_owns(address)) {
         *status_p = ms_serve_free_ordered(row, target, frame, caller, args);

@@ -21,6 +21,15 @@
 
 /** Whether anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
 extern MS_HIDDEN _Atomic bool ms_serve_on;
+static inline bool ms_serve_is_on(void)
+{
+    return atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
+}
+/** ... and this call, which is not of memshim's own, may have to do with what is. */
+static inline bool ms_serve_matters(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && ms_serve_is_on();
+}
 /** MEMSHIM_FREE=strict; from ms_serve_start() on. */
 extern MS_HIDDEN bool ms_serve_strictly;
 /** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
@@ -117,16 +126,16 @@ bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room);
 
 /* serve.c: what the wrappers ask. */
 
-bool ms_serve_alloc(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                    uint64_t *out, uint64_t bytes, int *status_p);
-bool ms_serve_alloc_pitch(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                          const struct ms_args *args, int *status_p);
-bool ms_serve_free(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                   uint64_t address, int *status_p);
-bool ms_serve_free_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    const struct ms_args *args, int *status_p);
+bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                    const struct ms_args *args, int *status_p);
+bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                   const struct ms_args *args, int *status_p);
+bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                          const struct ms_args *args, int *status_p);
 /** serve_stream.c: requests in stream order, and frees of what one of them got. */
-bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p);
 int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args);
@@ -161,28 +170,5 @@ bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const 
                             const void *caller, const struct ms_args *args, int *status_p);
 bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame,
                            const void *caller, const struct ms_args *args, int *status_p);
-
-static inline bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
-                                  const void *caller, const struct ms_args *args, int *status_p)
-{
-    return ms_serve_alloc(row, target, frame, caller, (uint64_t *)(uintptr_t)args->out, args->bytes,
-                          status_p);
-}
-
-#define ms_serve_ALLOC_ASYNC ms_serve_alloc_async
-
-static inline bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame,
-                                  const void *caller, const struct ms_args *args, int *status_p)
-{
-    return ms_serve_alloc_pitch(row, target, frame, caller, args, status_p);
-}
-
-static inline bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame,
-                                 const void *caller, const struct ms_args *args, int *status_p)
-{
-    return ms_serve_free(row, target, frame, caller, args->key, status_p);
-}
-
-#define ms_serve_FREE_ASYNC ms_serve_free_async
 
 #endif

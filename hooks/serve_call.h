@@ -13,13 +13,6 @@
 #include "hooks/serve.h"
 #include "pool/pool.h"
 
-/* Not for calls of memshim's own, nor for those that the driver makes inside another. */
-static MS_INLINE bool is_ours_to_serve(void)
-{
-    return ms_thread.depth == 0 && ms_init_active() &&
-           atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
-}
-
 /* Inside a runtime's hook cancellation is deferred already. */
 static MS_INLINE void enter(struct ms_section *section, const struct ms_call *outer)
 {

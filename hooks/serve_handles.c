@@ -31,8 +31,7 @@ static struct device devices[MS_DEVICES_MAX];
 bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p)
 {
     if (!call->args.flags || !call->gpu || !call->gpu->vendor || !call->gpu->vendor->handle_free ||
-        call->args.device < 0 || call->args.device >= MS_DEVICES_MAX ||
-        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+        call->args.device < 0 || call->args.device >= MS_DEVICES_MAX || !ms_serve_is_on())
         return false;
     *key_p = (struct ms_whole_key){call->gpu, call->args.flags, call->args.bytes, call->args.device};
     return true;
@@ -51,8 +50,10 @@ int ms_whole_fill(const struct ms_call *call)
 
 static struct ms_segment_record segment_of(const struct ms_whole *whole)
 {
-    return (struct ms_segment_record){.address = whole->place, .bytes = whole->key.bytes,
-                                      .device = (int16_t)whole->key.device, .tier = TIER_SINGLE};
+    return (struct ms_segment_record){.address = whole->place,
+                                      .bytes = whole->key.bytes,
+                                      .device = (int16_t)whole->key.device,
+                                      .tier = TIER_SINGLE};
 }
 
 enum change { TAKEN, PUT, UNPUT, EVICTED, MISSED };

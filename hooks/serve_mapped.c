@@ -14,8 +14,7 @@
  * be answered otherwise than as nobody's. */
 static bool is_the_pools(uint64_t address)
 {
-    return ms_thread.depth == 0 && ms_init_active() &&
-           atomic_load_explicit(&ms_serve_on, memory_order_relaxed) && ms_pool_owns(address);
+    return ms_serve_matters() && ms_pool_owns(address);
 }
 
 bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const void *frame,

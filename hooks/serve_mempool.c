@@ -69,8 +69,7 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
     struct ms_section section;
     cuuint64_t now = 0;
 
-    if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || ms_thread.depth > 0 ||
-        !ms_init_active() || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || !ms_serve_matters())
         return false;
     ms_section_enter(&section);
     *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags,

@@ -43,7 +43,7 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
     memset(&figures, 0, sizeof(figures));
     if (device < 0)
         return view;
-    if (atomic_load_explicit(&ms_serve_on, memory_order_relaxed)) {
+    if (ms_serve_is_on()) {
         ms_pool_figures(device, &figures);
         view.reserved = figures.reserved_bytes;
         view.limbo = figures.parts.limbo;
@@ -95,8 +95,7 @@ bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room)
     bool made;
     int device;
 
-    if (!ms_families[row->api].vendor || ms_thread.depth > 0 ||
-        !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
+    if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on())
         return false;
     if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_ALLOC_ASYNC && row->class != MS_CLASS_PITCH &&
         row->class != MS_CLASS_HANDLE_CREATE && row->class != MS_CLASS_WHOLE_CREATE)

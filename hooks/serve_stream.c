@@ -72,7 +72,7 @@ static enum ms_pool_verdict ask(struct ms_stream *stream, const struct ms_args *
     return ms_stream_alloc(stream, args->key, args->bytes, given);
 }
 
-bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p)
 {
     const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, args->stream};
@@ -83,7 +83,7 @@ bool ms_serve_alloc_async(unsigned row, const struct ms_target *target, const vo
     struct ms_room room = {0};
     enum ms_pool_verdict verdict = MS_POOL_PASSED;
 
-    if (!args->out || !args->bytes || (outer && ms_thread.recording) || !is_ours_to_serve() || !target->gpu)
+    if (!args->out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters() || !target->gpu)
         return false;
     enter(&section, outer);
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&

@@ -18,12 +18,6 @@
 
 #define PER_THREAD_STREAM 2u /* the greatest handle that means a stream of the current context */
 
-static bool may_watch(void)
-{
-    return ms_thread.depth == 0 && ms_init_active() &&
-           atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
-}
-
 static uint64_t context_of_stream(const struct ms_gpu *gpu, uint64_t stream)
 {
     CUcontext context = NULL;
@@ -75,7 +69,7 @@ static bool holds_lock(const struct ms_watch *watch)
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
                     const struct ms_args *args)
 {
-    watch->on = may_watch();
+    watch->on = ms_serve_matters();
     if (watch->on)
         ms_unseen_tell();
     watch->class = (uint8_t) class;
