@@ -81,29 +81,20 @@ static int unmake(uint64_t address)
 static const struct ms_foreign_source source = {.make = make, .unmake = unmake};
 
 /* The library's other function lies beside the one that is called. */
-static void *sibling(const struct ms_target *target, const char *symbol)
-{
-    for (int row = 0; row < MS_ROW_COUNT; row++) {
-        if (strcmp(ms_rows[row]->symbol, symbol) == 0)
-            return ms_library_sibling((uintptr_t)target->real, (enum ms_row)row);
-    }
-    return NULL;
-}
-
-static bool is_our_copy(const struct ms_target *target)
+static bool is_our_copy(const struct ms_call *call)
 {
     void *none = NULL, *known = atomic_load_explicit(&real_alloc, memory_order_acquire);
 
     if (!known) {
-        void *other = sibling(target, "ncclMemFree");
+        void *other = ms_library_sibling((uintptr_t)call->real, MS_ROW_ncclMemFree);
         if (!other)
             return false;
         atomic_store(&real_free, other);
-        if (atomic_compare_exchange_strong(&real_alloc, &none, target->real))
+        if (atomic_compare_exchange_strong(&real_alloc, &none, call->real))
             return true;
         known = atomic_load(&real_alloc);
     }
-    return known == target->real;
+    return known == call->real;
 }
 
 /* --- a request --- */
@@ -200,130 +191,101 @@ static int refused(struct ms_call *call, const struct ms_foreign_request *reques
     return status == MS_FOREIGN_LIMIT ? FAILED : status;
 }
 
-static bool answer(struct ms_call *call, const struct ms_foreign_request *request, int *status_p)
+static void answer(struct ms_call *call, int status)
+{
+    call->answered = true;
+    call->status = status;
+}
+
+static void give(struct ms_call *call, const struct ms_foreign_request *request)
 {
     struct ms_foreign_block given;
     bool made = false;
+    int status = 0;
 
-    if (!ms_foreign_take(request, &given)) {
-        made = ms_foreign_make(request, &given, status_p);
-        if (!made) {
-            *status_p = refused(call, request, *status_p);
-            return true;
-        }
+    if (!ms_foreign_take(request, &given) && !(made = ms_foreign_make(request, &given, &status))) {
+        answer(call, refused(call, request, status));
+        return;
     }
     if (!made || !turns_out_plain(call, request, &given))
         record(call, request, &given);
     memcpy((void *)(uintptr_t)call->args.out, &given.address, sizeof(given.address));
-    *status_p = 0;
-    return true;
+    answer(call, 0);
 }
 
-static bool alloc(struct ms_call *call, const struct ms_target *target, int *status_p)
+/* The library calls itself, or somebody stands before it: the outermost call is the program's. */
+void ms_buffer_alloc_begin(struct ms_call *call)
 {
     struct ms_foreign_request request = {.source = &source, .requested = call->args.bytes};
 
-    if (!call->args.out || !call->args.bytes || atomic_load(&is_plain) || !is_our_copy(target))
-        return false;
-    request.gpu = driver(&request.context, &request.device);
-    if (!request.gpu)
-        return false;
+    if (!ms_serve_is_on() || ms_thread.outermost != call || !call->args.out || !call->args.bytes ||
+        atomic_load(&is_plain) || !is_our_copy(call) ||
+        !(request.gpu = driver(&request.context, &request.device)))
+        return;
     ms_call_describe_device(request.gpu, request.device);
     request.granted = granted_bytes(request.gpu, request.device, request.requested);
-    return request.granted && ms_serve_context(request.gpu, request.context, request.device) &&
-           answer(call, &request, status_p);
+    if (request.granted && ms_serve_context(request.gpu, request.context, request.device))
+        give(call, &request);
 }
 
 /* --- a free --- */
 
-static bool free_buffer(const struct ms_call *call, int *status_p)
+void ms_buffer_free_begin(struct ms_call *call)
 {
     const struct ms_gpu *gpu = ms_library_driver();
     struct ms_foreign_block block;
     uint64_t context = 0;
+    enum ms_pool_verdict verdict =
+        ms_serve_is_on() ? ms_foreign_free_begin(call->args.key, &block) : MS_POOL_PASSED;
 
-    switch (ms_foreign_free_begin(call->args.key, &block)) {
-    case MS_POOL_PASSED:
-        return false;
-    case MS_POOL_REFUSED:
-        *status_p = FAILED;
-        return true;
-    default:
-        break;
-    }
+    if (verdict == MS_POOL_PASSED)
+        return;
+    answer(call, verdict == MS_POOL_REFUSED ? FAILED : 0);
+    if (verdict == MS_POOL_REFUSED)
+        return;
     if (gpu)
         ms_gpu_current(gpu, &context);
     ms_ledger_unserve(block.ticket, block.address, NULL);
     ms_foreign_free_end(&block, gpu, context);
-    *status_p = 0;
-    return true;
 }
 
-/* --- around the call --- */
+/* --- who holds one --- */
 
-bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *status_p)
+void ms_buffer_hold_begin(struct ms_call *call)
 {
-    bool answered = false;
-    int saved_errno;
-
-    if (call->passes || !atomic_load_explicit(&ms_serve_on, memory_order_relaxed))
-        return false;
-    saved_errno = errno;
-    ms_guard_enter();
-    switch (ms_rows[call->row]->class) {
-    case MS_CLASS_BUFFER_ALLOC:
-        /* The library calls itself, or somebody stands before it: the outermost call is the program's. */
-        answered = ms_thread.outermost == call && alloc(call, target, status_p);
-        break;
-    case MS_CLASS_BUFFER_FREE:
-        answered = free_buffer(call, status_p);
-        break;
-    case MS_CLASS_BUFFER_HOLD:
+    if (ms_serve_is_on())
         call->args.flags = call->args.out ? ms_hold_handle(&call->args) : 0;
-        break;
-    default:
-        break;
-    }
-    ms_guard_leave();
-    errno = saved_errno;
-    return answered;
+}
+
+void ms_buffer_hold_end(struct ms_call *call, int status)
+{
+    if (status == 0 && ms_foreign_any() && call->args.out)
+        ms_hold_begun(call);
+}
+
+void ms_buffer_release_end(struct ms_call *call, int status)
+{
+    if (status == 0 && ms_foreign_any())
+        ms_hold_ended(call);
+}
+
+void ms_buffer_holder_end(struct ms_call *call, int status)
+{
+    if (status == 0 && ms_foreign_any())
+        ms_holder_ended(call->args.given);
 }
 
 /* Counted from the beginning, also while no buffer is there yet. */
-static void around_group(const struct ms_call *call, int status)
+void ms_buffer_group_begun(struct ms_call *call, int status)
 {
-    uint8_t class = ms_rows[call->row]->class;
-
-    if (class != MS_CLASS_BUFFER_GROUP && class != MS_CLASS_BUFFER_GROUP_END)
-        return;
-    ms_guard_enter();
-    ms_hold_group(class == MS_CLASS_BUFFER_GROUP, status);
-    ms_guard_leave();
+    (void)call;
+    ms_hold_group(true, status);
 }
 
-void ms_buffer_end(struct ms_call *call, int status)
+void ms_buffer_group_ended(struct ms_call *call, int status)
 {
-    if (call->passes)
-        return;
-    around_group(call, status);
-    if (status != 0 || !ms_foreign_any())
-        return;
-    ms_guard_enter();
-    switch (ms_rows[call->row]->class) {
-    case MS_CLASS_BUFFER_HOLD:
-        if (call->args.out)
-            ms_hold_begun(call);
-        break;
-    case MS_CLASS_BUFFER_RELEASE:
-        ms_hold_ended(call);
-        break;
-    case MS_CLASS_BUFFER_HOLDER_END:
-        ms_holder_ended(call->args.given);
-        break;
-    default:
-        break;
-    }
-    ms_guard_leave();
+    (void)call;
+    ms_hold_group(false, status);
 }
 
 /* --- what the driver's hooks tell --- */

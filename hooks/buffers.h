@@ -10,10 +10,16 @@
 
 #include "hooks/dispatch.h"
 
-/** After ms_call_begin. True if `status_p` is the program's answer, and the library is not called. */
-bool ms_buffer_begin(struct ms_call *call, const struct ms_target *target, int *status_p);
-/** Before ms_call_end, with the program's status. */
-void ms_buffer_end(struct ms_call *call, int status);
+/* Around the calls, for dispatch.c. What begins may set call->answered and call->status: then the library is
+ * not called. */
+void ms_buffer_alloc_begin(struct ms_call *call);
+void ms_buffer_free_begin(struct ms_call *call);
+void ms_buffer_hold_begin(struct ms_call *call);
+void ms_buffer_hold_end(struct ms_call *call, int status);
+void ms_buffer_release_end(struct ms_call *call, int status);
+void ms_buffer_holder_end(struct ms_call *call, int status);
+void ms_buffer_group_begun(struct ms_call *call, int status);
+void ms_buffer_group_ended(struct ms_call *call, int status);
 
 /* What the driver's hooks tell: a program may take a buffer apart by itself, as the library does. */
 

@@ -9,6 +9,7 @@
 
 #include "gpu/gpu.h"
 #include "hooks/balance.h"
+#include "hooks/buffers.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
@@ -406,10 +407,13 @@ static const struct {
     [MS_CLASS_NAME] = {NULL, NULL, false},
     [MS_CLASS_NAME_ALLOC] = {NULL, NULL, true},
     [MS_CLASS_COMMUNICATOR] = {NULL, NULL, true},
-    [MS_CLASS_BUFFER_ALLOC] = {NULL, NULL, true},
-    [MS_CLASS_BUFFER_FREE] = {NULL, after_buffer_free, false},
-    [MS_CLASS_BUFFER_HOLD] = {NULL, NULL, true},
-    [MS_CLASS_BUFFER_GROUP_END] = {NULL, NULL, true},
+    [MS_CLASS_BUFFER_ALLOC] = {ms_buffer_alloc_begin, NULL, true},
+    [MS_CLASS_BUFFER_FREE] = {ms_buffer_free_begin, after_buffer_free, false},
+    [MS_CLASS_BUFFER_HOLD] = {ms_buffer_hold_begin, ms_buffer_hold_end, true},
+    [MS_CLASS_BUFFER_RELEASE] = {NULL, ms_buffer_release_end, false},
+    [MS_CLASS_BUFFER_HOLDER_END] = {NULL, ms_buffer_holder_end, false},
+    [MS_CLASS_BUFFER_GROUP] = {NULL, ms_buffer_group_begun, false},
+    [MS_CLASS_BUFFER_GROUP_END] = {NULL, ms_buffer_group_ended, true},
 };
 
 /* Frames that record, as opposed to those that name and those that look up. A function called from inside one

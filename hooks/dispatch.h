@@ -62,38 +62,41 @@ struct ms_call {
     bool records;         /* the driver frame that speaks to the ledger */
     bool found;           /* a free found its block */
     bool served;          /* a call nested in it was answered from the pool, */
-    bool answered;        /* the vendor is not called (set by the shapes TURN and OFFER alone), */
-    int status;           /* ... the program gets this */
+    bool answered;        /* the vendor is not called, and the program gets `status` */
     struct ms_section section;
+    ms_stack_id stack;    /* of an outermost frame whose class takes it */
     const void *frame;    /* of the wrapper, and the address it returns to */
     const void *caller;
     const struct ms_gpu *gpu;
+    void *real;                  /* the vendor's function */
     const struct ms_gpu *driver; /* ... in the hook of this driver */
     struct ms_args args;
-    ms_stack_id stack;    /* of an outermost frame whose class takes it */
     uint64_t bytes;       /* recorded under this frame so far */
     union {
         struct ms_block block; /* of a free, between before and after */
         struct ms_look look;   /* of what makes a context or loads a module, likewise */
     };
     void *object;         /* handles.c, imports.c: likewise */
-    void *ipc;             /* ipc_import.c: likewise; set by the shape TURN alone */
-    struct ms_call *left; /* of an outermost frame: what the thread's pointer and flag were, if not empty */
-    int left_recording;
+    void *ipc;             /* ipc_import.c: likewise */
+    int status;
+    int left_recording;   /* of an outermost frame: what the thread's flag and pointer were, if not empty */
+    struct ms_call *left;
 };
 
 /** All but the arguments, and but what is only there once it was filled in: a tenth of the structure. */
 static inline void ms_call_init(struct ms_call *call, unsigned row, const void *frame, const void *caller,
-                                const struct ms_gpu *gpu)
+                                const struct ms_target *target)
 {
     call->row = (uint16_t)row;
     call->passes = call->records = call->found = call->served = false;
     call->frame = frame;
     call->caller = caller;
-    call->gpu = gpu;
+    call->gpu = target->gpu;
+    call->real = target->real;
     call->stack = 0;
     call->bytes = 0;
-    call->object = NULL;
+    call->object = call->ipc = NULL;
+    call->answered = false;
     call->open = ms_call_mark(frame, caller);
     call->left = NULL;
 }

@@ -37,7 +37,11 @@ void ms_ipc_block_freed(const struct ms_pool_block *block);
 
 void ms_ipc_open_begin(struct ms_call *call);
 void ms_ipc_close_begin(struct ms_call *call);
-int ms_ipc_turned(struct ms_call *call, int status);
+int ms_ipc_turned_back(struct ms_call *call, int status);
+static inline int ms_ipc_turned(struct ms_call *call, int status)
+{
+    return MS_LIKELY(!call->ipc) ? status : ms_ipc_turned_back(call, status);
+}
 
 /** An imported block, as the program sees it. */
 struct ms_ipc_view {

@@ -349,13 +349,11 @@ static int close_turned(struct ms_call *call, struct import *import, int status)
     return status;
 }
 
-int ms_ipc_turned(struct ms_call *call, int status)
+int ms_ipc_turned_back(struct ms_call *call, int status)
 {
     struct ms_section section;
     struct import *import = call->ipc;
 
-    if (!import)
-        return status;
     ms_section_enter_nested(&section);
     if (ms_rows[call->row]->class == MS_CLASS_IPC_OPEN)
         status = open_turned(call, import, status);
@@ -363,6 +361,7 @@ int ms_ipc_turned(struct ms_call *call, int status)
         status = close_turned(call, import, status);
     give_import(import);
     call->ipc = NULL;
+    call->answered = true; /* in part by us */
     ms_section_leave_nested(&section);
     return status;
 }

@@ -80,89 +80,56 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_LOOKUP_VERSION(name, version, per_thread) (version)
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
-/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records; a
+/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records, and in
+ * which the call may be answered without the vendor; and where a line says so, a frame that only names; a
  * question that may be answered without the vendor (answer.c); a word to the pool before and after (watch.c);
- * or a frame in which the vendor gets another argument than the program gave, and the program perhaps another
- * answer (ipc_import.c). */
-#define MS_SHAPE_ALLOC          MS_BODY_FRAME
-#define MS_SHAPE_ALLOC_ASYNC    MS_BODY_FRAME
-#define MS_SHAPE_PITCH          MS_BODY_FRAME
-#define MS_SHAPE_FREE           MS_BODY_FRAME
-#define MS_SHAPE_FREE_ASYNC     MS_BODY_FRAME
-#define MS_SHAPE_HANDLE_CREATE  MS_BODY_FRAME
-#define MS_SHAPE_HANDLE_RETAIN  MS_BODY_FRAME
-#define MS_SHAPE_HANDLE_RELEASE MS_BODY_FRAME
-#define MS_SHAPE_HANDLE_MAP     MS_BODY_FRAME
-#define MS_SHAPE_HANDLE_UNMAP   MS_BODY_FRAME
-#define MS_SHAPE_WHOLE_CREATE   MS_BODY_OFFER
-#define MS_SHAPE_WHOLE_RELEASE  MS_BODY_OFFER
-#define MS_SHAPE_WHOLE_MAP      MS_BODY_OFFER
-#define MS_SHAPE_WHOLE_SHARE    MS_BODY_OFFER
-#define MS_SHAPE_WHOLE_ASK      MS_BODY_OFFER
-#define MS_SHAPE_DEVICE_END     MS_BODY_FRAME
-#define MS_SHAPE_IMPORT         MS_BODY_FRAME
-#define MS_SHAPE_IMPORT_END     MS_BODY_FRAME
-#define MS_SHAPE_IPC_OPEN       MS_BODY_TURN
-#define MS_SHAPE_IPC_CLOSE      MS_BODY_TURN
-#define MS_SHAPE_GRAPH_NODE     MS_BODY_FRAME
-#define MS_SHAPE_CONTEXT_CREATE MS_BODY_FRAME
-#define MS_SHAPE_CONTEXT_END    MS_BODY_FRAME
-#define MS_SHAPE_MODULE_LOAD    MS_BODY_FRAME
-#define MS_SHAPE_MODULE_END     MS_BODY_FRAME
-#define MS_SHAPE_PRIMARY_RETAIN MS_BODY_FRAME
-#define MS_SHAPE_PRIMARY_END    MS_BODY_FRAME
-#define MS_SHAPE_PRIMARY_RESET  MS_BODY_FRAME
-#define MS_SHAPE_GREEN_CREATE   MS_BODY_FRAME
-#define MS_SHAPE_LOOKUP         MS_BODY_FRAME
-#define MS_SHAPE_ENTRY_POINT    MS_BODY_FRAME
-#define MS_SHAPE_NAME           MS_BODY_NAME
-#define MS_SHAPE_NAME_ALLOC     MS_BODY_NAME
-#define MS_SHAPE_COMMUNICATOR   MS_BODY_COMMUNICATOR
-#define MS_SHAPE_BUFFER_ALLOC   MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_FREE    MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_HOLD    MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_RELEASE MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_HOLDER_END MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_GROUP   MS_BODY_BUFFER
-#define MS_SHAPE_BUFFER_GROUP_END MS_BODY_BUFFER
-#define MS_SHAPE_RANGE          MS_BODY_ASK
-#define MS_SHAPE_BLOCK_SIZE     MS_BODY_ASK
-#define MS_SHAPE_ATTRIBUTE      MS_BODY_ASK
-#define MS_SHAPE_ATTRIBUTES     MS_BODY_ASK
-#define MS_SHAPE_SET_ATTRIBUTE  MS_BODY_ASK
-#define MS_SHAPE_MEMINFO        MS_BODY_ASK
-#define MS_SHAPE_MEMINFO_OF     MS_BODY_ASK
-#define MS_SHAPE_ACCESS         MS_BODY_ASK
-#define MS_SHAPE_EXPORT         MS_BODY_ASK
-#define MS_SHAPE_SYNC           MS_BODY_WATCH
-#define MS_SHAPE_STREAM_WAIT    MS_BODY_WATCH
-#define MS_SHAPE_CAPTURE        MS_BODY_WATCH
-#define MS_SHAPE_STREAM_CREATE  MS_BODY_WATCH
-#define MS_SHAPE_STREAM_END     MS_BODY_WATCH
-#define MS_SHAPE_GRAPH          MS_BODY_WATCH
-#define MS_SHAPE_GRAPH_END      MS_BODY_WATCH
-#define MS_SHAPE_GRAPH_TRIM     MS_BODY_WATCH
-#define MS_SHAPE_GREEN          MS_BODY_WATCH
-#define MS_SHAPE_PEER           MS_BODY_WATCH
-#define MS_SHAPE_PIN            MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL        MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_END    MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_CURRENT MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_GET    MS_BODY_ASK
-#define MS_SHAPE_MEMPOOL_SET    MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_TRIM   MS_BODY_WATCH
-#define MS_SHAPE_LISTEN         MS_BODY_LISTEN
-#define MS_SHAPE_PHASE_MARK     MS_BODY_TELL
-#define MS_SHAPE_PHASE_PUSH     MS_BODY_TELL
-#define MS_SHAPE_PHASE_POP      MS_BODY_TELL
-#define MS_SHAPE_PHASE_BEGIN    MS_BODY_TELL_ANSWER
-#define MS_SHAPE_PHASE_END      MS_BODY_TELL
-#define MS_SHAPE_USE            MS_BODY_USE
+ * and what else stands below. */
+#define MS_SHAPE(cls)                  MS_SHAPE_CHOSEN(MS_SHAPE_##cls, MS_BODY_FRAME, )
+#define MS_SHAPE_CHOSEN(...)           MS_SHAPE_SECOND(__VA_ARGS__)
+#define MS_SHAPE_SECOND(first, second, ...) second
+#define MS_SHAPE_NAME            , MS_BODY_NAME
+#define MS_SHAPE_NAME_ALLOC      , MS_BODY_NAME
+#define MS_SHAPE_COMMUNICATOR    , MS_BODY_COMMUNICATOR
+#define MS_SHAPE_RANGE           , MS_BODY_ASK
+#define MS_SHAPE_BLOCK_SIZE      , MS_BODY_ASK
+#define MS_SHAPE_ATTRIBUTE       , MS_BODY_ASK
+#define MS_SHAPE_ATTRIBUTES      , MS_BODY_ASK
+#define MS_SHAPE_SET_ATTRIBUTE   , MS_BODY_ASK
+#define MS_SHAPE_MEMINFO         , MS_BODY_ASK
+#define MS_SHAPE_MEMINFO_OF      , MS_BODY_ASK
+#define MS_SHAPE_ACCESS          , MS_BODY_ASK
+#define MS_SHAPE_EXPORT          , MS_BODY_ASK
+#define MS_SHAPE_SYNC            , MS_BODY_WATCH
+#define MS_SHAPE_STREAM_WAIT     , MS_BODY_WATCH
+#define MS_SHAPE_CAPTURE         , MS_BODY_WATCH
+#define MS_SHAPE_STREAM_CREATE   , MS_BODY_WATCH
+#define MS_SHAPE_STREAM_END      , MS_BODY_WATCH
+#define MS_SHAPE_GRAPH           , MS_BODY_WATCH
+#define MS_SHAPE_GRAPH_END       , MS_BODY_WATCH
+#define MS_SHAPE_GRAPH_TRIM      , MS_BODY_WATCH
+#define MS_SHAPE_GREEN           , MS_BODY_WATCH
+#define MS_SHAPE_PEER            , MS_BODY_WATCH
+#define MS_SHAPE_PIN             , MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL         , MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_END     , MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_CURRENT , MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_GET     , MS_BODY_ASK
+#define MS_SHAPE_MEMPOOL_SET     , MS_BODY_WATCH
+#define MS_SHAPE_MEMPOOL_TRIM    , MS_BODY_WATCH
+#define MS_SHAPE_LISTEN          , MS_BODY_LISTEN
+#define MS_SHAPE_PHASE_MARK      , MS_BODY_TELL
+#define MS_SHAPE_PHASE_PUSH      , MS_BODY_TELL
+#define MS_SHAPE_PHASE_POP       , MS_BODY_TELL
+#define MS_SHAPE_PHASE_BEGIN     , MS_BODY_TELL_ANSWER
+#define MS_SHAPE_PHASE_END       , MS_BODY_TELL
+#define MS_SHAPE_USE             , MS_BODY_USE
 
-/* Who is asked before the vendor. A row that is followed asks nobody, nor does one whose shape does that
- * itself. */
+/* Who is asked before the vendor, and before there is a frame. A row that is followed asks nobody, nor does
+ * one whose class answers in its frame. */
 #define ms_serve_BUFFER_ALLOC ms_serve_nothing
 #define ms_serve_BUFFER_FREE  ms_serve_nothing
+#define ms_serve_WHOLE_CREATE ms_serve_nothing
+#define ms_serve_WHOLE_RELEASE ms_serve_nothing
 #define MS_FIRST_SERVED(cls)   ms_serve_##cls
 #define MS_FIRST_FOLLOWED(cls) ms_serve_nothing
 
@@ -191,32 +158,36 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return target && false;                                                                             \
     }
 
-#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
+#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                      \
     MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
-        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu), ms_later_, ms_answer_;                            \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
-        int ms_answer_;                                                                                     \
         result ms_status_;                                                                                  \
         if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_)) {                \
             MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, ms_answer_);                                      \
             return (result)ms_answer_;                                                                      \
         }                                                                                                   \
         ms_call_.args = ms_args_;                                                                           \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_);                            \
         ms_call_begin(&ms_call_);                                                                           \
         MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
-        ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
-        ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
-        for (struct ms_room ms_room_ = {0}; MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) && \
-                                     ms_serve_make_room(&ms_call_, &ms_room_);) {                          \
+        ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
+        ms_later_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
+        for (struct ms_room ms_room_ = {0};                                                                 \
+             MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                                     \
+             ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_, &ms_room_);) {    \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                         \
-            ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+            ms_later_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         }                                                                                                   \
+        ms_status_ = (result)ms_ipc_turned(&ms_call_, (int)ms_status_);                                     \
         ms_call_end(&ms_call_, (int)ms_status_);                                                            \
-        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
+        if (ms_call_.answered)                                                                              \
+            MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, (int)ms_status_);                                 \
+        else                                                                                                \
+            MS_ERROR_BACK(ms_target_->gpu, ms_later_);                                                      \
         return ms_status_;                                                                                  \
     }
 
@@ -233,7 +204,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
         result ms_status_;                                                                                  \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_);                            \
         ms_name_begin(&ms_call_, MS_TAKES_STACK_##cls);                                                     \
         if (ms_args_.key)                                                                                   \
             ms_serve_expect_free(ms_args_.key);                                                             \
@@ -268,67 +239,12 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         struct ms_call ms_call_;                                                                            \
         result ms_status_;                                                                                  \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
+        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_);                            \
         ms_name_begin(&ms_call_, true);                                                                     \
         ms_communicators_begin(&ms_call_, (int)ms_args_.height, (int)ms_args_.given, (int)ms_args_.bytes);  \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
         ms_name_end(&ms_call_, (int)ms_status_);                                                            \
         return ms_status_;                                                                                  \
-    }
-
-/* A frame in which the call may be answered before the vendor hears of it. */
-#define MS_BODY_OFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
-    MS_NO_HITS(fn)                                                                                          \
-    static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                           \
-        struct ms_call ms_call_;                                                                            \
-        result ms_status_;                                                                                      \
-        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
-        ms_call_.answered = false;                                                                          \
-        ms_call_begin(&ms_call_);                                                                               \
-        ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
-        for (struct ms_room ms_room_ = {0}; MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                 \
-                                     ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_, &ms_room_);) \
-            ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
-        ms_call_end(&ms_call_, (int)ms_status_);                                                                \
-        return ms_status_;                                                                                      \
-    }
-
-#define MS_BODY_TURN(result, fn, cls, first, declared, types, passed, forwarded, ...)                                  \
-    MS_NO_HITS(fn)                                                                                          \
-    static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                       \
-        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
-        struct ms_call ms_call_;                                                                            \
-        result ms_status_;                                                                                  \
-        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
-        ms_call_.ipc = NULL;                                                                                \
-        ms_call_.answered = false;                                                                          \
-        ms_call_begin(&ms_call_);                                                                           \
-        ms_status_ = ms_call_.answered ? (result)ms_call_.status : ((result(*) types)ms_target_->real)passed; \
-        ms_status_ = (result)ms_ipc_turned(&ms_call_, (int)ms_status_);                                     \
-        ms_call_end(&ms_call_, (int)ms_status_);                                                            \
-        MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, (int)ms_status_);                                     \
-        return ms_status_;                                                                                  \
-    }
-
-/* A frame in which a buffer may be had, or taken back, without the vendor (buffers.c). `first` has no say. */
-#define MS_BODY_BUFFER(result, fn, cls, first, declared, types, passed, forwarded, ...)                                \
-    MS_NO_HITS(fn)                                                                                          \
-    static MS_NOINLINE result body_##fn declared                                                            \
-    {                                                                                                       \
-        struct ms_call ms_call_;                                                                            \
-        int ms_answer_ = 0;                                                                                 \
-        ms_call_.args = (struct ms_args){__VA_ARGS__};                                                      \
-        ms_call_init(&ms_call_, MS_ROW_##fn, ms_frame_, ms_caller_, ms_target_->gpu);                       \
-        ms_call_begin(&ms_call_);                                                                           \
-        if (!ms_buffer_begin(&ms_call_, ms_target_, &ms_answer_))                                           \
-            ms_answer_ = (int)((result(*) types)ms_target_->real)passed;                                    \
-        ms_buffer_end(&ms_call_, ms_answer_);                                                               \
-        ms_call_end(&ms_call_, ms_answer_);                                                                 \
-        return (result)ms_answer_;                                                                          \
     }
 
 /* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
@@ -493,7 +409,7 @@ static inline void ms_stay(const char *unused)
 
 #define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                     \
     result fn params;                                                                                       \
-    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, \
+    MS_SHAPE(cls)(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, \
         (MS_CONTEXT_ARGS, MS_STRIP args), __VA_ARGS__) \
     MS_REACHED(result, fn, (MS_REACHED_PARAMS, MS_STRIP params), (MS_CONTEXT_ARGS, MS_STRIP args))          \
     MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), (MS_REACHED_ARGS, MS_STRIP args), cls, outc, \
@@ -501,7 +417,7 @@ static inline void ms_stay(const char *unused)
 
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
     result fn(void);                                                                                        \
-    MS_SHAPE_##cls(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)     \
+    MS_SHAPE(cls)(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)     \
     MS_REACHED(result, fn, (MS_REACHED_PARAMS), (MS_CONTEXT_ARGS))                                          \
     MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), (MS_REACHED_ARGS), cls, outc, look)
 
