@@ -107,6 +107,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->exchange_capture_mode =
         (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
+    /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/pool.md, HIP). */
     gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
 }
 
