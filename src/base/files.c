@@ -32,7 +32,8 @@ static int refuse(int fd, int error)
     return -1;
 }
 
-/* Without /proc the file is opened by its name, and taken if it is the one that was looked at. */
+/* Without /proc, or where that does not lead back (ELOOP: qemu's user mode), the file is opened by its name,
+ * and taken if it is the one that was looked at. */
 static int open_again(int seen, const char *path, const struct stat *status)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -41,7 +42,7 @@ static int open_again(int seen, const char *path, const struct stat *status)
 
     snprintf(again, sizeof again, "/proc/self/fd/%d", seen);
     int fd = open(again, flags);
-    if (fd >= 0 || errno != ENOENT || (fd = open(path, flags)) < 0)
+    if (fd >= 0 || (errno != ENOENT && errno != ELOOP) || (fd = open(path, flags)) < 0)
         return fd;
     if (fstat(fd, &found) == 0 && found.st_dev == status->st_dev && found.st_ino == status->st_ino)
         return fd;
