@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is in use on a device, as its driver says, is what memshim has in the terms of balances[], and the simulated driver's own ledger says the
-same of each: for every program among the tests that allocates, in every mode. TEST_BALANCE=all runs them all, a pattern those whose name matches;
-without it there is a part of each."""
+same of each: for every program among the tests that allocates, in every mode, told what it wants to be told (commands.py). TEST_BALANCE=all runs
+them all, a pattern those whose name matches; without it there is a part of each."""
 import glob
 import json
 import os
@@ -11,9 +11,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name in ("hooks", "balance")]
+import commands  # noqa: E402
 import hooklib  # noqa: E402
-from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment  # noqa: E402
+from hooklib import BUILD, MEMSHIM, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
 POOL = ("requested", "rounding", "limbo", "cached", "stranded", "pinned")
 TERMS = POOL + ("followed", "contexts", "untracked")
@@ -132,6 +133,11 @@ def run(command, mode, **more):
     return (status,) + check_reports(folder, books)
 
 
+def ask(command):
+    """The lines that a program prints natively."""
+    return subprocess.run(command, env=native_environment(), stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=True).stdout.splitlines()
+
+
 class Agent:
     """A process that does as it is told (agent.c); without a mode it is one without memshim."""
 
@@ -228,7 +234,7 @@ def imports(start, mode):
 def hosts(start, mode):
     one = start(mode)
     one.does("managed %d" % (50 * MIB), "pinned %d" % (30 * MIB), "alloc %d" % (40 * MIB), "sync")
-    return [(one, "latest", 0, "contexts", CONTEXT), (one, "latest", 0, "untracked", 0)]
+    return [(one, "latest", 0, "contexts", CONTEXT), (one, "latest", 0, "untracked", 0), (one, "latest", 0, "managed_bytes", 50 * MIB)]
 
 
 def ordered(start, mode):
@@ -267,11 +273,13 @@ def main():
         for mode in ("pool", "track") if act is imports else ("pool", "track", "vmm"):
             scenario(name, mode, act, **more)
     for path, modes in wanted():
-        for mode in modes:
-            status, reports, rows, complaints = run([path], mode)
-            if reports:
-                fact(not complaints, "%s, %s: %d rows of %d reports (%s)" % (os.path.relpath(path, BUILD), mode, rows, len(reports), status),
-                     complaints)
+        name = os.path.relpath(path, os.path.join(BUILD, "tests"))
+        for words, more in commands.of(name, lambda asked, path=path: ask([path, *asked])):
+            for mode in modes:
+                status, reports, rows, complaints = run([path, *words], mode, **more)
+                if reports:
+                    fact(not complaints, "%s, %s: %d rows of %d reports (%s)" % (" ".join(["tests/" + name, *words]), mode, rows, len(reports), status),
+                         complaints)
     plan(hooklib.number)
 
 

@@ -4,3 +4,4 @@ tests_balance_agent_SOURCES = tests/balance/agent.c
 tests_balance_agent_LDADD = libcudart.so.13
 dist_check_SCRIPTS += tests/balance/balance.py
 TESTS += tests/balance/balance.py
+EXTRA_DIST += tests/balance/commands.py
