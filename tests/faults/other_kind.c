@@ -2,8 +2,8 @@
  * other_kind.c - memory of cudaMalloc's is freed in the default stream, again and again, and one call of the
  * driver's is refused (MEMSIM_FAIL): each status but 0 is printed. Nothing here knows of memshim.
  */
-#include <cuda_runtime_api.h>
 #include <stdio.h>
+#include "gpu/abi/cuda_runtime_fn.h"
 
 int main(void)
 {

@@ -125,7 +125,7 @@ tests_sim_beside_libbeside_so_SOURCES = tests/sim/static_beside.c
 tests_sim_beside_libbeside_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_sim_beside_libbeside_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libbeside.so
 tests_sim_beside_libbeside_so_LDADD = libcudart.so.13
-sim_static_ldflags = $(AM_LDFLAGS) -pthread -Wl,-rpath,$(abs_builddir)/tests/sim/beside
+sim_static_ldflags = $(AM_LDFLAGS) -pthread -Wl,-rpath,$(abs_builddir)/tests/sim/beside -Wl,-rpath-link,$(abs_builddir)
 tests_sim_static_12_SOURCES = tests/sim/static_user.c
 tests_sim_static_12_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=12
 tests_sim_static_12_CFLAGS = $(AM_CFLAGS) -g
