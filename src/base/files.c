@@ -32,8 +32,8 @@ static int refuse(int fd, int error)
     return -1;
 }
 
-/* Without /proc, or where that does not lead back (ELOOP: qemu's user mode), the file is opened by its name,
- * and taken if it is the one that was looked at. */
+/* Without /proc, or where that is a link to itself (ELOOP: in trees that debootstrap made where it may mount
+ * nothing), the file is opened by its name, and taken if it is the one that was looked at. */
 static int open_again(int seen, const char *path, const struct stat *status)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
