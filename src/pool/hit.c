@@ -195,11 +195,9 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     struct ms_pass *pass = &me->pass;
     unsigned way, class_index;
     uint64_t now_ns, stamp;
-    struct ms_near_set *set = ms_near_find(address, &way);
-    if (MS_UNLIKELY(!set || ms_pins_any() || ms_captures_in(0)))
-        return false;
-    struct ms_slot *slot = ms_near_slot(set, way);
-    if (MS_UNLIKELY(!slot)) /* another has freed what was found there */
+    struct ms_near_set *set;
+    struct ms_slot *slot = ms_near_find(address, &set, &way);
+    if (MS_UNLIKELY(!slot || ms_pins_any() || ms_captures_in(0)))
         return false;
     const struct ms_run *run = run_of(slot, &stamp, &class_index);
     if (!run)

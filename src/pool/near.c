@@ -7,8 +7,11 @@
  * against the page map and the slot itself.
  *
  * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew
- * is found the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. */
+ * is found the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. The
+ * first one is there from the beginning. */
 #include "config.h"
+
+#include <string.h>
 
 #include "base/arena.h"
 #include "pool/internal.h"
@@ -23,62 +26,60 @@ enum {
     FULL = LOOKED_AT * MS_NEAR_WAYS / 5 * 4
 };
 
-struct ms_near_table *_Atomic ms_near;
+static struct ms_near_set first[1 << FIRST_BITS];
+/* (A sum, since an address may be added to where it is not known yet.) */
+_Atomic uintptr_t ms_near = (uintptr_t)first + (64 - FIRST_BITS);
 static _Atomic uint32_t crowded;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
-static unsigned bits_of(const struct ms_near_table *table)
+static unsigned bits_of(uintptr_t table)
 {
-    return 64 - table->shift;
+    return 64 - (unsigned)(table & MS_NEAR_SHIFT);
 }
 
 /* Instead of `old`, unless another thread was first. */
-static MS_NOINLINE struct ms_near_table *make(struct ms_near_table *old)
+static MS_NOINLINE void grow(uintptr_t old)
 {
-    unsigned bits = old ? bits_of(old) + GROWTH_BITS : FIRST_BITS;
+    unsigned bits = bits_of(old) + GROWTH_BITS;
     if (bits > MOST_BITS)
         bits = MOST_BITS;
     ms_lock(&lock);
-    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_relaxed);
-    if (table == old) {
-        table = ms_arena_alloc(sizeof *table + ((size_t)1 << bits) * sizeof table->sets[0]);
-        if (table) {
-            table->shift = 64 - bits;
-            atomic_store_explicit(&ms_near, table, memory_order_release);
-        }
+    if (atomic_load_explicit(&ms_near, memory_order_relaxed) == old) {
+        uintptr_t sets = (uintptr_t)ms_arena_alloc(((size_t)1 << bits) * sizeof first[0]);
+        if (sets)
+            atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release);
     }
     ms_unlock(&lock);
-    return table;
 }
 
 /* A line is full: now and then, whether those around it are as well. */
-static MS_NOINLINE void look_around(struct ms_near_table *table, uint64_t number)
+static MS_NOINLINE void look_around(uintptr_t table, uint64_t hash)
 {
     unsigned bits = bits_of(table), used = 0;
     if (bits >= MOST_BITS || atomic_fetch_add_explicit(&crowded, 1, memory_order_relaxed) % LOOK_EVERY)
         return;
+    uint64_t number = hash >> (64 - bits);
     for (uint64_t i = 0; i < LOOKED_AT; i++) {
-        const struct ms_near_set *set = &table->sets[(number + i) & (((uint64_t)1 << bits) - 1)];
+        const struct ms_near_set *set =
+            ms_near_set_of(table, 0) + ((number + i) & (((uint64_t)1 << bits) - 1));
         for (unsigned way = 0; way < MS_NEAR_WAYS; way++)
             used += atomic_load_explicit(&set->entries[way], memory_order_relaxed) != 0;
     }
     if (used >= FULL)
-        make(table);
+        grow(table);
 }
 
 void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
 {
-    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
+    uintptr_t table = atomic_load_explicit(&ms_near, memory_order_acquire);
     uint64_t hash = ms_near_hash(address);
-    if (MS_UNLIKELY(!table) && !(table = make(NULL)))
-        return;
-    struct ms_near_set *set = &table->sets[hash >> table->shift];
+    struct ms_near_set *set = ms_near_set_of(table, hash);
     unsigned way = 0;
     while (way < MS_NEAR_WAYS && atomic_load_explicit(&set->entries[way], memory_order_relaxed))
         way++;
     if (MS_UNLIKELY(way == MS_NEAR_WAYS)) {
-        way = (unsigned)(hash >> 8) % MS_NEAR_WAYS;
-        look_around(table, hash >> table->shift);
+        way = (unsigned)(hash >> 17) % MS_NEAR_WAYS;
+        look_around(table, hash);
     }
     ms_near_set(set, way, hash, slot, ticket);
 }
@@ -86,5 +87,6 @@ void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32
 void ms_near_reset(void)
 {
     ms_lock_reset(&lock);
-    atomic_store_explicit(&ms_near, NULL, memory_order_relaxed);
+    memset((void *)first, 0, sizeof first);
+    atomic_store_explicit(&ms_near, (uintptr_t)first + (64 - FIRST_BITS), memory_order_relaxed);
 }

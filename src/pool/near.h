@@ -20,39 +20,38 @@ struct MS_CACHELINE ms_near_set {
     _Atomic uint64_t entries[MS_NEAR_WAYS];
     _Atomic uint32_t tickets[MS_NEAR_WAYS];
 };
-struct MS_CACHELINE ms_near_table {
-    uint32_t shift; /* of a hash, which leaves the number of its set */
-    struct ms_near_set sets[];
-};
-extern MS_HIDDEN struct ms_near_table *_Atomic ms_near;
+/** The table: where its sets begin, at a cache line, and in the bits below that how far a hash is shifted to
+ * the right, which leaves the number of its set. There always is one. */
+extern MS_HIDDEN _Atomic uintptr_t ms_near;
+#define MS_NEAR_SHIFT ((uintptr_t)63)
 
 static inline uint64_t ms_near_hash(uint64_t address)
 {
-    return (address >> 9) * 0x9e3779b97f4a7c15u;
+    return address * 0x9e3779b97f4a7c15u; /* blocks begin at multiples of 512: the low bits are none */
+}
+static inline uint16_t ms_near_tag(uint64_t hash)
+{
+    return (uint16_t)(hash >> 25);
+}
+static MS_INLINE struct ms_near_set *ms_near_set_of(uintptr_t table, uint64_t hash)
+{
+    return (struct ms_near_set *)(table & ~MS_NEAR_SHIFT) + (hash >> (table & MS_NEAR_SHIFT));
 }
 
-/** Where the block's entry is, or else NULL and `way_p` unset. */
-static MS_INLINE struct ms_near_set *ms_near_find(uint64_t address, unsigned *way_p)
+/** The slot that the table has for the address, as it seems, and where; or else NULL and the rest unset. */
+static MS_INLINE struct ms_slot *ms_near_find(uint64_t address, struct ms_near_set **set_p, unsigned *way_p)
 {
-    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
     uint64_t hash = ms_near_hash(address);
-    if (MS_UNLIKELY(!table))
-        return NULL;
-    struct ms_near_set *set = &table->sets[hash >> table->shift];
+    struct ms_near_set *set = ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), hash);
     for (unsigned way = 0; way < MS_NEAR_WAYS; way++) {
         uint64_t entry = atomic_load_explicit(&set->entries[way], memory_order_relaxed);
-        if ((uint16_t)entry == (uint16_t)(hash >> 16) && entry >> MS_NEAR_TAG_BITS) {
+        if ((uint16_t)entry == ms_near_tag(hash) && entry >> MS_NEAR_TAG_BITS) {
+            *set_p = set;
             *way_p = way;
-            return set;
+            return (struct ms_slot *)(uintptr_t)(entry >> MS_NEAR_TAG_BITS);
         }
     }
     return NULL;
-}
-
-static inline struct ms_slot *ms_near_slot(const struct ms_near_set *set, unsigned way)
-{
-    return (struct ms_slot *)(uintptr_t)(atomic_load_explicit(&set->entries[way], memory_order_relaxed) >>
-                                         MS_NEAR_TAG_BITS);
 }
 
 static inline void ms_near_set(struct ms_near_set *set, unsigned way, uint64_t hash,
@@ -60,17 +59,16 @@ static inline void ms_near_set(struct ms_near_set *set, unsigned way, uint64_t h
 {
     atomic_store_explicit(&set->tickets[way], ticket, memory_order_relaxed);
     atomic_store_explicit(&set->entries[way],
-                          (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | (uint16_t)(hash >> 16),
+                          (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | ms_near_tag(hash),
                           memory_order_relaxed);
 }
 /** A block was given at this address, by this ticket; the first way is free, mostly. */
 void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
 static MS_INLINE void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
 {
-    struct ms_near_table *table = atomic_load_explicit(&ms_near, memory_order_acquire);
     uint64_t hash = ms_near_hash(address);
-    struct ms_near_set *set = MS_LIKELY(table != NULL) ? &table->sets[hash >> table->shift] : NULL;
-    if (MS_LIKELY(set && !atomic_load_explicit(&set->entries[0], memory_order_relaxed)))
+    struct ms_near_set *set = ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), hash);
+    if (MS_LIKELY(!atomic_load_explicit(&set->entries[0], memory_order_relaxed)))
         ms_near_set(set, 0, hash, slot, ticket);
     else
         ms_near_note_somewhere(address, slot, ticket);
@@ -78,8 +76,7 @@ static MS_INLINE void ms_near_note(uint64_t address, const struct ms_slot *slot,
 /** What ms_near_find has found. */
 static inline void ms_near_drop(struct ms_near_set *set, unsigned way)
 {
-    if (MS_LIKELY(set != NULL))
-        atomic_store_explicit(&set->entries[way], 0, memory_order_relaxed);
+    atomic_store_explicit(&set->entries[way], 0, memory_order_relaxed);
 }
 void ms_near_reset(void);
 

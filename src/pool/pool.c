@@ -341,10 +341,9 @@ static MS_INLINE struct ms_slot *slot_at(const struct ms_segment *segment, uint6
 /* The slot of the live block that begins there, by the short way; or NULL. What the table says may be of long
  * ago, and its slot in use for anything since: a stamp that stays the same while the rest is read is of one
  * block. */
-static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set, unsigned way,
-                                                   const struct ms_segment *segment, uint64_t address)
+static MS_UNSYNCHRONIZED struct ms_slot *near_slot(struct ms_slot *slot, const struct ms_segment *segment,
+                                                   uint64_t address)
 {
-    struct ms_slot *slot = set ? ms_near_slot(set, way) : NULL;
     if (!slot)
         return NULL;
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
@@ -360,13 +359,14 @@ static MS_UNSYNCHRONIZED struct ms_slot *near_slot(const struct ms_near_set *set
 uint32_t ms_pool_expect_free(uint64_t address)
 {
     unsigned way;
-    const struct ms_near_set *set = ms_near_find(address, &way);
-    if (MS_LIKELY(set != NULL)) {
-        __builtin_prefetch(ms_near_slot(set, way), 1);
+    struct ms_near_set *set;
+    const struct ms_slot *slot = ms_near_find(address, &set, &way);
+    if (MS_LIKELY(slot != NULL)) {
+        __builtin_prefetch(slot, 1);
         return atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
     }
     const struct ms_segment *segment = segment_of(address);
-    const struct ms_slot *slot = segment ? slot_at(segment, address) : NULL;
+    slot = segment ? slot_at(segment, address) : NULL;
     return slot ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
 }
 
@@ -407,8 +407,8 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     if (!segment)
         return MS_POOL_PASSED;
     unsigned way = 0;
-    struct ms_near_set *set = ms_near_find(address, &way);
-    struct ms_slot *slot = near_slot(set, way, segment, address);
+    struct ms_near_set *set = NULL;
+    struct ms_slot *slot = near_slot(ms_near_find(address, &set, &way), segment, address);
     if (!slot)
         slot = slot_at(segment, address);
     uint64_t dying = slot ? die(slot, address) : 0;
@@ -421,7 +421,8 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
         }
     }
     describe(slot, block_p);
-    ms_near_drop(set, way);
+    if (set)
+        ms_near_drop(set, way);
     if (!is_still(slot, dying))
         return MS_POOL_PASSED;
     if (MS_UNLIKELY(ms_pins_any()))
@@ -440,7 +441,8 @@ static MS_INLINE bool is_quick(const struct ms_heap *heap)
 uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
 {
     unsigned way = 0;
-    struct ms_near_set *set = ms_near_find(address, &way);
+    struct ms_near_set *set = NULL;
+    block_p->own_item = (uintptr_t)ms_near_find(address, &set, &way);
     block_p->own_set = set;
     block_p->own_way = way;
     return set ? atomic_load_explicit(&set->tickets[way], memory_order_relaxed) : 0;
@@ -450,13 +452,14 @@ uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
 static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address,
                                struct ms_pool_block *block_p)
 {
-    struct ms_slot *slot = near_slot(block_p->own_set, block_p->own_way, segment, address);
+    struct ms_slot *slot = near_slot((struct ms_slot *)(uintptr_t)block_p->own_item, segment, address);
     if (!slot)
         slot = slot_at(segment, address);
     uint64_t dying = slot ? die(slot, address) : 0;
     if (MS_UNLIKELY(!dying))
         return false;
-    ms_near_drop(block_p->own_set, block_p->own_way);
+    if (MS_LIKELY(block_p->own_set != NULL))
+        ms_near_drop(block_p->own_set, block_p->own_way);
     ms_pool_describe_dying(slot, block_p);
     return is_still(slot, dying);
 }

@@ -40,9 +40,10 @@ static struct count look(const uint64_t *live, unsigned count)
     struct count result = {0, 0};
     for (unsigned i = 0; i < count; i++) {
         unsigned way;
-        const struct ms_near_set *set = ms_near_find(address_of(live[i]), &way);
-        result.found += set && ms_near_slot(set, way) == slot_of(live[i]);
-        result.wrong += set && atomic_load(&set->tickets[way]) != (uint32_t)live[i];
+        struct ms_near_set *set;
+        const struct ms_slot *slot = ms_near_find(address_of(live[i]), &set, &way);
+        result.found += slot == slot_of(live[i]);
+        result.wrong += slot && atomic_load(&set->tickets[way]) != (uint32_t)live[i];
     }
     return result;
 }
@@ -50,8 +51,9 @@ static struct count look(const uint64_t *live, unsigned count)
 static void forget(uint64_t address)
 {
     unsigned way = 0;
-    struct ms_near_set *set = ms_near_find(address, &way);
-    ms_near_drop(set, way);
+    struct ms_near_set *set = NULL;
+    if (ms_near_find(address, &set, &way))
+        ms_near_drop(set, way);
 }
 
 static bool free_hit(uint64_t address, struct ms_pool_block *block_p)
@@ -91,8 +93,8 @@ static void *churn(void *arg)
         uint64_t number = own + THREADS * (random_of(&state) % PER_THREAD);
         unsigned way;
         ms_near_note(address_of(number), slot_of(number), (uint32_t)number);
-        const struct ms_near_set *set = ms_near_find(address_of(number), &way);
-        wrong += set && (uintptr_t)ms_near_slot(set, way) % 32 != 0;
+        struct ms_near_set *set;
+        wrong += (uintptr_t)ms_near_find(address_of(number), &set, &way) % 32 != 0;
         forget(address_of(number));
     }
     *(uint64_t *)arg = wrong;

@@ -26,7 +26,6 @@ MUTANTS = (
      "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
     ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
      "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
-    ("hit-emptied-908e91d", HIT, "    if (MS_UNLIKELY(!slot))", "    if (0)", "hit-freed-twice", "history"),
     ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
@@ -40,7 +39,7 @@ MUTANTS = (
     ("hit-alloc-left-first", HIT, "    if (!enter(pass))\n        return 0;\n", "    if (!enter(pass))\n        return 0;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-free-left-first", HIT, "    if (!enter(pass))\n        return false;\n", "    if (!enter(pass))\n        return false;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-no-exchange", HIT, " || !atomic_compare_exchange_strong_explicit(", " || false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
-    ("hit-pins-not-asked", HIT, "!set || ms_pins_any() || ", "!set || ", "hit-and-pin", "plain"),
+    ("hit-pins-not-asked", HIT, "!slot || ms_pins_any() || ", "!slot || ", "hit-and-pin", "plain"),
     ("returns-not-waited", "src/pool/clock/timeline.c", "        time->gpu->event_synchronize(mark->event);", "        (void)0;", "small-returns", "plain"),
     ("returns-unlocked", "src/pool/returns.c", "    ms_lock(&ms_streams_lock);\n    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
      "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n    ms_unlock(&ms_streams_lock);\n",
@@ -120,7 +119,7 @@ MUTANTS = (
     ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
-    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, table, memory_order_release)", "atomic_store_explicit(&ms_near, table, memory_order_relaxed)", "first", "weak"),
+    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first", "weak"),
     ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "streams-first", "weak"),
     ("done-relaxed", "src/pool/clock/timeline.c", "atomic_store_explicit(&time->reached, number, memory_order_release)", "atomic_store_explicit(&time->reached, number, memory_order_relaxed)", "host-function", "weak"),
 )
