@@ -106,6 +106,8 @@ static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const str
     uint32_t ticket = take_slot(lane);
     if (MS_UNLIKELY(!ticket))
         return 0;
+    if (MS_LIKELY(site))
+        keep_past(lane, site, arrival->now_ns);
     ms_totals_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
     if (is_told())
         trace_copy(ticket - 1, arrival);
@@ -284,7 +286,23 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_blo
 {
     if (block_p || is_told())
         tell(ticket, now_ns, block_p);
-    ms_totals_out(lane, ticket, slot, ms_site_row(slot->site), ms_block_row_kind(slot), end, now_ns);
+    struct ms_site *site = ms_site_row(slot->site);
+    if (MS_LIKELY(site))
+        keep_past(lane, site, now_ns);
+    ms_totals_out(lane, ticket, slot, site, ms_block_row_kind(slot), end, now_ns);
+}
+
+/* What a site that is changed has to write down before depends on the lane's peaks and on the spans of its
+ * own, which only grow: while neither goes on, one comparison answers. */
+bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns)
+{
+    struct ms_site *site = lane->latest_row;
+    if (now_ns >= lane->until_ns)
+        return false;
+    keep_past(lane, site, now_ns);
+    uint64_t span_ns = (uint64_t)(site->span_last + 1u) << site->span_shift;
+    lane->latest_until_ns = span_ns < lane->until_ns ? span_ns : lane->until_ns;
+    return true;
 }
 
 /* Under the lock of the lane, which may be let go on the way. */

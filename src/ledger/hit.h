@@ -12,20 +12,23 @@
 /* What the tags of a row say of a block that is counted in here, and of none that differs in any way. */
 enum { MS_HIT_TAGS = MS_KIND_DEVICE | MS_SPACE_ADDRESS << 4 | MS_BLOCK_ROW_SERVED };
 
-/** The site in the lane, which is its latest then; NULL if it has none. */
-static MS_INLINE struct ms_site *ms_ledger_hit_site(struct ms_lane *lane, ms_stack_id stack, uint16_t api)
+/** A site was looked for in the lane, and there is a latest one from now on. */
+static inline bool ms_ledger_hit_may_be(const struct ms_lane *lane)
+{
+    return lane->latest_row != NULL;
+}
+
+/** Whether the site is in the lane, which is its latest then. */
+static MS_INLINE bool ms_ledger_hit_site(struct ms_lane *lane, ms_stack_id stack, uint16_t api)
 {
     uint64_t key = ms_site_key(stack, api, MS_KIND_DEVICE);
-    if (MS_UNLIKELY(lane->latest_key != key) && ms_lane_look_for_site(lane, key) == UINT32_MAX)
-        return NULL;
-    return lane->latest_row;
+    return MS_LIKELY(lane->latest_key == key) || ms_lane_look_for_site(lane, key) != UINT32_MAX;
 }
 
 /** As ms_ledger_serve_plain, of the lane's latest site; or 0, and nothing has happened, for want of a row or
  * room. */
-static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, struct ms_site *site, uint32_t thread,
-                                           uint64_t address, uint64_t bytes, uint64_t context, uint16_t api,
-                                           uint64_t now_ns)
+static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread, uint64_t address,
+                                           uint64_t bytes, uint64_t context, uint16_t api, uint64_t now_ns)
 {
     const struct ms_arrival arrival = {.block = {.key = address,
                                                  .bytes = bytes,
@@ -37,7 +40,8 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, struct ms_site 
                                                  .kind = MS_KIND_DEVICE},
                                        .now_ns = now_ns,
                                        .served = true};
-    if (MS_UNLIKELY(!has_room(lane, &arrival)))
+    if (MS_UNLIKELY(lane->row->device.live_bytes + bytes > lane->charge ||
+                    !ms_totals_past_is_kept(lane, now_ns)))
         return 0;
     uint32_t ticket = lane->free_list;
     if (MS_UNLIKELY(!ticket))
@@ -45,30 +49,26 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, struct ms_site 
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     lane->free_list = row->next;
     lane->is_active = true;
-    ms_totals_in(lane, row, lane->latest_site - 1, site, &arrival);
+    ms_totals_in(lane, row, lane->latest_site, lane->latest_row, &arrival);
     return ticket;
 }
 
-/** The row of the block with that ticket and its site's, if the lane can count it out by itself; else NULL.
- * Of a row that is another lane's what is read may be anything. */
-static MS_UNSYNCHRONIZED struct ms_block_row *ms_ledger_hit_row(const struct ms_lane *lane, uint32_t ticket,
-                                                                uint64_t key, uint64_t now_ns,
-                                                                struct ms_site **site_p)
+/** The site of a row that has the block, if the lane can count it out by itself; else NULL. Of a row that is
+ * another lane's what is read may be anything. */
+static MS_UNSYNCHRONIZED struct ms_site *
+ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row, uint64_t key, uint64_t now_ns)
 {
-    struct ms_block_row *row = ms_block_row_at(ticket - 1);
-    if (MS_UNLIKELY(!ticket || now_ns >= lane->until_ns || !ms_block_row_is_live(row) || row->key != key ||
-                    row->tags != MS_HIT_TAGS))
+    if (MS_UNLIKELY(!ms_block_row_is_live(row) || row->key != key || row->tags != MS_HIT_TAGS))
         return NULL;
-    struct ms_site *site = lane->latest_row;
-    if (MS_UNLIKELY(row->site != lane->latest_site - 1)) {
-        if (row->site >= ms_table_rows(MS_TABLE_SITES))
-            return NULL;
-        site = ms_site_row(row->site);
-        if (site->lane != lane->number || site->device != lane->device)
-            return NULL;
-    }
-    *site_p = site;
-    return site ? row : NULL;
+    if (MS_LIKELY(row->site == lane->latest_site))
+        return ms_totals_past_is_kept(lane, now_ns) ? lane->latest_row : NULL;
+    if (row->site >= ms_table_rows(MS_TABLE_SITES) || now_ns >= lane->until_ns)
+        return NULL;
+    struct ms_site *site = ms_site_row(row->site);
+    if (site->lane != lane->number || site->device != lane->device)
+        return NULL;
+    keep_past(lane, site, now_ns);
+    return site;
 }
 
 /** What ms_ledger_hit_row has found: as ms_ledger_unserve. */

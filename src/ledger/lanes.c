@@ -50,6 +50,10 @@ static void open_lane(unsigned number, unsigned account, struct ms_account *row)
     lane->is_alone = number == 0;
     lane->row = row;
     lane->peaks = ms_lanes[0][account].peaks;
+    if (!lane->latest_row) {
+        lane->latest_site = MS_SITE_UNKNOWN;
+        lane->latest_key = MS_SITE_NO_KEY;
+    }
     commons[account].open |= UINT32_C(1) << number;
 }
 
@@ -239,8 +243,11 @@ static void count_peak(unsigned account)
 {
     struct ms_account *row = ms_lanes[0][account].row;
     row->peaks++;
-    for (uint32_t left = commons[account].open; left; left &= left - 1)
-        ms_lanes[__builtin_ctz(left)][account].peaks = row->peaks;
+    for (uint32_t left = commons[account].open; left; left &= left - 1) {
+        struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][account];
+        lane->peaks = row->peaks;
+        lane->latest_until_ns = 0;
+    }
 }
 
 static void note_used(unsigned account)
@@ -266,19 +273,25 @@ void ms_lanes_set_peak(unsigned account, uint64_t now_ns)
     }
 }
 
+static void set_until(struct ms_lane *lane, uint64_t until_ns)
+{
+    lane->until_ns = until_ns;
+    lane->latest_until_ns = 0;
+}
+
 bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
 {
     unsigned account = ms_lane_account(lane);
     uint64_t live = lane->row->device.live_bytes, after = live + bytes;
     if (now_ns >= lane->until_ns) {
-        lane->until_ns = note_live(account, now_ns, live, live);
+        set_until(lane, note_live(account, now_ns, live, live));
         lane->charge = live;
     }
     if (after <= lane->charge)
         return false;
     if (MS_UNLIKELY(!live))
         note_used(account);
-    lane->until_ns = note_live(account, now_ns, live, after);
+    set_until(lane, note_live(account, now_ns, live, after));
     lane->charge = after;
     return is_new_peak(account, after);
 }
@@ -299,7 +312,7 @@ static void share_out(unsigned account, uint64_t room)
     for (uint32_t left = common->open; left; left &= left - 1) {
         struct ms_lane *lane = &ms_lanes[__builtin_ctz(left)][account];
         lane->charge = lane->row->device.live_bytes + (lane->is_active ? room / active : 0);
-        lane->until_ns = common->until_ns;
+        set_until(lane, common->until_ns);
         lane->is_active = false;
     }
 }

@@ -30,10 +30,17 @@ struct MS_CACHELINE ms_lane {
     uint32_t free_list;        /* slot + 1, linked through `next` of the free slots */
     uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
     uint32_t site_count;
-    uint32_t latest_site; /* + 1: what was looked for last, as a program asks for the same again and again, */
-    uint64_t latest_key;  /* ... by ms_site_key, */
-    struct ms_site *latest_row; /* ... and its row */
+    /* The site that was looked for last, as a program asks for the same again and again: its number; by
+       ms_site_key; its row; and until when nothing but what it holds has to be written there (totals.h), 0 if
+       that is not known. MS_SITE_UNKNOWN and MS_SITE_NO_KEY, which no site has, before the first. */
+    uint32_t latest_site;
+    uint64_t latest_key;
+    struct ms_site *latest_row;
+    uint64_t latest_until_ns;
 };
+
+#define MS_SITE_UNKNOWN (UINT32_MAX - 1)
+#define MS_SITE_NO_KEY  UINT64_MAX
 
 extern MS_HIDDEN struct ms_lane ms_lanes[MS_LANES][MS_ACCOUNTS];
 
@@ -102,8 +109,8 @@ uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key);
 static inline uint32_t ms_lane_find_site(struct ms_lane *lane, ms_stack_id stack, unsigned api, unsigned kind)
 {
     uint64_t key = ms_site_key(stack, api, kind);
-    if (MS_LIKELY(lane->latest_key == key && lane->latest_site))
-        return lane->latest_site - 1;
+    if (MS_LIKELY(lane->latest_key == key && lane->latest_row))
+        return lane->latest_site;
     return ms_lane_look_for_site(lane, key);
 }
 /** ... which is made where there is none. In lane 0, where there is no room, it is the site without a stack

@@ -157,12 +157,17 @@ static inline bool ms_block_row_is_live(const struct ms_block_row *slot)
     return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_BLOCK_ROW_STATES ==
            MS_BLOCK_ROW_LIVE;
 }
-/** Writes the state last, and counts the uses. */
-static inline void ms_block_row_set(struct ms_block_row *slot, unsigned state)
+/** Writes the state last, and counts the uses. `now` is what the row's word says, which is known. */
+static inline uint32_t ms_block_row_set_from(struct ms_block_row *slot, uint32_t now, unsigned state)
 {
-    uint32_t old = atomic_load_explicit(&slot->state, memory_order_relaxed);
-    uint32_t uses = old / MS_BLOCK_ROW_STATES + (state == MS_BLOCK_ROW_CHANGING);
-    atomic_store_explicit(&slot->state, uses * MS_BLOCK_ROW_STATES + state, memory_order_release);
+    uint32_t uses = now / MS_BLOCK_ROW_STATES + (state == MS_BLOCK_ROW_CHANGING);
+    uint32_t word = uses * MS_BLOCK_ROW_STATES + state;
+    atomic_store_explicit(&slot->state, word, memory_order_release);
+    return word;
+}
+static inline uint32_t ms_block_row_set(struct ms_block_row *slot, unsigned state)
+{
+    return ms_block_row_set_from(slot, atomic_load_explicit(&slot->state, memory_order_relaxed), state);
 }
 /** Everything but the state. */
 void ms_block_row_read(const struct ms_block_row *slot, struct ms_block *block_p);

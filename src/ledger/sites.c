@@ -63,8 +63,9 @@ MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key)
         if (ms_site_key(site->stack, site->api, site->kind) != key)
             continue;
         lane->latest_key = key;
-        lane->latest_site = number;
+        lane->latest_site = number - 1;
         lane->latest_row = ms_site_row(number - 1);
+        lane->latest_until_ns = 0;
         return number - 1;
     }
     return UINT32_MAX;

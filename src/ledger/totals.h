@@ -49,6 +49,13 @@ static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
+/** Whether the past of the lane's latest site is written down, or is now, and the stretch of time goes on. */
+bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns);
+static MS_INLINE bool ms_totals_past_is_kept(struct ms_lane *lane, uint64_t now_ns)
+{
+    return MS_LIKELY(now_ns < lane->latest_until_ns) || ms_totals_past_slowly(lane, now_ns);
+}
+
 /* A block that comes: `again` if its free was refused. What is compiled into the usual way has it in
  * registers; whoever is called from there gets a copy. */
 struct ms_arrival {
@@ -57,12 +64,11 @@ struct ms_arrival {
     bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
 };
 
-static MS_INLINE void raise_site(const struct ms_lane *lane, struct ms_site *site,
-                                 const struct ms_arrival *arrival)
+/* Its past is written down. */
+static MS_INLINE void raise_site(struct ms_site *site, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
     uint64_t bytes = block->bytes;
-    keep_past(lane, site, arrival->now_ns);
     site->live_bytes += bytes;
     site->live_count++;
     if (site->live_bytes > site->max_bytes)
@@ -119,12 +125,12 @@ static MS_INLINE bool has_room(const struct ms_lane *lane, const struct ms_arriv
             arrival->now_ns < lane->until_ns);
 }
 
-/* Everything but that it is live. */
-static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_lane *lane,
-                                const struct ms_arrival *arrival)
+/* Everything but that it is live. Returns the word of its state. */
+static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_lane *lane,
+                                    const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    ms_block_row_set(slot, MS_BLOCK_ROW_CHANGING);
+    uint32_t state = ms_block_row_set(slot, MS_BLOCK_ROW_CHANGING);
     atomic_thread_fence(memory_order_release);
     slot->key = block->key;
     slot->bytes = block->bytes;
@@ -138,23 +144,24 @@ static MS_INLINE void fill_slot(struct ms_block_row *slot, uint32_t site, const 
     slot->device = lane->device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
                            arrival->served * MS_BLOCK_ROW_SERVED);
+    return state;
 }
 
-/* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL. */
+/* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL, or its past is
+ * written down. */
 static MS_INLINE void ms_totals_in(struct ms_lane *lane, struct ms_block_row *slot, uint32_t number,
                                    struct ms_site *site, const struct ms_arrival *arrival)
 {
-    fill_slot(slot, number, lane, arrival);
+    uint32_t state = fill_slot(slot, number, lane, arrival);
     if (MS_LIKELY(site))
-        raise_site(lane, site, arrival);
+        raise_site(site, arrival);
     raise_account(lane->row, arrival);
-    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);
+    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);
 }
 
-static MS_INLINE void lower_site(const struct ms_lane *lane, struct ms_site *site,
-                                 const struct ms_block_row *slot, enum ms_block_end end, uint64_t now_ns)
+static MS_INLINE void lower_site(struct ms_site *site, const struct ms_block_row *slot, enum ms_block_end end,
+                                 uint64_t now_ns)
 {
-    keep_past(lane, site, now_ns);
     site->live_bytes -= slot->bytes;
     site->live_count--;
     if (MS_UNLIKELY(slot->bytes != slot->requested))
@@ -181,14 +188,15 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
         ms_totals_lower_host(kind, bytes);
 }
 
-/* The row becomes the first of the free ones, and what it counted in is lowered. `site` may be NULL. */
+/* The row becomes the first of the free ones, and what it counted in is lowered. `site` may be NULL, or its
+ * past is written down. */
 static MS_INLINE void ms_totals_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
                                     struct ms_site *site, unsigned kind, enum ms_block_end end,
                                     uint64_t now_ns)
 {
     ms_block_row_set(slot, MS_BLOCK_ROW_FREE);
     if (MS_LIKELY(site))
-        lower_site(lane, site, slot, end, now_ns);
+        lower_site(site, slot, end, now_ns);
     lower_account(lane->row, kind, slot->bytes, now_ns);
     slot->freed_ns = now_ns;
     slot->next = lane->free_list;

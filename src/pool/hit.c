@@ -64,8 +64,7 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
                                uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint32_t *ticket_p)
 {
     struct ms_lane *lane = me->pass.lane;
-    struct ms_site *site = ms_ledger_hit_site(lane, stack, api);
-    if (MS_UNLIKELY(!site))
+    if (MS_UNLIKELY(!ms_ledger_hit_site(lane, stack, api)))
         return 0;
     struct ms_lease *lease = me->pass.lease;
     const struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
@@ -75,7 +74,7 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
     uint64_t address = ms_slot_address(slot);
-    uint32_t ticket = *ticket_p = ms_ledger_hit_in(lane, site, me->tid, address, bytes, context, api, now_ns);
+    uint32_t ticket = *ticket_p = ms_ledger_hit_in(lane, me->tid, address, bytes, context, api, now_ns);
     if (MS_UNLIKELY(!ticket))
         return 0;
     bag->count = left;
@@ -168,17 +167,16 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, cons
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
  * ticket is a guess, too: of that row all is looked at. */
 static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot, const struct ms_run *run,
-                                unsigned class_index, uint64_t stamp, uint32_t ticket, uint64_t address,
-                                uint64_t now_ns)
+                                unsigned class_index, uint64_t stamp, uint32_t ticket,
+                                struct ms_block_row *row, uint64_t address, uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
-    struct ms_site *site;
     struct ms_bag *bag = bag_for(pass, slot, run, class_index, address);
-    struct ms_block_row *row =
-        MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, ticket, address, now_ns, &site) : NULL;
-    if (MS_UNLIKELY(!row || !atomic_compare_exchange_strong_explicit(
-                                &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_LIMBO,
-                                memory_order_seq_cst, memory_order_relaxed)))
+    struct ms_site *site =
+        MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, row, address, now_ns) : NULL;
+    if (MS_UNLIKELY(!site || !atomic_compare_exchange_strong_explicit(
+                                 &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_LIMBO,
+                                 memory_order_seq_cst, memory_order_relaxed)))
         return false;
     ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
     uint64_t bytes = run->slot_bytes;
@@ -203,12 +201,15 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     if (!run)
         return false;
     uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
-    ms_ledger_expect(ticket);
+    if (MS_UNLIKELY(!ticket))
+        return false;
+    struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    __builtin_prefetch(row, 1);
     if (MS_UNLIKELY(!is_serving(pass->heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
-    bool done = take_back(pass, slot, run, class_index, stamp, ticket, address, now_ns);
+    bool done = take_back(pass, slot, run, class_index, stamp, ticket, row, address, now_ns);
     if (MS_LIKELY(done))
         ms_near_drop(set, way);
     ms_bias_leave_both(pass->own);
@@ -236,7 +237,7 @@ void ms_hit_learn(struct ms_thread *me)
     pass->lease = &heap->leases[ms_last_lease - 1];
     struct ms_bias *lock =
         ms_ledger_lane(atomic_load_explicit(&heap->device, memory_order_relaxed), &pass->lane);
-    if (!ms_bias_is_own(&pass->lease->lock) || !ms_bias_is_own(lock))
+    if (!ms_bias_is_own(&pass->lease->lock) || !ms_bias_is_own(lock) || !ms_ledger_hit_may_be(pass->lane))
         return;
     pass->own = ms_bias_me;
     pass->counts = ms_counts_own;
