@@ -3,8 +3,13 @@
  * Floor 0. The order on which all depends: an owner stores where it is and then looks whether it owns the
  * lock; who takes the ownership away stores that and then looks where the owner is. Between the two stands,
  * on this side, the membarrier, which is a fence on the other side as well: so at least one of them sees the
- * other. A thread writes no record but its own, so it does not matter how long it stood between a look and a
- * store. */
+ * other. A thread says in no record but its own where it is, so it does not matter how long it stood between
+ * a look and a store.
+ *
+ * Two that are taken together are the same with one store, `both`, and one look, at `lost`, which whoever
+ * takes a lock away raises between his store and the membarrier. Only the owner lowers it, and looks behind a
+ * fence whether both are still its own: what was taken away before shows there, and what is taken away after
+ * raises it again. */
 #include "config.h"
 
 #include <errno.h>
@@ -61,6 +66,8 @@ void ms_bias_reset(void)
 {
     atomic_store_explicit(&possible, false, memory_order_relaxed);
     memset((void *)threads, 0, sizeof threads);
+    for (unsigned i = 0; i < THREADS; i++)
+        ms_bias_part(&threads[i]); /* what a thread knew of its two it still knows */
     atomic_store_explicit(&next_thread, 0, memory_order_relaxed);
     ms_bias_me = &ms_bias_nobody;
 }
@@ -75,11 +82,20 @@ static void fence_all(void)
     ms_clock_nap(SETTLE_NS);
 }
 
+/* Whether the thread is inside the lock, by itself or with another. What it did there before is seen then by
+ * who sees it elsewhere. */
+static bool is_inside(const struct ms_bias_thread *thread, const struct ms_bias *bias, enum ms_bias_kind kind)
+{
+    return atomic_load_explicit(&thread->inside[kind], memory_order_acquire) == bias ||
+           (atomic_load_explicit(&thread->both, memory_order_acquire) &&
+            atomic_load_explicit(&thread->pair[kind], memory_order_acquire) == bias);
+}
+
 /* False if the owner is still inside at the deadline (0: never). */
 static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thread *owner,
                             enum ms_bias_kind kind, uint64_t deadline_ns)
 {
-    for (unsigned i = 0; atomic_load_explicit(&owner->inside[kind], memory_order_acquire) == bias; i++) {
+    for (unsigned i = 0; is_inside(owner, bias, kind); i++) {
         if (i < SPINS)
             continue;
         if (deadline_ns && ms_clock_ns() >= deadline_ns)
@@ -97,6 +113,7 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
     if (!owner)
         return true;
     atomic_store_explicit(&bias->owner, NULL, memory_order_seq_cst);
+    ms_bias_part(owner);
     if (owner != ms_bias_me) {
         fence_all();
         if (!wait_until_left(bias, owner, kind, deadline_ns)) {
@@ -160,6 +177,20 @@ MS_NOINLINE void ms_bias_unlock_slowly(struct ms_bias *bias)
     ms_unlock(&bias->lock);
 }
 
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *lease, struct ms_bias *lane)
+{
+    struct ms_bias_thread *me = ms_bias_me;
+    if (me == &ms_bias_nobody)
+        return NULL;
+    atomic_store_explicit(&me->pair[MS_BIAS_LEASE], lease, memory_order_release);
+    atomic_store_explicit(&me->pair[MS_BIAS_LANE], lane, memory_order_release);
+    atomic_store_explicit(&me->lost, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    bool own = atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&
+               atomic_load_explicit(&lane->owner, memory_order_acquire) == me;
+    return own ? me : NULL;
+}
+
 void ms_bias_lock_plainly(struct ms_bias *bias, enum ms_bias_kind kind)
 {
     ms_bias_lock_slowly(bias, kind);
@@ -174,8 +205,7 @@ bool ms_bias_lock_within(struct ms_bias *bias, enum ms_bias_kind kind, unsigned 
 {
     uint64_t deadline_ns = ms_clock_ns() + (uint64_t)timeout_ms * 1000000u;
     /* Below a signal handler that interrupted this thread inside it. */
-    if (atomic_load_explicit(&ms_bias_me->inside[kind], memory_order_relaxed) == bias ||
-        !ms_lock_within(&bias->lock, timeout_ms))
+    if (is_inside(ms_bias_me, bias, kind) || !ms_lock_within(&bias->lock, timeout_ms))
         return false;
     if (take_away(bias, kind, deadline_ns))
         return true;

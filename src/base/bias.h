@@ -24,6 +24,10 @@ struct ms_bias;
 /** A thread, as owner of locks. Records are for ever, and pass to other threads. */
 struct MS_CACHELINE ms_bias_thread {
     struct ms_bias *_Atomic inside[MS_BIAS_KINDS];
+    /* Two that it takes together: which they are, whether it is inside, and whether any of its locks was
+       taken away since it found that both are its own. */
+    struct ms_bias *_Atomic pair[MS_BIAS_KINDS];
+    _Atomic uint32_t both, lost;
     _Atomic uint32_t tid; /* the kernel's number; 0: nobody's */
 };
 
@@ -95,29 +99,34 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
         ms_bias_unlock_slowly(bias);
 }
 
-/** Takes one of each kind together, if both are the calling thread's own; for a thread that is inside
+/** One of each kind, if both are the calling thread's own: from now on it takes them together, by a store and
+ * a look, as long as none of its locks is taken away. NULL if they are not. For a thread that is inside
  * none. */
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *lease, struct ms_bias *lane);
+/** What ms_bias_pair said is void, and the thread has to ask anew. */
+static inline void ms_bias_part(struct ms_bias_thread *thread)
+{
+    atomic_store_explicit(&thread->lost, 1, memory_order_seq_cst);
+}
 static inline void ms_bias_leave_both(struct ms_bias_thread *me)
 {
-    atomic_store_explicit(&me->inside[MS_BIAS_LANE], NULL, memory_order_release);
-    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], NULL, memory_order_release);
+    atomic_store_explicit(&me->both, 0, memory_order_release);
 }
-static inline bool ms_bias_enter_both(struct ms_bias_thread *me, struct ms_bias *lease, struct ms_bias *lane)
+static inline bool ms_bias_enter_both(struct ms_bias_thread *me)
 {
-    atomic_store_explicit(&me->inside[MS_BIAS_LEASE], lease, memory_order_relaxed);
-    atomic_store_explicit(&me->inside[MS_BIAS_LANE], lane, memory_order_relaxed);
+    atomic_store_explicit(&me->both, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&
-                  atomic_load_explicit(&lane->owner, memory_order_acquire) == me))
+    if (MS_LIKELY(!atomic_load_explicit(&me->lost, memory_order_acquire)))
         return true;
     ms_bias_leave_both(me);
     return false;
 }
-/** Whether it is the calling thread's own, as it seems. */
-static inline bool ms_bias_is_own(const struct ms_bias *bias)
+/** Its owner, if it has one, takes no two together any more before it has asked anew. */
+static inline void ms_bias_part_owner(const struct ms_bias *bias)
 {
-    return ms_bias_me != &ms_bias_nobody &&
-           atomic_load_explicit(&bias->owner, memory_order_relaxed) == ms_bias_me;
+    struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_seq_cst);
+    if (owner)
+        ms_bias_part(owner);
 }
 
 /** The same for who took it because of what lies there, and does not come to own it. */

@@ -2,9 +2,9 @@
  * the next.
  *
  * Floor 0: the places alone; each room fills in its own (pool/hit.c says when). A part of the thread's one
- * structure (guard.h), which the hook finds once and hands down. Nobody else looks in here, so that nothing
- * has to be taken back when memory, a lane or a context ends: what lies here leads to records that stay, and
- * is good as long as the locks that it names are this thread's own (bias.h). */
+ * structure (guard.h), which the hook finds once and hands down. Nobody else looks in here: what lies here
+ * leads to records that stay, and is good as long as the lease's and the lane's lock are this thread's own
+ * (bias.h). So when a lane, memory or a context ends those are taken away, or said to be. */
 #ifndef MS_BASE_PASS_H
 #define MS_BASE_PASS_H
 
@@ -23,8 +23,8 @@ struct ms_pass {
     struct ms_lease *lease;
     struct ms_lane *lane;       /* of the heap's device */
     struct ms_bias_thread *own; /* the thread as owner of both of their locks */
+    uint64_t context;           /* the heap's */
     struct ms_counts *counts;   /* of calls, by this thread alone; NULL: it shares others' */
-    uint32_t life;              /* of the heap's context */
     struct ms_clock_own clock;  /* the record's time */
 };
 

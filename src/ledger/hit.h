@@ -47,9 +47,12 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
     if (MS_UNLIKELY(!ticket))
         return 0;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    struct ms_site *site = lane->latest_row;
+    if (!site)
+        __builtin_unreachable(); /* ms_ledger_hit_may_be */
     lane->free_list = row->next;
     lane->is_active = true;
-    ms_totals_in(lane, row, lane->latest_site, lane->latest_row, &arrival);
+    ms_totals_in(lane, row, lane->latest_site, site, &arrival);
     return ticket;
 }
 

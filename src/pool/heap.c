@@ -253,6 +253,12 @@ void ms_heap_leave(struct ms_heap *heap)
     atomic_fetch_sub(&heap->visitors, 1);
 }
 
+void ms_heap_part(struct ms_heap *heap)
+{
+    for (unsigned i = 0; i < MS_LEASES; i++)
+        ms_bias_part_owner(&heap->leases[i].lock);
+}
+
 void ms_pool_context_ending(uint64_t context)
 {
     struct ms_heap *heap = ms_heap_of(context);
@@ -260,6 +266,7 @@ void ms_pool_context_ending(uint64_t context)
     if (!heap)
         return;
     atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_ENDING);
+    ms_heap_part(heap);
     /* Somebody may be giving back memory of this context to make room for another's. That does not wait for
      * the device. */
     while (atomic_load(&heap->visitors))
@@ -281,7 +288,8 @@ static void bury(struct ms_heap *heap)
     ms_segment_bury(heap, segments);
     ms_backing_bury(heap);
     atomic_store_explicit(&heap->context, 0, memory_order_release);
-    atomic_store_explicit(&heap->state, MS_HEAP_NONE, memory_order_release);
+    atomic_store_explicit(&heap->state, MS_HEAP_NONE, memory_order_seq_cst);
+    ms_heap_part(heap);
 }
 
 void ms_pool_context_ended(uint64_t context, bool dead)
@@ -299,8 +307,10 @@ void ms_pool_context_ended(uint64_t context, bool dead)
 void ms_pool_stand_down(uint64_t context, const char *why)
 {
     struct ms_heap *heap = ms_heap_known(context);
-    if (heap && atomic_exchange(&heap->state, MS_HEAP_DOWN) != MS_HEAP_DOWN)
+    if (heap && atomic_exchange(&heap->state, MS_HEAP_DOWN) != MS_HEAP_DOWN) {
+        ms_heap_part(heap);
         ms_pool_note(why);
+    }
 }
 
 uint32_t ms_heap_generation(void)

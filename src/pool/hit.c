@@ -7,8 +7,8 @@
  * which also says what there is at hand (ms_hit_learn). Nothing is allocated, and nothing of the vendor's is
  * called but, before a request takes the locks, the question which context is current.
  *
- * What is at hand (base/pass.h) is held against the heap's context, life and state at every call, and against
- * the locks' owners; nobody takes it back. */
+ * What is at hand (base/pass.h) is good while both locks are this thread's own. So whoever ends a context, or
+ * what is served of it, takes the leases' locks away, or says that they were (ms_heap_part). */
 #include "config.h"
 
 #include "ledger/hit.h"
@@ -20,13 +20,6 @@
 
 _Static_assert(MS_HIT_MAX_BYTES == MS_SLAB_MAX_BYTES, "what has a class");
 
-/* Heap and locks are what they were when they came to hand. */
-static MS_INLINE bool is_serving(const struct ms_heap *heap, const struct ms_pass *pass)
-{
-    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&
-           atomic_load_explicit(&heap->life, memory_order_relaxed) == pass->life;
-}
-
 /* The next call goes the usual way, and finds it anew. */
 static bool forget(struct ms_pass *pass)
 {
@@ -34,14 +27,10 @@ static bool forget(struct ms_pass *pass)
     return false;
 }
 
-static MS_INLINE struct ms_bias *lane_lock(const struct ms_pass *pass)
-{
-    return (struct ms_bias *)pass->lane; /* its first member, see ms_ledger_lane */
-}
-
+/* Inside, all is what it was when it came to hand. */
 static MS_INLINE bool enter(struct ms_pass *pass)
 {
-    return MS_LIKELY(ms_bias_enter_both(pass->own, &pass->lease->lock, lane_lock(pass))) || forget(pass);
+    return MS_LIKELY(ms_bias_enter_both(pass->own)) || forget(pass);
 }
 
 /* The driver may leave something in errno; what else is done here does not. */
@@ -50,7 +39,7 @@ static MS_INLINE bool is_current(const struct ms_thread *me, const struct ms_gpu
     int saved_errno = *me->errno_place;
     bool told = ms_gpu_context_told(gpu, context_p);
     *me->errno_place = saved_errno;
-    return told && atomic_load_explicit(&me->pass.heap->context, memory_order_acquire) == *context_p;
+    return told && me->pass.context == *context_p;
 }
 
 static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
@@ -115,7 +104,7 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
     uint64_t context;
     if (!may_take(bytes))
         return 0;
-    if (MS_UNLIKELY(!is_current(me, gpu, &context) || !is_serving(me->pass.heap, &me->pass)))
+    if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
     return alloc(me, context, bytes, stack_of(frame, caller), api);
 }
@@ -123,11 +112,9 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api)
 {
-    const struct ms_heap *heap = me->pass.heap;
     if (!may_take(bytes))
         return 0;
-    if (MS_UNLIKELY(atomic_load_explicit(&heap->context, memory_order_acquire) != context ||
-                    !is_serving(heap, &me->pass)))
+    if (MS_UNLIKELY(me->pass.context != context))
         return forget(&me->pass);
     return alloc(me, context, bytes, stack, api);
 }
@@ -205,7 +192,7 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
         return false;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     __builtin_prefetch(row, 1);
-    if (MS_UNLIKELY(!is_serving(pass->heap, pass) || !ms_clock_own_ns(&pass->clock, &now_ns)))
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return false;
@@ -229,17 +216,17 @@ void ms_hit_learn(struct ms_thread *me)
     struct ms_heap *heap = ms_last_heap;
     struct ms_pass *pass = &me->pass;
     forget(pass);
-    if (!heap || !ms_last_lease || ms_stack_sampling() ||
-        atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || !is_plain(heap) ||
-        !ms_thread_id())
+    if (!heap || !ms_last_lease || ms_stack_sampling() || !is_plain(heap) || !ms_thread_id())
         return;
-    pass->life = atomic_load_explicit(&heap->life, memory_order_relaxed);
     pass->lease = &heap->leases[ms_last_lease - 1];
     struct ms_bias *lock =
         ms_ledger_lane(atomic_load_explicit(&heap->device, memory_order_relaxed), &pass->lane);
-    if (!ms_bias_is_own(&pass->lease->lock) || !ms_bias_is_own(lock) || !ms_ledger_hit_may_be(pass->lane))
+    pass->own = ms_bias_pair(&pass->lease->lock, lock);
+    /* Asked behind that, since whoever changes it says so then. */
+    if (!pass->own || atomic_load_explicit(&heap->state, memory_order_seq_cst) != MS_HEAP_SERVING ||
+        !ms_ledger_hit_may_be(pass->lane))
         return;
-    pass->own = ms_bias_me;
+    pass->context = atomic_load_explicit(&heap->context, memory_order_acquire);
     pass->counts = ms_counts_own;
     ms_ledger_clock(&pass->clock);
     pass->heap = heap;

@@ -156,6 +156,8 @@ void ms_pool_note(const char *line);
 void ms_pool_warn(const char *line);
 
 /* heap.c */
+/** It serves no longer, which its state says already: what threads have at hand of it (hit.c) is void. */
+void ms_heap_part(struct ms_heap *heap);
 /** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
  * Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);

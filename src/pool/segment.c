@@ -25,8 +25,10 @@ void ms_segment_judge(struct ms_heap *heap, int status)
             return;
     }
     uint32_t serving = MS_HEAP_SERVING;
-    if (atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_DOWN))
+    if (atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_DOWN)) {
+        ms_heap_part(heap);
         atomic_store_explicit(&heap->sick_status, status, memory_order_release);
+    }
 }
 
 /* --- the source of a context's heap: the vendor's own allocations --- */
