@@ -10,11 +10,12 @@
 
 #include <stdatomic.h>
 
+#include "base/compiler.h"
 #include "gpu/gpu.h"
 
 /** Captures that are open in the process, whosever they are, as far as somebody has seen them begin; changed
  * by pool/clock/captures.c alone. What no mode makes harmless is not done while there are any. */
-extern _Atomic int ms_open_captures;
+extern MS_HIDDEN _Atomic int ms_open_captures;
 
 /** Not 0: somebody called a function that may begin a capture and that no row knows (hooks/unseen.h), and may
  * again. For good, and for all makers. hooks/ways_*.S set it too. */

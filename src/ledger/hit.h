@@ -56,28 +56,31 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
     return ticket;
 }
 
-/** The site of a row that has the block, if the lane can count it out by itself; else NULL. Of a row that is
+/** Whether the row has the block, and the lane can count it out by itself: then its site. Of a row that is
  * another lane's what is read may be anything. */
-static MS_UNSYNCHRONIZED struct ms_site *
-ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row, uint64_t key, uint64_t now_ns)
+static MS_UNSYNCHRONIZED bool ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row,
+                                                uint64_t key, uint64_t now_ns, struct ms_site **site_p)
 {
+    struct ms_site *site = *site_p = lane->latest_row;
     if (MS_UNLIKELY(!ms_block_row_is_live(row) || row->key != key || row->tags != MS_HIT_TAGS))
-        return NULL;
+        return false;
     if (MS_LIKELY(row->site == lane->latest_site))
-        return ms_totals_past_is_kept(lane, now_ns) ? lane->latest_row : NULL;
+        return ms_totals_past_is_kept(lane, now_ns);
     if (row->site >= ms_table_rows(MS_TABLE_SITES) || now_ns >= lane->until_ns)
-        return NULL;
-    struct ms_site *site = ms_site_row(row->site);
+        return false;
+    site = *site_p = ms_site_row(row->site);
     if (site->lane != lane->number || site->device != lane->device)
-        return NULL;
+        return false;
     keep_past(lane, site, now_ns);
-    return site;
+    return true;
 }
 
 /** What ms_ledger_hit_row has found: as ms_ledger_unserve. */
 static MS_INLINE void ms_ledger_hit_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *row,
                                         struct ms_site *site, uint64_t now_ns)
 {
+    if (!site)
+        __builtin_unreachable();
     ms_totals_out(lane, ticket, row, site, MS_KIND_DEVICE, MS_BLOCK_FREED, now_ns);
 }
 

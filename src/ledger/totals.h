@@ -32,7 +32,8 @@ static inline uint64_t rounding(uint64_t bytes, uint64_t requested)
 /* Born on one processor, freed on another, whose clocks differ a little. */
 static inline uint64_t lifetime_ns(uint64_t born_ns, uint64_t end_ns)
 {
-    return end_ns > born_ns ? end_ns - born_ns : 0;
+    uint64_t ns;
+    return MS_UNLIKELY(__builtin_sub_overflow(end_ns, born_ns, &ns)) ? 0 : ns;
 }
 
 /* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it

@@ -48,9 +48,9 @@ static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
 }
 
-/* Inside: a block of the class of `bytes`, which the record has; 0 without one. */
-static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
-                               uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint32_t *ticket_p)
+/* Inside: a block of the class of `bytes`, which the record has, and its ticket; 0 without one. */
+static MS_INLINE uint32_t take(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
+                               uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint64_t *address_p)
 {
     struct ms_lane *lane = me->pass.lane;
     if (MS_UNLIKELY(!ms_ledger_hit_site(lane, stack, api)))
@@ -62,8 +62,8 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
-    uint64_t address = ms_slot_address(slot);
-    uint32_t ticket = *ticket_p = ms_ledger_hit_in(lane, me->tid, address, bytes, context, api, now_ns);
+    uint64_t address = *address_p = ms_slot_address(slot);
+    uint32_t ticket = ms_ledger_hit_in(lane, me->tid, address, bytes, context, api, now_ns);
     if (MS_UNLIKELY(!ticket))
         return 0;
     bag->count = left;
@@ -71,7 +71,7 @@ static MS_INLINE uint64_t take(struct ms_thread *me, uint64_t context, uint64_t 
         __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
     ms_slot_bear(lease, slot, bytes, m->bytes, ticket);
     ms_count(&lease->hits[MS_TIER_SLAB], 1);
-    return address;
+    return ticket;
 }
 
 static MS_INLINE bool may_take(uint64_t bytes)
@@ -85,16 +85,17 @@ static MS_INLINE uint64_t alloc(struct ms_thread *me, uint64_t context, uint64_t
 {
     struct ms_pass *pass = &me->pass;
     struct ms_slot *slot;
-    uint64_t now_ns;
-    uint32_t ticket;
+    uint64_t now_ns, address;
     if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
+    MS_KEEP(now_ns);
     if (!enter(pass))
         return 0;
-    uint64_t address = take(me, context, bytes, stack, api, now_ns, &slot, &ticket);
+    uint32_t ticket = take(me, context, bytes, stack, api, now_ns, &slot, &address);
     ms_bias_leave_both(pass->own);
-    if (MS_LIKELY(address))
-        ms_near_note(address, slot, ticket);
+    if (MS_UNLIKELY(!ticket))
+        return 0;
+    ms_near_note(address, slot, ticket);
     return address;
 }
 
@@ -120,16 +121,14 @@ uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes,
 }
 
 /* The run of a live block that has a class, and that class, else NULL; without a lock. What is read of a slot
- * here may be of long ago, and its records in use for anything since, or cleared; its stamp, which stays the
- * same while its run is read, and then until it is exchanged, says that it is not. */
+ * here may be of long ago, and its records in use for anything since, or cleared; its stamp, which no other
+ * block ever has, says that it is not, if it is still the same when it is exchanged. */
 static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot, uint64_t *stamp_p,
                                                      unsigned *class_p)
 {
     uint64_t stamp = *stamp_p = atomic_load_explicit(&slot->stamp, memory_order_acquire);
     const struct ms_run *run = slot->run;
-    atomic_thread_fence(memory_order_acquire);
-    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE ||
-                    atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp))
+    if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE))
         return NULL;
     *class_p = run->class_index;
     return *class_p < MS_CLASSES ? run : NULL;
@@ -159,11 +158,12 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
 {
     struct ms_lease *lease = pass->lease;
     struct ms_bag *bag = bag_for(pass, slot, run, class_index, address);
-    struct ms_site *site =
-        MS_LIKELY(bag != NULL) ? ms_ledger_hit_row(pass->lane, row, address, now_ns) : NULL;
-    if (MS_UNLIKELY(!site || !atomic_compare_exchange_strong_explicit(
-                                 &slot->stamp, &stamp, (stamp & ~MS_STATE_MASK) | MS_SLOT_LIMBO,
-                                 memory_order_seq_cst, memory_order_relaxed)))
+    struct ms_site *site;
+    if (MS_UNLIKELY(!bag || !ms_ledger_hit_row(pass->lane, row, address, now_ns, &site)))
+        return false;
+    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp,
+                                                             (stamp & ~MS_STATE_MASK) | MS_SLOT_LIMBO,
+                                                             memory_order_seq_cst, memory_order_relaxed)))
         return false;
     ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
     uint64_t bytes = run->slot_bytes;
@@ -175,6 +175,13 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
     return true;
 }
 
+/* Whether something may hold the block, or a capture is open. */
+static MS_INLINE bool is_held(void)
+{
+    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |
+                       (uint32_t)atomic_load_explicit(&ms_open_captures, memory_order_relaxed));
+}
+
 bool ms_hit_free(struct ms_thread *me, uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
@@ -182,7 +189,7 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     uint64_t now_ns, stamp;
     struct ms_near_set *set;
     struct ms_slot *slot = ms_near_find(address, &set, &way);
-    if (MS_UNLIKELY(!slot || ms_pins_any() || ms_captures_in(0)))
+    if (MS_UNLIKELY(!slot || is_held()))
         return false;
     const struct ms_run *run = run_of(slot, &stamp, &class_index);
     if (!run)
@@ -194,6 +201,7 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     __builtin_prefetch(row, 1);
     if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
+    MS_KEEP(now_ns);
     if (!enter(pass))
         return false;
     bool done = take_back(pass, slot, run, class_index, stamp, ticket, row, address, now_ns);

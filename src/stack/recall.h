@@ -22,7 +22,16 @@
 #include "base/objects.h"
 #include "stack/stack.h"
 
-enum { MS_RECALL_MAX = 64 };
+enum { MS_RECALL_MAX = 64, MS_RECALL_LINKS = 24 };
+
+/** Two words on the stack that led from a frame to the next, and what they said; the same twice where the
+ * frame pointer was not saved. */
+struct ms_recall_link {
+    const uintptr_t *pc_at;
+    uintptr_t pc;
+    const uintptr_t *fp_at;
+    uintptr_t fp;
+};
 
 /** Frames by their number from the outermost, 0, on. Places on the stack are given in bytes from its upper
  * end, below zero. */
@@ -33,7 +42,9 @@ struct ms_recall {
         uint32_t last;  /* number of the innermost frame */
         uint32_t depth; /* frames that a walk takes at most, as it was */
         ms_stack_id id;
+        const struct ms_recall_link *end; /* of what is to be looked at, once that is listed; else NULL */
     } latest;
+    struct ms_recall_link links[MS_RECALL_LINKS];
     uint64_t generation;
     uintptr_t top;
     uint16_t count;
@@ -85,19 +96,33 @@ static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, uns
     return true;
 }
 
+/** Whether all that led outwards from the latest stack's innermost frame says what it said; it is listed
+ * then, so that the next look is a shorter one. Deep stacks are not. */
+MS_RAW bool ms_recall_leads_on_unlisted(struct ms_recall *recall);
+static inline MS_RAW bool ms_recall_latest_leads_on(struct ms_recall *recall)
+{
+    const struct ms_recall_link *link = recall->links, *end = recall->latest.end;
+    if (MS_UNLIKELY(!end))
+        return ms_recall_leads_on_unlisted(recall);
+    do {
+        if (*link->pc_at != link->pc || *link->fp_at != link->fp)
+            return false;
+    } while (++link < end);
+    return true;
+}
+
 /** The commonest case of all: the very call that was walked latest, from the same stack, while no object
  * went. Nothing but `frame`, which is a hook's own, is read before the registers are known to be those of a
  * frame that was remembered on this thread's stack. Returns the stack, or 0. */
-static inline MS_RAW ms_stack_id ms_recall_again(const struct ms_recall *recall, const void *frame,
+static inline MS_RAW ms_stack_id ms_recall_again(struct ms_recall *recall, const void *frame,
                                                  uintptr_t caller)
 {
 #ifdef __x86_64__
     const uintptr_t *words = frame;
-    unsigned changed;
     if (recall->latest.frame != frame || recall->latest.pc != caller || words[1] != caller ||
         recall->latest.fp != words[0] || recall->generation != ms_objects_unloads())
         return 0;
-    return ms_recall_leads_on(recall, recall->latest.last, &changed) ? recall->latest.id : 0;
+    return ms_recall_latest_leads_on(recall) ? recall->latest.id : 0;
 #else
     (void)recall, (void)frame, (void)caller;
     return 0;

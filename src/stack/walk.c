@@ -105,6 +105,29 @@ void ms_stack_configure(enum ms_walk walk, unsigned depth)
     atomic_store_explicit(&configured_depth, depth, memory_order_relaxed);
 }
 
+MS_RAW bool ms_recall_leads_on_unlisted(struct ms_recall *recall)
+{
+    struct ms_recall_link *link = recall->links;
+    unsigned last = recall->latest.last, changed;
+    if (!ms_recall_leads_on(recall, last, &changed))
+        return false;
+    if (last - recall->is_whole > MS_RECALL_LINKS)
+        return true;
+    for (unsigned i = last; i > recall->is_whole; i--, link++) {
+        *link = (struct ms_recall_link){
+            .pc_at = (const uintptr_t *)(recall->top + (uintptr_t)(intptr_t)recall->pcs_at[i]),
+            .pc = recall->pcs[i - 1]};
+        link->fp_at = link->pc_at;
+        link->fp = link->pc;
+        if (recall->fps_at[i]) {
+            link->fp_at = (const uintptr_t *)(recall->top + (uintptr_t)(intptr_t)recall->fps_at[i]);
+            link->fp = recall->fps[i - 1];
+        }
+    }
+    recall->latest.end = link == recall->links ? NULL : link;
+    return true;
+}
+
 /* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
 static void remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
 {
@@ -138,6 +161,7 @@ static void know_as_latest(struct ms_recall *recall, unsigned count, const void 
 {
     unsigned last = count - 1, depth = recall->latest.depth;
     recall->latest.frame = NULL;
+    recall->latest.end = NULL;
     if (!count || (recall->is_whole ? count > depth : count != depth) ||
         recall->top + (uintptr_t)(intptr_t)recall->sps[last] != (uintptr_t)((const uintptr_t *)frame + 2))
         return;

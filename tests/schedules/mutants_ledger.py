@@ -38,15 +38,15 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", TOTALS, "    fill_slot(slot, number, lane, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    fill_slot(slot, number, lane, arrival);\n",
+    ("live-first", TOTALS, "    uint32_t state = fill_slot(slot, number, lane, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_slot(slot, number, lane, arrival);\n",
      "served-across"),
-    ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n    raise_account(lane->row, arrival);\n"
-     "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n",
-     "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(lane, site, arrival);\n"
+    ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n    raise_account(lane->row, arrival);\n"
+     "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n",
+     "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n"
      "    raise_account(lane->row, arrival);\n", "run-long"),
-    ("free-last", TOTALS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+    ("free-last", TOTALS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
      "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
-     "    if (MS_LIKELY(site))\n        lower_site(lane, site, slot, end, now_ns);\n"
+     "    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
      "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
      "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
@@ -63,11 +63,10 @@ CRASHES = (
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
 )
 NONE = (
-    ("hit-heap-not-asked", "src/pool/hit.c", "    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING &&\n", "    return heap != NULL &&\n",
-     "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared, and a hit that does not have them is none"),
-    ("both-enter-relaxed", "src/base/bias.h", "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&\n",
-     "    if (MS_LIKELY(atomic_load_explicit(&lease->owner, memory_order_relaxed) == me &&\n", "hits-taken",
-     "a thread that finds itself there has put itself there, and was inside since then alone"),
+    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_part_owner(&heap->leases[i].lock);\n", "        (void)0;\n",
+     "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared; what is parted before is that no more is served"),
+    ("both-enter-relaxed", "src/base/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
+     "a thread that finds its two its own has found them so behind a fence, and nobody was inside since"),
     ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),
     ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes",

@@ -6,11 +6,11 @@
 #include "engine.h"
 #include "programs.h"
 
-enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */ };
+enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */, PAIRS = 64 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_LEASE);
-static struct ms_bias bias;
-static int inside, total;
+static struct ms_bias bias, lane;
+static int inside, total, inside_lane, total_lane;
 
 static void nothing(void)
 {
@@ -135,6 +135,77 @@ static void start_tries(void)
     engine_task(try_some, NULL);
 }
 
+static void prepare_pair(void)
+{
+    lane.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_SITE);
+    prepare_bias();
+}
+
+static void work_in_lane(void)
+{
+    if (inside_lane++)
+        engine_fail("two are inside the second lock");
+    engine_point(__builtin_return_address(0));
+    total_lane++;
+    if (--inside_lane)
+        engine_fail("two were inside the second lock");
+}
+
+static void work_in_both(void)
+{
+    work();
+    work_in_lane();
+}
+
+/* Long enough to own both, to lose them and to own them again. */
+static void own_pair(void *arg)
+{
+    struct ms_bias_thread *me = NULL;
+    (void)arg;
+    for (int i = 0; i < PAIRS; i++) {
+        if (me && ms_bias_enter_both(me)) {
+            work_in_both();
+            ms_bias_leave_both(me);
+            continue;
+        }
+        ms_bias_lock(&bias, MS_BIAS_LEASE);
+        ms_bias_lock(&lane, MS_BIAS_LANE);
+        work_in_both();
+        ms_bias_unlock(&lane, MS_BIAS_LANE);
+        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+        me = ms_bias_pair(&bias, &lane);
+    }
+}
+
+static void take_lane_away(void *arg)
+{
+    (void)arg;
+    ms_bias_lock_plainly(&lane, MS_BIAS_LANE);
+    work_in_lane();
+    ms_bias_unlock_plainly(&lane);
+}
+
+static void take_one_away(void *arg)
+{
+    (void)arg;
+    ms_bias_lock_plainly(&bias, MS_BIAS_LEASE);
+    work();
+    ms_bias_unlock_plainly(&bias);
+}
+
+static void start_pair(void)
+{
+    engine_task(own_pair, NULL);
+    engine_task(take_one_away, NULL);
+    engine_task(take_lane_away, NULL);
+}
+
+static void check_pair(void)
+{
+    if (total != PAIRS + 1 || total_lane != PAIRS + 1)
+        engine_fail("%d and %d of %d came in", total, total_lane, PAIRS + 1);
+}
+
 static void check_bias(void)
 {
     if (total != 2 * STREAK + TIMES)
@@ -147,5 +218,7 @@ const struct program locks_programs[] = {
     {"bias", "two come to own a lock, which a third takes away", prepare_bias, start_bias, check_bias, false},
     {"bias-tries", "one comes to own a lock, which another takes while it is nobody's", prepare_bias,
      start_tries, nothing, false},
+    {"bias-pair", "one comes to own two locks and takes them together; others take one of them away each",
+     prepare_pair, start_pair, check_pair, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };
