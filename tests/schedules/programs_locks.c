@@ -200,6 +200,31 @@ static void start_pair(void)
     engine_task(take_lane_away, NULL);
 }
 
+/* It owns both before others come, and asks again and again whether it does. */
+static void ask_for_pair(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < STREAK / 2; i++) {
+        ms_bias_lock(&bias, MS_BIAS_LEASE);
+        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+        ms_bias_lock(&lane, MS_BIAS_LANE);
+        ms_bias_unlock(&lane, MS_BIAS_LANE);
+    }
+    engine_new_thread(take_one_away, NULL);
+    for (int i = 0; i < TIMES; i++) {
+        struct ms_bias_thread *me = ms_bias_pair(&bias, &lane);
+        if (me && ms_bias_enter_both(me)) {
+            work_in_both();
+            ms_bias_leave_both(me);
+        }
+    }
+}
+
+static void start_pair_asked(void)
+{
+    engine_task(ask_for_pair, NULL);
+}
+
 static void check_pair(void)
 {
     if (total != PAIRS + 1 || total_lane != PAIRS + 1)
@@ -220,5 +245,7 @@ const struct program locks_programs[] = {
      start_tries, nothing, false},
     {"bias-pair", "one comes to own two locks and takes them together; others take one of them away each",
      prepare_pair, start_pair, check_pair, false},
+    {"bias-pair-asked", "one owns two locks and asks for both, while another takes one away", prepare_pair,
+     start_pair_asked, nothing, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };
