@@ -43,10 +43,6 @@ uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch);
  * short, so that work which is issued later does not hold it. Whether there is more than the bound allows, as
  * far as that is known without asking the vendor. No lock of ours held. */
 bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes);
-/** A heap's free blocks are counted up by leases, and weighed when they come to so many bytes: 32 leases hold
- * 8 MiB of them back at most. */
-#define MS_LIMBO_WEIGH_BYTES ((uint64_t)256 << 10)
-
 /** What was freed and no event covers, and what is in limbo at all: not less than there is, but for what
  * leases have not weighed. */
 static inline uint64_t ms_limbo_gathered(const struct ms_limbo *limbo)

@@ -136,15 +136,16 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 }
 
 /* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. Of what
- * has a class a bag that is full brings a free here in any case: an eighth is worth it then, and hits go on
+ * has a class a bag that is full brings a free here in any case: a share is worth it then, and hits go on
  * until the next bag is full (hit.c). A bag that was exchanged half full puts the two out of step, so that a
- * free comes here for each of them; with less than half of it told they were so for good. */
+ * free comes here for each of them; if half of it had to have gathered they were so for good. */
 static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot,
                               uint64_t bytes)
 {
     bool fresh = !ms_lease_put(heap, lease, slot);
-    uint64_t worth =
-        MS_UNLIKELY(fresh) && bytes <= MS_SLAB_MAX_BYTES ? MS_LIMBO_WEIGH_BYTES / 8 : MS_LIMBO_WEIGH_BYTES;
+    uint64_t worth = MS_LIMBO_WEIGH_BYTES;
+    if (MS_UNLIKELY(fresh) && bytes <= MS_SLAB_MAX_BYTES)
+        worth /= MS_LIMBO_WEIGH_SHARE;
     lease->unweighed += bytes;
     if (MS_LIKELY(lease->unweighed < worth))
         return 0;

@@ -4,6 +4,7 @@
  * begins, and is looked at. */
 #include "config.h"
 
+#include "pool/internal.h"
 #include "tests/pool/one_context.h"
 
 /* What the free of a block comes to: whether it has to wait, and for what. */
@@ -75,6 +76,30 @@ static void test_small(void)
        fake.calls[FAKE_CTX_RECORD]);
     ok(waiting > 100, "and frees of them wait: %d of %d", waiting, COUNT);
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
+}
+
+/* What leases have freed is told when a free takes a bag in any case, and then for a whole bag: also where
+ * something else was freed before, and the two came at different times. */
+static void test_told(void)
+{
+    enum { BAGS = 20, COUNT = BAGS * MS_BAG_ITEMS };
+    static uint64_t blocks[COUNT];
+    uint64_t others[12], told = 0;
+    bounded(64 * MIB);
+    take_all(blocks, COUNT, 4096);
+    take_all(others, 12, 8192);
+    const struct ms_limbo *limbo = &ms_heap_of((uintptr_t)context)->limbo_sums;
+    for (int i = 0; i < 12; i++)
+        give(others[i]);
+    int at_bags = 0, between = 0;
+    for (int i = 0; i < COUNT; i++) {
+        give(blocks[i]);
+        uint64_t now = atomic_load(&limbo->freed_bytes);
+        *(i % MS_BAG_ITEMS ? &between : &at_bags) += now != told;
+        told = now;
+    }
+    is_int(at_bags, BAGS, "limbo is told for each bag");
+    is_int(between, 0, "and at no other time");
 }
 
 /* Where no event suffices one is recorded, once: what is issued while the free waits is not waited for. */
@@ -192,6 +217,7 @@ int main(void)
     plan(0);
     test_bound();
     test_small();
+    test_told();
     test_one_event();
     test_ends();
     test_in_vain();
