@@ -45,7 +45,7 @@ static MS_INLINE struct ms_slot *ms_near_find(uint64_t address, struct ms_near_s
     struct ms_near_set *set = ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), hash);
     for (unsigned way = 0; way < MS_NEAR_WAYS; way++) {
         uint64_t entry = atomic_load_explicit(&set->entries[way], memory_order_relaxed);
-        if ((uint16_t)entry == ms_near_tag(hash) && entry >> MS_NEAR_TAG_BITS) {
+        if (MS_LIKELY((uint16_t)entry == ms_near_tag(hash) && entry >> MS_NEAR_TAG_BITS)) {
             *set_p = set;
             *way_p = way;
             return (struct ms_slot *)(uintptr_t)(entry >> MS_NEAR_TAG_BITS);
