@@ -124,7 +124,6 @@ MUTANTS = (
     ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
-    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first", "weak"),
     ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "streams-first", "weak"),
     ("done-relaxed", "src/pool/clock/timeline.c", "atomic_store_explicit(&time->reached, number, memory_order_release)", "atomic_store_explicit(&time->reached, number, memory_order_relaxed)", "host-function", "weak"),
 )

@@ -67,6 +67,8 @@ NONE = (
      "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared; what is parted before is that no more is served"),
     ("both-enter-relaxed", "src/base/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
      "a thread that finds its two its own has found them so behind a fence, and nobody was inside since"),
+    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first",
+     "the kernel has mapped the new table before, and it holds zeroes that nobody wrote; how far a hash is shifted is in the same word"),
     ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),
     ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes",
