@@ -1,5 +1,5 @@
 /* fake_vmm.c - memory that is mapped by handle, of the driver in fake.h: as strict as the vendor's says of
- * itself. A mapping is unmapped as a whole, access is set for what is mapped, and an address range is free
+ * itself. A mapping is unmapped as a whole, access is set for whole mappings, and an address range is free
  * only without any. Under the driver's one lock. */
 #include "config.h"
 
@@ -16,6 +16,7 @@ struct handle {
 
 struct page {
     uint32_t handle; /* + 1 */
+    bool first;      /* of its mapping */
     uint64_t access; /* devices */
 };
 
@@ -49,6 +50,11 @@ static struct page *pages_at(CUdeviceptr address, size_t bytes)
             return &r->pages[(address - r->address) / fake.granularity];
     }
     return NULL;
+}
+
+static bool on_pages(CUdeviceptr address, size_t bytes)
+{
+    return bytes && address % fake.granularity == 0 && bytes % fake.granularity == 0;
 }
 
 static CUresult granularity(size_t *bytes_p, const CUmemAllocationProp *prop,
@@ -126,7 +132,8 @@ static CUresult create(CUmemGenericAllocationHandle *handle_p, size_t bytes, con
                prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         fake.vmm_errors++;
         status = CUDA_ERROR_INVALID_VALUE;
-    } else if (fake.used[device] + fake.leaving[device] + bytes <= fake.capacity) {
+    } else if ((!fake.handle_most_bytes || bytes <= fake.handle_most_bytes) &&
+               fake.used[device] + fake.leaving[device] + bytes <= fake.capacity) {
         if (handle_count == handle_room) {
             handle_room = handle_room ? handle_room * 2 : 1024;
             handles = realloc(handles, handle_room * sizeof(*handles));
@@ -167,7 +174,7 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGener
     fake_lock();
     struct handle *handle = handle_of(number);
     struct page *pages = pages_at(address, bytes);
-    bool empty = pages != NULL;
+    bool empty = pages != NULL && on_pages(address, bytes);
     for (uint64_t i = 0; pages && i < bytes / fake.granularity; i++)
         empty = empty && !pages[i].handle;
     if (fake_count(FAKE_MAP)) {
@@ -176,7 +183,7 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGener
         fake.vmm_errors++;
     } else {
         for (uint64_t i = 0; i < bytes / fake.granularity; i++)
-            pages[i] = (struct page){.handle = (uint32_t)number};
+            pages[i] = (struct page){.handle = (uint32_t)number, .first = !i};
         handle->mapped = true;
         status = CUDA_SUCCESS;
     }
@@ -188,8 +195,8 @@ static CUresult unmap(CUdeviceptr address, size_t bytes)
 {
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     fake_lock();
-    struct page *pages = pages_at(address, bytes);
-    struct handle *handle = pages && pages->handle ? &handles[pages->handle - 1] : NULL;
+    struct page *pages = on_pages(address, bytes) ? pages_at(address, bytes) : NULL;
+    struct handle *handle = pages && pages->handle && pages->first ? &handles[pages->handle - 1] : NULL;
     if (fake_count(FAKE_UNMAP)) {
         status = (CUresult)fake.fail_status;
     } else if (!handle || handle->bytes != bytes) {
@@ -207,14 +214,24 @@ static CUresult unmap(CUdeviceptr address, size_t bytes)
     return status;
 }
 
+/* Whether `count` pages are mappings from end to end: of a part of one the driver refuses both. */
+static bool whole_mappings(const struct page *pages, uint64_t count)
+{
+    for (uint64_t i = 0; i < count;) {
+        const struct handle *handle = pages[i].handle ? &handles[pages[i].handle - 1] : NULL;
+        if (!handle || !pages[i].first || handle->bytes / fake.granularity > count - i)
+            return false;
+        i += handle->bytes / fake.granularity;
+    }
+    return true;
+}
+
 static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t count)
 {
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     fake_lock();
-    struct page *pages = pages_at(address, bytes);
-    bool there = pages != NULL && bytes && bytes % fake.granularity == 0;
-    for (uint64_t i = 0; there && i < bytes / fake.granularity; i++)
-        there = pages[i].handle != 0;
+    struct page *pages = on_pages(address, bytes) ? pages_at(address, bytes) : NULL;
+    bool there = pages != NULL && whole_mappings(pages, bytes / fake.granularity);
     if (fake_count(FAKE_ACCESS)) {
         status = (CUresult)fake.fail_status;
     } else if (there) {

@@ -58,6 +58,43 @@ static void end_context(const char *when)
        "%s: the context takes handles, addresses and segments with it", when);
 }
 
+/* What the tests rely on: the driver of theirs refuses what the vendor's does. */
+static void test_driver(void)
+{
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const CUmemAccessDesc desc = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle long_one, short_one;
+    CUdeviceptr at;
+    fresh(GIB);
+    ok(!gpu->address_reserve(&at, 8 * PAGE, PAGE, 0, 0) &&
+           !gpu->handle_create(&long_one, 3 * PAGE, &prop, 0) &&
+           !gpu->handle_create(&short_one, PAGE, &prop, 0),
+       "driver: addresses, a handle of three pages and one of one");
+    is_int(gpu->handle_map(at, 2 * PAGE, 0, long_one, 0), CUDA_ERROR_INVALID_VALUE,
+           "driver: none is mapped in part");
+    is_int(gpu->handle_map(at, 3 * PAGE, PAGE, long_one, 0), CUDA_ERROR_INVALID_VALUE,
+           "driver: nor from within");
+    ok(!gpu->handle_map(at, 3 * PAGE, 0, long_one, 0) &&
+           !gpu->handle_map(at + 3 * PAGE, PAGE, 0, short_one, 0),
+       "driver: they are mapped beside each other");
+    is_int(gpu->set_access(at, 4 * PAGE, &desc, 1), 0, "driver: access is set for both at once");
+    is_int(gpu->set_access(at, 2 * PAGE, &desc, 1), CUDA_ERROR_INVALID_VALUE,
+           "driver: not for the begin of one");
+    is_int(gpu->set_access(at + PAGE, 3 * PAGE, &desc, 1), CUDA_ERROR_INVALID_VALUE,
+           "driver: nor for its end");
+    is_int(gpu->set_access(at, 5 * PAGE, &desc, 1), CUDA_ERROR_INVALID_VALUE,
+           "driver: nor for what is not mapped");
+    is_int(gpu->handle_unmap(at + 2 * PAGE, PAGE), CUDA_ERROR_INVALID_VALUE,
+           "driver: an end is not unmapped");
+    is_int(gpu->handle_unmap(at, PAGE), CUDA_ERROR_INVALID_VALUE, "driver: nor a begin");
+    is_u64(fake.vmm_errors, 4, "driver: and all of that is counted, but access");
+    ok(!gpu->handle_unmap(at, 3 * PAGE) && !gpu->handle_unmap(at + 3 * PAGE, PAGE) &&
+           !gpu->handle_release(long_one) && !gpu->handle_release(short_one) &&
+           !gpu->address_free(at, 8 * PAGE) && !fake.used[0],
+       "driver: handle by handle all of it goes back");
+}
+
 static void test_growth(void)
 {
     fresh(GIB);
@@ -402,6 +439,7 @@ static void test_threads(void)
 int main(void)
 {
     plan(0);
+    test_driver();
     test_growth();
     test_moving();
     test_habit();
