@@ -74,6 +74,47 @@ static inline struct ms_backing_page *ms_backing_page(const struct ms_backing *b
     return &b->pages[(address - b->address) / b->page_bytes];
 }
 
+/** The handles in [at, end), one behind the other; both are ends of handles, and pages without one are passed
+ * over. Whoever goes through them may forget the handle that `page` has. */
+struct ms_handles {
+    const struct ms_backing *b;
+    uint64_t at, end;             /* what is still to come */
+    struct ms_backing_page *page; /* this one: its first page, where it lies, and how long it is */
+    uint64_t address, bytes;
+};
+
+static inline uint64_t ms_handle_bytes(const struct ms_backing *b, const struct ms_backing_page *first)
+{
+    (void)first;
+    return b->page_bytes;
+}
+
+static inline bool ms_handles_next(struct ms_handles *h)
+{
+    while (h->at < h->end && !ms_backing_page(h->b, h->at)->handle)
+        h->at += h->b->page_bytes;
+    if (h->at >= h->end)
+        return false;
+    h->page = ms_backing_page(h->b, h->at);
+    h->address = h->at;
+    h->bytes = ms_handle_bytes(h->b, h->page);
+    h->at += h->bytes;
+    return true;
+}
+
+/** Where the handle that is mapped at `address` begins. */
+static inline uint64_t ms_handle_begin(const struct ms_backing *b, uint64_t address)
+{
+    return b->address + (address - b->address) / b->page_bytes * b->page_bytes;
+}
+
+/** Where the handle ends that is mapped at `address`. */
+static inline uint64_t ms_handle_end(const struct ms_backing *b, uint64_t address)
+{
+    uint64_t begin = ms_handle_begin(b, address);
+    return begin + ms_handle_bytes(b, ms_backing_page(b, begin));
+}
+
 /* run.c: heap's lock held. */
 /** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
  * free. Longer than that, or NULL, without memory for tables. */

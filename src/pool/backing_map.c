@@ -2,8 +2,8 @@
  *
  * No lock is held across them: what they work on is held by the caller (backing.h). Each is made with the
  * heap's context current and the thread's capture mode relaxed. Everything is mapped and unmapped a handle at
- * a time: the vendor's unmap takes a mapping as a whole only. Access is set once for all that was mapped, for
- * the device itself and for those that were given access to the context's memory. */
+ * a time (`struct ms_handles`): the vendor's unmap takes a mapping as a whole only. Access is set once for
+ * all that was mapped, for the device itself and for those that were given access to the context's memory. */
 #include "config.h"
 
 #include "base/devices.h"
@@ -123,13 +123,28 @@ static struct ms_backing_page *region_page(const struct ms_heap *heap, const str
     return ms_backing_page(heap->backing, ms_run_address(growth->region)) + i;
 }
 
+/* The handles that are to lie in pages [from, to) of the region. */
+static struct ms_handles region_handles(const struct ms_heap *heap, const struct ms_growth *growth,
+                                        uint64_t from, uint64_t to)
+{
+    const struct ms_backing *b = heap->backing;
+    uint64_t address = ms_run_address(growth->region);
+    return (struct ms_handles){
+        .b = b, .at = address + from * b->page_bytes, .end = address + to * b->page_bytes};
+}
+
+static uint64_t region_count(const struct ms_heap *heap, const struct ms_growth *growth)
+{
+    return ms_run_bytes(growth->region) / heap->backing->page_bytes;
+}
+
 static void unmake(struct ms_heap *heap, struct ms_growth *growth)
 {
-    uint64_t bytes = growth->made * heap->backing->page_bytes;
-    for (uint64_t i = 0; i < growth->made; i++)
-        release(heap, region_page(heap, growth, growth->moved + i));
+    struct ms_handles h = region_handles(heap, growth, growth->moved, growth->moved + growth->made);
+    while (ms_handles_next(&h))
+        release(heap, h.page);
+    ms_device_refund(heap->device, growth->made * heap->backing->page_bytes);
     growth->made = 0;
-    ms_device_refund(heap->device, bytes);
 }
 
 /* The pages that no source has. */
@@ -158,60 +173,68 @@ static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 }
 
 /* The sources' handles, unmapped; in the order of `settle_source` (backing_pages.c). */
-static int move(struct ms_heap *heap, struct ms_growth *growth)
+static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struct ms_run *source)
 {
     const struct ms_backing *b = heap->backing;
-    for (uint32_t i = 0; i < growth->source_count; i++) {
-        uint64_t at = ms_run_address(growth->sources[i]), end = at + ms_run_bytes(growth->sources[i]);
-        for (; at < end; at += b->page_bytes) {
-            struct ms_backing_page *page = ms_backing_page(b, at);
-            int status = (int)heap->gpu->handle_unmap(at, b->page_bytes);
-            if (status != CUDA_SUCCESS)
-                return status;
-            if (growth->region) {
-                region_page(heap, growth, growth->emptied)->handle = page->handle;
-                page->handle = 0;
-            } else {
-                release(heap, page);
-            }
-            growth->emptied++;
+    uint64_t begin = ms_run_address(source);
+    struct ms_handles h = {.b = b, .at = begin, .end = begin + ms_run_bytes(source)};
+    while (ms_handles_next(&h)) {
+        int status = (int)heap->gpu->handle_unmap(h.address, h.bytes);
+        if (status != CUDA_SUCCESS)
+            return status;
+        if (growth->region) {
+            region_page(heap, growth, growth->emptied)->handle = h.page->handle;
+            h.page->handle = 0;
+        } else {
+            release(heap, h.page);
         }
+        growth->emptied += h.bytes / b->page_bytes;
     }
     return CUDA_SUCCESS;
 }
 
+static int move(struct ms_heap *heap, struct ms_growth *growth)
+{
+    int status = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < growth->source_count && status == CUDA_SUCCESS; i++)
+        status = move_from(heap, growth, growth->sources[i]);
+    return status;
+}
+
 static int map(struct ms_heap *heap, struct ms_growth *growth, uint64_t *mapped_p)
 {
-    const struct ms_backing *b = heap->backing;
-    uint64_t address = ms_run_address(growth->region), bytes = ms_run_bytes(growth->region);
+    struct ms_handles h = region_handles(heap, growth, 0, region_count(heap, growth));
     int status = CUDA_SUCCESS;
-    for (*mapped_p = 0; *mapped_p * b->page_bytes < bytes; ++*mapped_p) {
-        status = (int)heap->gpu->handle_map(address + *mapped_p * b->page_bytes, b->page_bytes, 0,
-                                            region_page(heap, growth, *mapped_p)->handle, 0);
+    for (*mapped_p = 0; ms_handles_next(&h); *mapped_p += h.bytes / h.b->page_bytes) {
+        status = (int)heap->gpu->handle_map(h.address, h.bytes, 0, h.page->handle, 0);
         if (status != CUDA_SUCCESS)
             return status;
     }
-    ms_map_access(heap, address, bytes, &status);
+    ms_map_access(heap, ms_run_address(growth->region), ms_run_bytes(growth->region), &status);
     return status;
+}
+
+static void mark_stuck(const struct ms_handles *h)
+{
+    for (uint64_t at = h->address; at < h->address + h->bytes; at += h->b->page_bytes)
+        ms_backing_page(h->b, at)->mapped = true;
 }
 
 /* Everything that was made or moved goes back. What cannot be unmapped stays where it is, held for ever. */
 static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t address = ms_run_address(growth->region), count = ms_run_bytes(growth->region) / b->page_bytes;
+    uint64_t end = ms_run_address(growth->region) + mapped * b->page_bytes;
+    struct ms_handles h = region_handles(heap, growth, 0, region_count(heap, growth));
     bool stuck = false;
-    for (uint64_t i = 0; i < count; i++) {
-        struct ms_backing_page *page = region_page(heap, growth, i);
-        if (!page->handle)
-            continue;
-        if (i < mapped &&
-            heap->gpu->handle_unmap(address + i * b->page_bytes, b->page_bytes) != CUDA_SUCCESS) {
-            page->mapped = stuck = true;
+    while (ms_handles_next(&h)) {
+        if (h.address < end && heap->gpu->handle_unmap(h.address, h.bytes) != CUDA_SUCCESS) {
+            mark_stuck(&h);
+            stuck = true;
             continue;
         }
-        release(heap, page);
-        growth->lost++;
+        release(heap, h.page);
+        growth->lost += h.bytes / b->page_bytes;
     }
     ms_device_refund(heap->device, growth->lost * b->page_bytes);
     if (stuck)
@@ -221,9 +244,9 @@ static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped
 bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 {
     struct ms_visit visit;
-    uint64_t mapped = 0, count = ms_run_bytes(growth->region) / heap->backing->page_bytes;
+    uint64_t mapped = 0;
     ms_visit_begin(&visit, heap->gpu, heap->context);
-    *status_p = make(heap, growth, count - growth->moved);
+    *status_p = make(heap, growth, region_count(heap, growth) - growth->moved);
     if (*status_p == CUDA_SUCCESS) {
         *status_p = move(heap, growth);
         if (*status_p == CUDA_SUCCESS)
@@ -253,15 +276,15 @@ void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
 
 static void bury_pages(struct ms_heap *heap, uint64_t from, uint64_t to)
 {
-    const struct ms_backing *b = heap->backing;
-    for (uint64_t at = from; at < to; at += b->page_bytes) {
-        struct ms_backing_page *page = ms_backing_page(b, at);
-        if (page->mapped) {
-            heap->gpu->handle_unmap(at, b->page_bytes);
-            release(heap, page);
+    struct ms_handles h = {.b = heap->backing, .at = from, .end = to};
+    while (ms_handles_next(&h)) {
+        if (h.page->mapped) {
+            heap->gpu->handle_unmap(h.address, h.bytes);
+            release(heap, h.page);
         }
-        *page = (struct ms_backing_page){0};
     }
+    for (uint64_t at = from; at < to; at += h.b->page_bytes)
+        *ms_backing_page(h.b, at) = (struct ms_backing_page){0};
 }
 
 /* Handles belong to the process and not to a context (CUDA programming guide, virtual memory management). */

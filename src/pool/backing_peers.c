@@ -25,21 +25,34 @@ static bool next_extent(const struct ms_backing *b, uint64_t from, struct ms_ext
     return extent->bytes != 0;
 }
 
-/* A page that is unmapped meanwhile is another's affair: then page by page, and what fails is nobody's. */
+/* The handles that reach into it: beside a growth a stretch ends within one. Heap's lock held. */
+static struct ms_extent whole_handles(const struct ms_backing *b, struct ms_extent extent)
+{
+    uint64_t begin = ms_handle_begin(b, extent.address);
+    return (struct ms_extent){begin, ms_handle_end(b, extent.address + extent.bytes - 1) - begin};
+}
+
+/* The handle that is mapped at `at`, or a page in which there is none. Heap's lock not held. */
+static bool handle_at(struct ms_heap *heap, uint64_t at, uint64_t *end_p)
+{
+    const struct ms_backing *b = heap->backing;
+    ms_lock(&heap->lock);
+    bool mapped = b->segment && ms_backing_page(b, at)->mapped;
+    *end_p = mapped ? ms_handle_end(b, at) : at + b->page_bytes;
+    ms_unlock(&heap->lock);
+    return mapped;
+}
+
+/* What is unmapped meanwhile is another's affair: then handle by handle, and what fails is nobody's. */
 static void set(struct ms_heap *heap, struct ms_extent extent, const CUmemAccessDesc *desc)
 {
-    uint64_t step = heap->backing->page_bytes, end = extent.address + extent.bytes;
-    extent.address = extent.address / step * step;
-    extent.bytes = ms_round_up(end, step) - extent.address;
     if (heap->gpu->set_access(extent.address, extent.bytes, desc, 1) == CUDA_SUCCESS)
         return;
     bool failed = false;
-    for (; extent.bytes; extent.address += step, extent.bytes -= step) {
-        int status = (int)heap->gpu->set_access(extent.address, step, desc, 1);
-        ms_lock(&heap->lock);
-        failed |= status != CUDA_SUCCESS && heap->backing->segment &&
-                  ms_backing_page(heap->backing, extent.address)->mapped;
-        ms_unlock(&heap->lock);
+    uint64_t end, again;
+    for (uint64_t at = extent.address; at < extent.address + extent.bytes; at = end) {
+        if (handle_at(heap, at, &end) && heap->gpu->set_access(at, end - at, desc, 1) != CUDA_SUCCESS)
+            failed |= handle_at(heap, at, &again) && again == end;
     }
     if (failed)
         ms_pool_note("pool: the driver did not let a peer device reach memory that is mapped by handle");
@@ -51,15 +64,17 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)},
         .flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
     struct ms_visit visit;
-    struct ms_extent extent = {0, 0};
+    struct ms_extent extent = {0, 0}, whole;
     bool more = true;
     ms_visit_begin(&visit, heap->gpu, heap->context);
     while (more) {
         ms_lock(&heap->lock);
         more = next_extent(heap->backing, extent.address + extent.bytes, &extent);
+        if (more)
+            whole = whole_handles(heap->backing, extent);
         ms_unlock(&heap->lock);
         if (more)
-            set(heap, extent, &desc);
+            set(heap, whole, &desc);
     }
     ms_visit_end(&visit);
 }
