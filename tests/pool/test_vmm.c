@@ -64,8 +64,8 @@ static void test_driver(void)
     const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
     const CUmemAccessDesc desc = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUmemGenericAllocationHandle long_one, short_one;
-    CUdeviceptr at;
+    CUmemGenericAllocationHandle long_one = 0, short_one = 0;
+    CUdeviceptr at = 0;
     fresh(GIB);
     ok(!gpu->address_reserve(&at, 8 * PAGE, PAGE, 0, 0) &&
            !gpu->handle_create(&long_one, 3 * PAGE, &prop, 0) &&
