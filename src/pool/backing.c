@@ -234,7 +234,7 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes)
     return grown;
 }
 
-uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
+uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
 {
     uint64_t given = 0, before;
     if (atomic_load_explicit(&heap->backing_state, memory_order_acquire) != MS_BACKING_ON)
@@ -244,8 +244,11 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         before = given;
         ms_lock(&heap->lock);
         uint64_t most = ms_backing_free_bytes(heap), page_bytes = heap->backing->page_bytes;
-        uint64_t wanted = bytes - given < most ? ms_round_up(bytes - given, page_bytes) : most;
-        ms_pages_collect(heap, &growth, (wanted < most ? wanted : most) / page_bytes);
+        uint64_t pages = most / page_bytes, short_of = ms_least(bytes - given, most),
+                 wanted = ms_least(ms_round_up(short_of, page_bytes) / page_bytes, pages);
+        ms_pages_collect(heap, &growth, wanted);
+        if (exceed && growth.moved < wanted)
+            ms_pages_collect_one(heap, &growth, wanted - growth.moved, pages - growth.moved);
         if (growth.source_count)
             ms_returns_begin(heap->device);
         ms_unlock(&heap->lock);
@@ -288,10 +291,11 @@ uint64_t ms_backing_unused_bytes(const struct ms_heap *heap)
         uint64_t begin = ms_run_address(run), end = begin + ms_run_bytes(run);
         if (run->free || run->vacuum != MS_VACUUM_NONE)
             continue;
-        for (uint64_t at = begin / b->page_bytes * b->page_bytes; at < end; at += b->page_bytes) {
-            if (at >= counted && in_use(run, at, at + b->page_bytes)) {
-                used += b->page_bytes;
-                counted = at + b->page_bytes;
+        for (uint64_t at = ms_handle_begin(b, begin), next; at < end; at = next) {
+            next = ms_handle_end(b, at);
+            if (at >= counted && in_use(run, at, next)) {
+                used += next - at;
+                counted = next;
             }
         }
     }
@@ -302,7 +306,7 @@ void ms_backing_capture_run(const struct ms_run *run)
 {
     struct ms_backing *b = run->segment->backing;
     uint64_t end = ms_run_address(run) + ms_run_bytes(run);
-    for (uint64_t at = ms_run_address(run) / b->page_bytes * b->page_bytes; at < end; at += b->page_bytes)
+    for (uint64_t at = ms_handle_begin(b, ms_run_address(run)); at < end; at = ms_handle_end(b, at))
         ms_backing_page(b, at)->captured = true;
 }
 
@@ -373,6 +377,7 @@ void ms_backing_bury(struct ms_heap *heap)
         memset(b->peers, 0, sizeof(b->peers));
         b->mapped_bytes = b->floor_bytes = b->moved_pages = 0;
         b->failed = false;
+        __atomic_store_n(&b->coarse, false, __ATOMIC_RELAXED);
     }
     atomic_store_explicit(&heap->backing_state, MS_BACKING_OFF, memory_order_release);
 }

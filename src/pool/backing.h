@@ -1,10 +1,11 @@
 /* backing.h - memory made of handles that are mapped into a range of addresses: MEMSHIM_BACKING=vmm.
  *
  * Floor 2, for src/pool/ and its tests alone. A heap reserves one *range*, far longer than the device's
- * memory, and it is one chunk of the heap's for as long as the context lives. Handles of one size (a *page*)
- * are mapped into it where they are needed: its runs are free, in use, or a *hole*, behind which no memory
- * lies. What is taken out of a bin while the vendor is called is *held*. A block never moves; a page in which
- * nothing lies may be unmapped and mapped elsewhere, unless a graph may know it.
+ * memory, and it is one chunk of the heap's for as long as the context lives. Handles of one *page* or
+ * more are mapped into it where they are needed: its runs are free, in use, or a *hole*, behind which no
+ * memory lies. What is taken out of a bin while the vendor is called is *held*. A block never moves; a handle
+ * behind which nothing lies may be unmapped and mapped elsewhere, unless a graph may know it. The vendor maps
+ * and unmaps it as a whole only.
  *
  *   mapped = pages of the range that have a handle = bytes of its runs that are no holes
  *
@@ -20,9 +21,11 @@
 enum ms_backing_state { MS_BACKING_OFF, MS_BACKING_WANTED, MS_BACKING_ON };
 
 struct ms_backing_page {
-    CUmemGenericAllocationHandle handle;
+    CUmemGenericAllocationHandle handle; /* that begins here, or 0 */
+    uint32_t pages;                      /* of that */
+    uint32_t back;                       /* of a page that is mapped: pages to where its handle begins */
     bool mapped;
-    bool captured; /* a graph may know it */
+    bool captured; /* where a handle begins: a graph may know what it is mapped to */
 };
 
 /** What the observer knows as one segment: mapped pages without a hole between them. */
@@ -43,6 +46,7 @@ struct ms_backing {
     bool lax;                             /* whatever is free suits */
     bool rdma;                            /* handles are made for GPUDirect RDMA */
     bool failed;                          /* said already */
+    bool coarse; /* so much is mapped that handles may be long; read without the lock */
     uint64_t moved_pages;
     uint8_t peers[MS_DEVICES_MAX]; /* contexts of each other device that were given access */
     uint32_t peers_version;
@@ -61,7 +65,9 @@ struct ms_growth {
     uint32_t source_count;
     uint64_t moved; /* pages that come out of sources; the rest is made */
     uint64_t made, lost;
-    uint64_t emptied; /* pages that were unmapped from sources */
+    uint64_t emptied;      /* pages that were unmapped from sources */
+    uint32_t handle_pages; /* no handle is made of more */
+    bool shared;           /* the block ends within the last page: other blocks will lie there too */
 };
 
 static inline bool ms_backing_on(const struct ms_heap *heap)
@@ -83,12 +89,6 @@ struct ms_handles {
     uint64_t address, bytes;
 };
 
-static inline uint64_t ms_handle_bytes(const struct ms_backing *b, const struct ms_backing_page *first)
-{
-    (void)first;
-    return b->page_bytes;
-}
-
 static inline bool ms_handles_next(struct ms_handles *h)
 {
     while (h->at < h->end && !ms_backing_page(h->b, h->at)->handle)
@@ -97,22 +97,23 @@ static inline bool ms_handles_next(struct ms_handles *h)
         return false;
     h->page = ms_backing_page(h->b, h->at);
     h->address = h->at;
-    h->bytes = ms_handle_bytes(h->b, h->page);
+    h->bytes = h->page->pages * h->b->page_bytes;
     h->at += h->bytes;
     return true;
 }
 
-/** Where the handle that is mapped at `address` begins. */
+/** Where the handle begins that is mapped at `address`. */
 static inline uint64_t ms_handle_begin(const struct ms_backing *b, uint64_t address)
 {
-    return b->address + (address - b->address) / b->page_bytes * b->page_bytes;
+    const struct ms_backing_page *page = ms_backing_page(b, address);
+    return b->address + (uint64_t)(page - page->back - b->pages) * b->page_bytes;
 }
 
-/** Where the handle ends that is mapped at `address`. */
+/** ... and where it ends. */
 static inline uint64_t ms_handle_end(const struct ms_backing *b, uint64_t address)
 {
     uint64_t begin = ms_handle_begin(b, address);
-    return begin + ms_handle_bytes(b, ms_backing_page(b, begin));
+    return begin + ms_backing_page(b, begin)->pages * b->page_bytes;
 }
 
 /* run.c: heap's lock held. */
@@ -135,9 +136,15 @@ struct ms_backing *ms_backing_record(struct ms_heap *heap);
 struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** MEMSHIM_PREALLOC: so much is mapped and stays. False if it cannot be. No lock held. */
 bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
-/** Pages in which nothing lies go back to the vendor, at most `bytes`; the context must be quiet. Returns the
- * bytes. No lock held. */
-uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes);
+/** Handles behind which nothing lies go back to the vendor, of `bytes` together; `exceed`: rather of more
+ * than of less. The context must be quiet. Returns the bytes. No lock held. */
+uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed);
+/** Whether a handle may be longer than a page; then free memory cannot always be put together, and it counts
+ * what fits most closely. Needs no lock. */
+static inline bool ms_backing_is_coarse(const struct ms_heap *heap)
+{
+    return __atomic_load_n(&heap->backing->coarse, __ATOMIC_RELAXED);
+}
 /** Whether a free run is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
 bool ms_backing_suits(const struct ms_run *run, uint64_t bytes);
 /** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the
@@ -155,8 +162,11 @@ void ms_backing_detach(struct ms_heap *heap);
 void ms_backing_bury(struct ms_heap *heap);
 
 /* backing_pages.c: heap's lock held. */
-/** Holds pages in which nothing lies, as many as `growth` has room for and at most `count`. */
+/** Holds handles behind which nothing lies, as many as `growth` has room for and at most `count` pages of
+ * them. */
 void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count);
+/** ... and one of at least `least` pages and at most `most`, the shortest such one. */
+void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64_t least, uint64_t most);
 /** A held run becomes a hole. */
 void ms_pages_make_hole(struct ms_backing *b, struct ms_run *run);
 /** Where `bytes` fit with the fewest pages more: holds what it takes. False if there are no addresses. */

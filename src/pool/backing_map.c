@@ -138,6 +138,20 @@ static uint64_t region_count(const struct ms_heap *heap, const struct ms_growth 
     return ms_run_bytes(growth->region) / heap->backing->page_bytes;
 }
 
+/* The handle is the region's from its page `i` on. */
+static uint64_t put(const struct ms_heap *heap, const struct ms_growth *growth, uint64_t i,
+                    CUmemGenericAllocationHandle handle, uint32_t pages)
+{
+    struct ms_backing_page *first = region_page(heap, growth, i);
+    for (uint32_t k = 0; k < pages; k++) {
+        first[k].handle = 0;
+        first[k].back = k;
+    }
+    first->handle = handle;
+    first->pages = pages;
+    return pages;
+}
+
 static void unmake(struct ms_heap *heap, struct ms_growth *growth)
 {
     struct ms_handles h = region_handles(heap, growth, growth->moved, growth->moved + growth->made);
@@ -147,24 +161,40 @@ static void unmake(struct ms_heap *heap, struct ms_growth *growth)
     growth->made = 0;
 }
 
+/* One handle for all of it, and one for a page at its end that is not the block's alone; where the driver has
+ * none as long as that, shorter ones, down to a page. */
+static int make_handles(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
+{
+    const struct ms_backing *b = heap->backing;
+    const CUmemAllocationProp prop = properties(heap, b->rdma);
+    uint64_t most = ms_least(count, growth->handle_pages);
+    while (growth->made < count) {
+        CUmemGenericAllocationHandle handle = 0;
+        uint64_t left = count - growth->made, pages = ms_least(most, left);
+        pages -= growth->shared && pages == left && left > 1;
+        int status = (int)heap->gpu->handle_create(&handle, pages * b->page_bytes, &prop, 0);
+        atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
+        if (status == CUDA_SUCCESS)
+            growth->made += put(heap, growth, growth->moved + growth->made, handle, (uint32_t)pages);
+        else if (status == CUDA_ERROR_OUT_OF_MEMORY && pages > 1)
+            most = pages / 2;
+        else
+            return status;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* The pages that no source has. */
 static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
-    const CUmemAllocationProp prop = properties(heap, b->rdma);
     int status = CUDA_ERROR_OUT_OF_MEMORY;
     if (!count)
         return CUDA_SUCCESS;
     if (!ms_device_charge(heap->device, count * b->page_bytes, heap->limit_bytes))
         return status;
-    if (is_there(heap, count * b->page_bytes)) {
-        do {
-            struct ms_backing_page *page = region_page(heap, growth, growth->moved + growth->made);
-            status = (int)heap->gpu->handle_create(&page->handle, b->page_bytes, &prop, 0);
-            atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
-            growth->made += status == CUDA_SUCCESS;
-        } while (status == CUDA_SUCCESS && growth->made < count);
-    }
+    if (is_there(heap, count * b->page_bytes))
+        status = make_handles(heap, growth, count);
     ms_device_refund(heap->device, (count - growth->made) * b->page_bytes);
     if (status != CUDA_SUCCESS)
         unmake(heap, growth);
@@ -183,7 +213,7 @@ static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struc
         if (status != CUDA_SUCCESS)
             return status;
         if (growth->region) {
-            region_page(heap, growth, growth->emptied)->handle = h.page->handle;
+            put(heap, growth, growth->emptied, h.page->handle, h.page->pages);
             h.page->handle = 0;
         } else {
             release(heap, h.page);
@@ -212,6 +242,13 @@ static int map(struct ms_heap *heap, struct ms_growth *growth, uint64_t *mapped_
     }
     ms_map_access(heap, ms_run_address(growth->region), ms_run_bytes(growth->region), &status);
     return status;
+}
+
+/* What another life has left in these pages is nobody's. */
+static void clear(const struct ms_heap *heap, const struct ms_growth *growth)
+{
+    for (uint64_t i = 0; i < region_count(heap, growth); i++)
+        region_page(heap, growth, i)->handle = 0;
 }
 
 static void mark_stuck(const struct ms_handles *h)
@@ -245,6 +282,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 {
     struct ms_visit visit;
     uint64_t mapped = 0;
+    clear(heap, growth);
     ms_visit_begin(&visit, heap->gpu, heap->context);
     *status_p = make(heap, growth, region_count(heap, growth) - growth->moved);
     if (*status_p == CUDA_SUCCESS) {

@@ -33,19 +33,26 @@ bool ms_backing_suits(const struct ms_run *run, uint64_t bytes)
     return ms_run_address(run) >= b->border || ms_run_bytes(run) < b->page_bytes;
 }
 
-/* The pages that lie in a free run as a whole and may be unmapped: the first such stretch at or after `from`.
- * Returns its bytes. */
-static uint64_t whole_pages(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
-                            uint64_t *begin_p)
+/* Whether the handle that begins at `at` lies in the run as a whole, and may be unmapped. */
+static bool may_leave(const struct ms_backing *b, const struct ms_run *run, uint64_t at)
 {
-    uint64_t at = ms_round_up(from > ms_run_address(run) ? from : ms_run_address(run), b->page_bytes);
-    uint64_t end = round_down(run_end(run), b->page_bytes);
-    while (at < end && ms_backing_page(b, at)->captured)
-        at += b->page_bytes;
+    return at < run_end(run) && ms_handle_end(b, at) <= run_end(run) && !ms_backing_page(b, at)->captured;
+}
+
+/* The handles that lie in a free run as a whole and may be unmapped: the first such stretch at or after
+ * `from`. Returns its bytes. */
+static uint64_t whole_handles(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
+                              uint64_t *begin_p)
+{
+    uint64_t at = from > ms_run_address(run) ? from : ms_run_address(run);
+    if (at < run_end(run) && ms_handle_begin(b, at) != at)
+        at = ms_handle_end(b, at);
+    while (at < run_end(run) && !may_leave(b, run, at))
+        at = ms_handle_end(b, at);
     *begin_p = at;
-    while (at < end && !ms_backing_page(b, at)->captured)
-        at += b->page_bytes;
-    return at > *begin_p ? at - *begin_p : 0;
+    while (may_leave(b, run, at))
+        at = ms_handle_end(b, at);
+    return at - *begin_p;
 }
 
 /* Runs of one bin differ by less than a half: if this one is much too short, so are the others. */
@@ -68,7 +75,7 @@ uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
                 continue;
             for (; run; run = run->next) {
                 for (uint64_t from = 0;
-                     run->segment->backing == b && (bytes = whole_pages(b, run, from, &begin)) != 0;
+                     run->segment->backing == b && (bytes = whole_handles(b, run, from, &begin)) != 0;
                      from = begin + bytes)
                     sum += bytes;
             }
@@ -168,6 +175,7 @@ static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, ui
 struct place {
     struct ms_run *hole, *before, *after;
     uint64_t begin, bytes; /* of the hole: these pages are missing */
+    bool shared;           /* the block ends within the last of them */
 };
 
 /* What it takes to put the block into this hole, on this side of the border. */
@@ -199,6 +207,7 @@ static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t byte
     if (needed <= p->begin)
         return false;
     p->bytes = needed - p->begin;
+    p->shared = end < needed;
     return true;
 }
 
@@ -235,13 +244,27 @@ static void let_go(struct ms_heap *heap, struct ms_run *run)
     ms_run_join(heap, run);
 }
 
+/* How many pages a handle may have for `bytes` more. A long one moves, and goes back, only as a whole: a
+ * small program saves few calls by it, and loses much of what makes its memory tight; so does one that is
+ * near the end of the device's memory. */
+static uint32_t handle_pages(const struct ms_heap *heap, uint64_t bytes)
+{
+    uint64_t mapped = heap->backing->mapped_bytes + bytes;
+    bool may_be_long =
+        mapped >= MS_HANDLE_LONG_BYTES && ms_heap_left(heap) >= bytes + mapped / MS_HANDLE_LEFT_SHARE;
+    uint64_t most = may_be_long ? mapped / MS_HANDLE_SHARE / heap->backing->page_bytes : 1;
+    return (uint32_t)(most > 1 ? ms_least(most, UINT32_MAX) : 1);
+}
+
 bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct ms_growth *growth)
 {
     struct ms_backing *b = heap->backing;
     struct place p = {0};
     if (!find_place(b, bytes, align, &p))
         return false;
-    *growth = (struct ms_growth){.region = take_of_hole(b, p.hole, p.begin, p.bytes)};
+    *growth = (struct ms_growth){.region = take_of_hole(b, p.hole, p.begin, p.bytes),
+                                 .handle_pages = handle_pages(heap, p.bytes),
+                                 .shared = p.shared};
     if (!growth->region)
         return false;
     if (p.before)
@@ -256,24 +279,43 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
 
 /* --- pages in which nothing lies --- */
 
+/* Of the handles in [*begin_p, *begin_p + bytes) those that lie beside each other and are `most` bytes, or
+ * come closest to that from below; the last such ones. Returns their bytes. */
+static uint64_t closest(const struct ms_backing *b, uint64_t *begin_p, uint64_t bytes, uint64_t most)
+{
+    uint64_t end = *begin_p + bytes, low = *begin_p, best = 0;
+    for (uint64_t at = low; at < end;) {
+        at = ms_handle_end(b, at);
+        while (at - low > most)
+            low = ms_handle_end(b, low);
+        if (at - low >= best && at > low) {
+            best = at - low;
+            *begin_p = low;
+        }
+    }
+    return best;
+}
+
+static bool add_source(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t begin,
+                       uint64_t bytes)
+{
+    struct ms_run *part = growth->source_count < MS_SOURCES ? hold(heap, run, begin, bytes) : NULL;
+    if (!part)
+        return false;
+    ms_page_clear(begin, bytes, heap->backing->segment);
+    growth->sources[growth->source_count++] = part;
+    growth->moved += bytes / heap->backing->page_bytes;
+    return true;
+}
+
 /* As many as `growth` has room for out of one run. Returns whether the run was cut up. */
 static bool collect_from(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t begin, bytes = whole_pages(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
-    if (!bytes || growth->source_count == MS_SOURCES)
-        return false;
-    if (bytes > most) {
-        begin += bytes - most;
-        bytes = most;
-    }
-    struct ms_run *part = hold(heap, run, begin, bytes);
-    if (!part)
-        return false;
-    ms_page_clear(begin, bytes, b->segment);
-    growth->sources[growth->source_count++] = part;
-    growth->moved += bytes / b->page_bytes;
-    return true;
+    uint64_t begin, bytes = whole_handles(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
+    if (bytes)
+        bytes = closest(b, &begin, bytes, most);
+    return bytes && add_source(heap, growth, run, begin, bytes);
 }
 
 static bool collect_from_bin(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run,
@@ -297,6 +339,40 @@ void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t c
                 continue;
         }
     }
+}
+
+struct choice {
+    struct ms_run *run;
+    uint64_t begin, bytes;
+};
+
+/* The shortest handle of a run that is `least` bytes or more, if it is shorter than what was chosen. */
+static void choose(const struct ms_backing *b, struct ms_run *run, uint64_t least, struct choice *best)
+{
+    uint64_t begin, bytes;
+    for (uint64_t from = 0; (bytes = whole_handles(b, run, from, &begin)) != 0; from = begin + bytes) {
+        for (uint64_t at = begin, next; at < begin + bytes; at = next) {
+            next = ms_handle_end(b, at);
+            if (next - at >= least && (!best->run || next - at < best->bytes))
+                *best = (struct choice){run, at, next - at};
+        }
+    }
+}
+
+void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64_t least, uint64_t most)
+{
+    const struct ms_backing *b = heap->backing;
+    struct choice best = {0};
+    for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
+        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->columns[row]; column++) {
+            for (struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
+                if (run->segment->backing == b && ms_run_bytes(run) >= least * b->page_bytes)
+                    choose(b, run, least * b->page_bytes, &best);
+            }
+        }
+    }
+    if (best.run && best.bytes <= most * b->page_bytes)
+        add_source(heap, growth, best.run, best.begin, best.bytes);
 }
 
 static void mark(struct ms_backing *b, const struct ms_run *run, bool mapped)
@@ -341,6 +417,7 @@ void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled
     }
     b->moved_pages += filled ? growth->moved : 0;
     b->mapped_bytes += (growth->made - growth->lost) * b->page_bytes;
+    __atomic_store_n(&b->coarse, b->mapped_bytes >= MS_HANDLE_LONG_BYTES, __ATOMIC_RELAXED);
     heap->reserved_bytes += (growth->made - growth->lost) * b->page_bytes;
     if (heap->peak_reserved_bytes < heap->reserved_bytes)
         heap->peak_reserved_bytes = heap->reserved_bytes;

@@ -82,7 +82,7 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed, boo
         given += went;
     } while (count == VICTIMS && went);
     if (given < bytes && quiet)
-        given += ms_backing_give_back(heap, bytes - given);
+        given += ms_backing_give_back(heap, bytes - given, exceed);
     if (given) {
         atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
         ms_figures_changed(heap);

@@ -88,7 +88,7 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
     struct ms_run *run = ms_run_take_just(heap, request->granted, !request->large, &fit);
     struct ms_slot *slot = run ? &run->only : NULL;
     if (!run && fit > request->granted) {
-        bool may_fence = ms_budget_may_fence(heap);
+        bool may_fence = ms_budget_may_fence(heap) || ms_backing_on(heap);
         ms_unlock(&heap->lock);
         before_splitting(heap, may_fence);
         ms_lock(&heap->lock);
@@ -99,11 +99,18 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
     return slot;
 }
 
+/* Whether it counts what fits most closely. Free pages are put together wherever they lie. */
+static bool is_run(const struct ms_heap *heap, const struct ms_request *request)
+{
+    if (ms_backing_on(heap))
+        return request->granted >= MS_PAGE_BYTES && !request->single && ms_backing_is_coarse(heap);
+    return request->granted > MS_SLAB_MAX_BYTES && !request->single;
+}
+
 /* What fits, or may be split. */
 static struct ms_slot *what_is_free(struct climb *c)
 {
-    bool is_run = c->request->granted > MS_SLAB_MAX_BYTES && !c->request->single && !ms_backing_on(c->heap);
-    return is_run ? a_run(c->heap, c->request) : from_heap(c);
+    return is_run(c->heap, c->request) ? a_run(c->heap, c->request) : from_heap(c);
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)

@@ -59,12 +59,13 @@ struct fake {
     uint64_t loud_calls;
     bool moves; /* work gets done while somebody looks at it: at the third look */
     uint64_t looks;
-    uint64_t capturing;         /* a stream that captures, */
-    uint64_t takes_in;          /* ... and one that does unseen: events in it are no events outside */
-    bool small_align;           /* allocations lie on 512 bytes only */
-    bool other_range;           /* it says that they are shorter than they are */
-    uint64_t granularity;       /* of handles */
-    uint64_t handle_most_bytes; /* not 0: there are none that are longer */
+    uint64_t capturing;            /* a stream that captures, */
+    uint64_t takes_in;             /* ... and one that does unseen: events in it are no events outside */
+    bool small_align;              /* allocations lie on 512 bytes only */
+    bool other_range;              /* it says that they are shorter than they are */
+    uint64_t granularity;          /* of handles */
+    uint64_t handle_most_bytes;    /* not 0: there are none that are longer */
+    uint64_t longest_handle_bytes; /* that there was */
     uint64_t ranges, handles, unmaps, vmm_errors; /* reserved and held now; all; calls that are never right */
 };
 extern struct fake fake;

@@ -140,6 +140,8 @@ static CUresult create(CUmemGenericAllocationHandle *handle_p, size_t bytes, con
         }
         handles[handle_count++] = (struct handle){.bytes = bytes, .device = device, .held = true};
         fake.used[device] += bytes;
+        if (fake.longest_handle_bytes < bytes)
+            fake.longest_handle_bytes = bytes;
         fake.handles++;
         *handle_p = handle_count;
         status = CUDA_SUCCESS;
