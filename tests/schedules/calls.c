@@ -233,8 +233,7 @@ static void take(struct caller *caller, unsigned which)
     hand_over(which, address);
 }
 
-/* As hooks do it for memory that the pool does not make: the vendor is asked, and again when room was made.
- */
+/* As hooks do it for memory that the pool does not make: asked for again when room was made. */
 static void take_otherwise(unsigned which)
 {
     struct ms_room room = {0};
@@ -408,8 +407,7 @@ void calls_stop(void)
     ms_pool_go();
 }
 
-/* The child has the memory of its parent, whatever was going on there, and begins with a driver of its own.
- */
+/* The child has its parent's memory, whatever went on there, and begins with a driver of its own. */
 static void fork_now(struct caller *caller)
 {
     engine_end_others();
@@ -439,6 +437,9 @@ static void call_more(struct caller *caller, char what, unsigned which)
         break;
     case 'o':
         calls_stop();
+        break;
+    case 'b': /* so much, which nobody frees, that what is mapped by handle comes in long handles */
+        take_usually(caller->context, 520 * MIB);
         break;
     case 'r':
         ms_pool_peer((uintptr_t)caller->context, OTHER_DEVICE, true);

@@ -7,7 +7,7 @@
  *   l look up what a task that was not told of it took
  *   i work is issued   f it is done   h the oldest of it is   s wait for it
  *   c begin a capture   e end it   G a graph of it lives
- *   a take memory of another kind, for which there must be room
+ *   a take memory of another kind, for which there must be room   b take much, which nobody frees
  *   x give back what is idle   m make room   q ask for figures   o stop the pool, and compare its figures
  *   r another device may reach the memory   w rest   2 go on in the other context   k which dies
  *   F fork: the other tasks are not there in the child, which begins anew

@@ -22,6 +22,8 @@ CALLS_PROGRAM(freed_late, 256, false, "2 t0 t1 t3", "2 k", "g0 g1 g3", "t6 t4 t5
 CALLS_PROGRAM(grown, 256, false, "", "t3 t6 g6", "l3 l6 t4 l3 l6", "l3 l3 l3 l6 l6 l6 l3 l6 l3 l6 l3 l6")
 CALLS_PROGRAM(returned, 256, false, "t3 t6 t4 g6 g4", "x t6", "m t4 g3", "s t7 x")
 CALLS_PROGRAM(mapped, 256, true, "t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
+CALLS_PROGRAM(mapped_long, 2048, true, "b t3 t6 t4 i g6 f", "t7 g3 x", "r t6 g4 m", "s t4 g7")
+CALLS_PROGRAM(peers_long, 2048, true, "b t3 t6 g6 f", "r t4 t7", "r g3 t6 m", "t7 s t4 x")
 CALLS_PROGRAM(first, 256, false, "", "t0 g0 t3", "t1 g1 s", "s q t5")
 CALLS_PROGRAM(peers, 256, true, "t3", "r t4", "r g3 t6 m", "t7 s t4")
 CALLS_PROGRAM(limbo_stopped, 256, false, "t0 t1 t3 t4 i g3 g0", "f q t3 g4 t0", "o o o o", "i g1 f q t1 t4")
@@ -92,8 +94,10 @@ const struct program heap_programs[] = {
     CALLS_ROW(grown, "grown", "memory comes while others look it up"),
     CALLS_ROW(returned, "returned", "several give back what is idle"),
     CALLS_ROW(mapped, "mapped", "the same where memory is mapped by handle"),
+    CALLS_ROW(mapped_long, "mapped-long", "... by handles of several pages"),
     CALLS_ROW(first, "first", "a context's first memory is asked for by several"),
     CALLS_ROW(peers, "peers", "other devices are let to memory that is just mapped"),
+    CALLS_ROW(peers_long, "peers-long", "... by handles of several pages"),
     CALLS_ROW(limbo_stopped, "limbo-stopped", "the pool is stopped while blocks come out of limbo"),
     CALLS_ROW(epochs, "epochs", "several free as an epoch begins"),
     CALLS_ROW(twice, "twice", "two free the same blocks"),
