@@ -588,9 +588,9 @@ int main(void)
     test_failing_calls(CUDA_ERROR_OUT_OF_MEMORY, 0, "out of memory");
     test_failing_calls(CUDA_ERROR_NOT_SUPPORTED, 0, "not supported");
     test_failing_calls(CUDA_ERROR_INVALID_VALUE, 0, "invalid value");
-    test_failing_calls(CUDA_ERROR_OUT_OF_MEMORY, 512 * MIB, "out of memory, long handles");
-    test_failing_calls(CUDA_ERROR_INVALID_VALUE, 512 * MIB, "invalid value, long handles");
+    test_failing_calls(CUDA_ERROR_OUT_OF_MEMORY, GIB, "out of memory, long handles");
+    test_failing_calls(CUDA_ERROR_INVALID_VALUE, GIB, "invalid value, long handles");
     test_threads(0, 200 * MIB, "threads");
-    test_threads(520 * MIB, 1400 * MIB, "threads, long handles");
+    test_threads(GIB, 1700 * MIB, "threads, long handles");
     return done();
 }

@@ -439,7 +439,7 @@ static void call_more(struct caller *caller, char what, unsigned which)
         calls_stop();
         break;
     case 'b': /* so much, which nobody frees, that what is mapped by handle comes in long handles */
-        take_usually(caller->context, 520 * MIB);
+        take_usually(caller->context, 1024 * MIB);
         break;
     case 'r':
         ms_pool_peer((uintptr_t)caller->context, OTHER_DEVICE, true);
