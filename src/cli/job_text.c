@@ -47,6 +47,60 @@ static void put_figures(FILE *out, const struct ms_job *job)
     free(order);
 }
 
+/* "   64.0 MiB    64.0 MiB    64.0 MiB rank 8          NCCL, 16 processes" */
+static void put_named_row(FILE *out, const struct ms_job *job, const struct ms_job_row *row)
+{
+    const struct ms_job_spread *spread = &row->weights[0];
+
+    fprintf(out, "%12s%12s%12s %-15s ", ms_text_size(spread->min).text,
+            ms_text_size(ms_job_median(spread, row->ranks)).text, ms_text_size(spread->max).text,
+            name_of(&job->ranks[spread->max_rank]).text);
+    ms_text_put(out, row->words[0]);
+    if (row->ranks < job->rank_count)
+        fprintf(out, ", %u process%s", row->ranks, row->ranks == 1 ? "" : "es");
+    fputc('\n', out);
+}
+
+/* Whether a row is told before another: that of which some process had more. */
+static bool is_before(const struct ms_job_list *list, size_t a, size_t b)
+{
+    json_int_t x = list->rows[a].weights[0].max, y = list->rows[b].weights[0].max;
+
+    return x != y ? x > y : a < b;
+}
+
+/* The row that is told after `last`, or first if that is SIZE_MAX; SIZE_MAX: none. */
+static size_t next_named(const struct ms_job_list *list, size_t last)
+{
+    size_t next = SIZE_MAX;
+
+    for (size_t i = 0; i < list->count; i++)
+        if ((last == SIZE_MAX || is_before(list, last, i)) && (next == SIZE_MAX || is_before(list, i, next)))
+            next = i;
+    return next;
+}
+
+enum { NAMES_SHOWN = 5 };
+
+/* Of owners, or of phases, those of which some process had most. */
+static void put_named(FILE *out, const struct ms_job *job, enum ms_job_list_id id, const char *title)
+{
+    const struct ms_job_list *list = &job->lists[id];
+    size_t shown = 0;
+
+    if (!list->count)
+        return;
+    fprintf(out, "\n%s\n%12s%12s%12s\n", title, "least", "median", "most");
+    for (size_t row = next_named(list, SIZE_MAX); row != SIZE_MAX && shown < NAMES_SHOWN; shown++) {
+        put_named_row(out, job, &list->rows[row]);
+        row = next_named(list, row);
+    }
+    if (list->left_out)
+        fputs("  and many more\n", out);
+    else if (list->count > shown)
+        fprintf(out, "  and %zu more\n", list->count - shown);
+}
+
 static void put_groups(FILE *out, const struct ms_job *job)
 {
     fprintf(out, "\n%zu group%s, by the call sites that held most:\n", job->group_count,
@@ -89,6 +143,8 @@ void ms_job_put_text(FILE *out, const struct ms_job *job)
             name_of(&job->ranks[job->shown_rank]).text);
     put_figures(out, job);
     put_groups(out, job);
+    put_named(out, job, MS_JOB_OWNERS, "by owner, at the peak of a device:");
+    put_named(out, job, MS_JOB_PHASES, "by phase, its largest peak:");
     fprintf(out, "\n%zu stand%s out\n", job->outliers_all, job->outliers_all == 1 ? "s" : "");
     for (size_t i = 0; i < job->outlier_count; i++)
         put_outlier(out, job, &job->outliers[i]);

@@ -4,6 +4,7 @@
  * process counts by its fullest device, and a job by the fullest process. */
 #include <stdlib.h>
 
+#include "cli/job.h"
 #include "cli/summary.h"
 #include "report/text.h"
 
@@ -89,13 +90,28 @@ static void print_spread(FILE *out, const struct ms_report *reports, const struc
     fputs("\nThe fullest:\n", out);
 }
 
+/* What memshim merge says of it; the report itself is that of one process. */
+static void put_merged(FILE *out, const struct ms_report *report)
+{
+    struct ms_job job = {.shown = NULL};
+
+    if (json_object_get(report->root, "job") && ms_job_take_merged(&job, report->root) == 0 &&
+        ms_job_finish(&job) == 0) {
+        ms_job_put_text(out, &job);
+        fputs("\nThe fullest:\n", out);
+    }
+    ms_job_close(&job);
+}
+
 void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
     struct process *processes = count > 1 ? calloc(count, sizeof(*processes)) : NULL;
 
     if (!processes) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            put_merged(out, &reports[i]);
             ms_summary_screen(out, paths[i], &reports[i]);
+        }
         return;
     }
     for (size_t i = 0; i < count; i++)

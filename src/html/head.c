@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "html/job.h"
 #include "report/text.h"
 
 #define EXACT_MAX 9007199254740991LL /* 2^53 - 1: larger integers are rounded by JavaScript */
@@ -81,11 +82,14 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
     static const char *const keys[] = {
         "schema_version", "tool",   "run",    "config", "devices",  "memory",   "pools",    "apis",
         "modules",        "owners", "phases", "oom",    "findings", "coverage", "overhead", "diagnostics"};
-    json_t *head = json_object();
+    json_t *head = json_object(), *job = ms_html_job(report);
 
     for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)
         if (json_object_get(report->root, keys[i]))
             json_object_set_new(head, keys[i], exact(json_object_get(report->root, keys[i])));
+    if (job)
+        json_object_set_new(head, "job", exact(job));
+    json_decref(job);
     add_stacks(json_object_get(head, "oom"), report);
     add_stacks(json_object_get(head, "findings"), report);
     json_object_set_new(head, "path", path_json(path));

@@ -11,6 +11,7 @@ sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name i
 import made  # noqa: E402
 from grouping import memshim, merged  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
+from quoted import misquoted  # noqa: E402
 
 RANKS, OUTLIER = 64, 37
 MIB = 1 << 20
@@ -127,6 +128,17 @@ def many():
     return [] if status == 1 and said.count("FAILED") == 64 and said.count("; 6 more processes do not keep it") == 1 and "64 of 64 checks failed" in said else [status, said, error]
 
 
+def page():
+    """What docs/check.md quotes of such a job."""
+    os.mkdir("page")
+    paths = [os.path.join("page", path) for path in PATHS]
+    for rank, path in enumerate(paths):
+        made.write(path, rank, RANKS, OUTLIER)
+    merged(paths, "page/job.json")
+    words = "check --max-peak 300M --max-leak owner:NCCL=0 "
+    return misquoted("check.md", "memshim " + words + "job.json", memshim(*words.split(), "page/job.json")[1].replace("page/", ""))
+
+
 def main():
     """Its facts."""
     os.chdir(TMP)
@@ -144,6 +156,8 @@ def main():
     fact(not wrong, "a baseline of the job is that of its reports", wrong)
     wrong = many()
     fact(not wrong, "of many that break a rule 64 are named", wrong)
+    wrong = page()
+    fact(not wrong, "the page has what it prints", [wrong])
     with open("job.json", encoding="utf-8") as file:
         job = json.load(file)
     for rank in job["ranks"]:
@@ -152,7 +166,7 @@ def main():
         json.dump(job, file)
     status, said, error = memshim("check", "--max-peak", "1G", "old.json")
     fact(status == 2 and not said and "merge the reports again" in error, "a job report that lacks what is checked is refused, and does not pass", [status, said, error])
-    plan(6)
+    plan(7)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,18 @@ END
     page page.html r.json none.json
 }
 
+@test "of a job: what its processes had, and who stands out" {
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top_srcdir/tests/merge python3 - <<'END'
+import made
+for rank in range(24):
+    made.write("r%d.json" % rank, rank, 24, 13)
+END
+    try merge -o job.json r*.json
+    try html job.json r1.json -o page.html
+    [ "$status" -eq 0 ]
+    page page.html job.json r1.json
+}
+
 @test "hostile names are in no part of the page but its data" {
     made hostile hostile.json 0
     try html hostile.json -o page.html

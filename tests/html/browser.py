@@ -20,7 +20,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "merge")]
+import made as ranks  # noqa: E402  pylint: disable=wrong-import-position
 import reports  # noqa: E402  pylint: disable=wrong-import-position
 
 VIEWS = ["overview", "time", "flame", "segments", "sites", "phases", "findings", "about"]
@@ -169,6 +171,19 @@ def several(page, _report, _shots):
         time.sleep(0.05)
     listed = page.run("return [...document.querySelectorAll('#processes tbody tr')].map((row) => row.querySelector('.figure').getAttribute('data-value'))")
     assert [first, page.value("[data-fact=peak_live_bytes]")] == [int(value) for value in listed]
+
+
+def of_a_job(page, report, shots):
+    """What the processes of a job had, who had most, and who stands out."""
+    page.show("overview")
+    job = report["job"]
+    for name, key in (("owners", "at_peak_bytes"), ("phases", "peak_bytes")):
+        most = page.run("return [...document.querySelectorAll(arguments[0])].map((row) => row.querySelectorAll('.figure')[2].getAttribute('data-value'))", f"#job-{name} tbody tr")
+        assert [int(value) for value in most] == sorted((row[key]["max"] for row in job[name]), reverse=True), (name, most)
+    first = page.run("return [...document.querySelectorAll('#job-outliers tbody tr')].map((row) => row.textContent)")
+    assert len(first) == len(job["outliers"]) and all(f"rank {row['rank']} on " in text and "stray" in text for text, row in zip(first, job["outliers"])), first
+    assert not any(slip in page.text("#job") for slip in ("undefined", "NaN", "[object")), page.text("#job")
+    page.shot(shots, "job")
 
 
 def laid_over(page, reports_of, shots):
@@ -349,6 +364,16 @@ def trained(build, directory):
     return json.loads(text.replace(source[:-len("tests/programs/training.c")], "").replace(build + "/", ""))
 
 
+def merged(memshim, directory):
+    """A job report of ranks that nobody ran, one of which stands out."""
+    paths = [os.path.join(directory, f"rank{rank}.json") for rank in range(24)]
+    for rank, path in enumerate(paths):
+        ranks.write(path, rank, len(paths), 13)
+    subprocess.run([memshim, "merge", "-f", "-o", os.path.join(directory, "merged.json"), *paths], check=True, stdout=subprocess.DEVNULL)
+    with open(os.path.join(directory, "merged.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
 def made(memshim, directory, name, *several_reports):
     """A page of these reports."""
     names, page = [name, *(f"{name}-{i}" for i in range(1, len(several_reports)))], os.path.join(directory, f"{name}.html")
@@ -373,7 +398,7 @@ def main():
     nasty = reports.hostile(base)
     checks = [("training", training, None, [every_view, figures, clicks])] if quick else [("training", training, shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
               ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]]),
-              ("two", [training, usual], shots, [laid_over, several])]
+              ("two", [training, usual], shots, [laid_over, several]), ("job", merged(memshim, directory), shots, [of_a_job])]
     driver, number, failed = start(), 0, 0
     try:
         for name, report, pictures, todo in checks:

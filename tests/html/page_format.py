@@ -122,7 +122,30 @@ def check_report(block, report):
             if key == "oom":
                 assert all("stack_text" in row for row in head[key] if "stack" in row)
             assert told == is_told, (key, told, is_told)
+    check_job(head, report)
     return head
+
+
+def check_job(head, report):
+    """Of a job report: its figures, owners, phases and who stands out, those of 20 with most."""
+    job, ranks = report.get("job"), report.get("ranks")
+    if not job:
+        assert "job" not in head, head["job"]
+        return
+    who = ["%s %d on %s" % ("rank" if "rank" in rank else "process", rank.get("rank", rank["pid"]), rank["host"]) for rank in ranks]
+    told = head["job"]
+    assert (told["processes"], told["shown"]) == (job["processes"], who[job["shown"]]), told
+    assert [[row["min"], row["median"], row["max"], row["who"]] for row in told["figures"]] == [
+        [exact(job["figures"][key][which]) for which in ("min", "median", "max")] + [who[job["figures"][key]["max_process"]]]
+        for key in ("peak_bytes", "live_bytes", "leaked_bytes", "reserved_bytes", "growth_bytes")], told["figures"]
+    for name, word, key in (("owners", "owner", "at_peak_bytes"), ("phases", "name", "peak_bytes")):
+        rows = sorted(job[name], key=lambda row, of=key: -row[of]["max"])[:20]
+        assert told[name] == [{"name": row[word], **{which: exact(row[key][which]) for which in ("min", "median", "max")}, "who": who[row[key]["max_process"]]} for row in rows], told[name]
+        assert told[name + "_found"] == len(job[name])
+    names = {key: row["name"] for key, row in zip(("peak_bytes", "live_bytes", "leaked_bytes", "reserved_bytes", "growth_bytes"), told["figures"])}
+    assert [[row[key] for key in ("who", "figure", "value", "median", "site")] for row in told["outliers"]] == [
+        [who[row["process"]], names[row["figure"]], exact(row["value"]), exact(row["median"]), job["sites"][row["site"]]["at"] if "site" in row else ""] for row in job["outliers"][:20]]
+    assert told["outliers_found"] == job["outliers_found"]
 
 
 def main():

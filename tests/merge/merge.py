@@ -12,6 +12,7 @@ sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "merge"), os.pat
 import made  # noqa: E402
 from grouping import grouped, memshim, merged  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
+from quoted import misquoted  # noqa: E402
 
 RANKS, OUTLIER = 64, 37
 GROUPINGS = int(os.environ.get("TEST_GROUPINGS", "50"))
@@ -68,6 +69,21 @@ def named(job, reports):
     return wrong
 
 
+def told_names(job):
+    """What the text has of owners and phases: of each five, those of which some process had most."""
+    text = ""
+    for name, key, title in (("owners", "at_peak_bytes", "by owner, at the peak of a device:"), ("phases", "peak_bytes", "by phase, its largest peak:")):
+        rows = sorted(job["job"][name], key=lambda row, of=key: -row[of]["max"])
+        text += "\n%s\n%12s%12s%12s\n" % (title, "least", "median", "most")
+        for row in rows[:5]:
+            sizes = ["%.1f MiB" % (row[key][which] / made.MIB) for which in ("min", "median", "max")]
+            who = "rank %d" % job["ranks"][row[key]["max_process"]]["rank"]
+            has = "" if row["processes"] == RANKS else ", %d processes" % row["processes"]
+            text += "%12s%12s%12s %-15s %s%s\n" % (*sizes, who, row.get("owner", row.get("name")), has)
+        text += "  and %d more\n" % (len(rows) - 5) if len(rows) > 5 else ""
+    return text
+
+
 def many_names():
     """Phases of more names than are kept, by file and by halves: what is wrong."""
     wrong, paths = [], ["n%d.json" % rank for rank in range(4)]
@@ -89,6 +105,8 @@ def many_names():
     status, said, error = memshim("check", "--max-peak", "phase=1G", "named.json")
     if status != 2 or said or "phases_left_out" not in error:
         wrong.append("a limit on all phases: %d %s%s" % (status, said, error))
+    if "  and many more\n" not in memshim("merge", "named.json")[1]:
+        wrong.append("the text does not say that there are more")
     return wrong
 
 
@@ -134,6 +152,11 @@ def main():
     fact(not wrong, "figures are those worked out here", wrong)
     wrong = named(job, reports)
     fact(not wrong, "so are owners and phases", wrong)
+    fact(told_names(job) in text, "and the text has those with most", [told_names(job), text])
+    wrong = misquoted("several.md", "memshim merge -o job.json memshim.*.json", text)
+    fact(not wrong, "the page has what it prints", [wrong])
+    status, said, error = memshim("summary", "job.json")
+    fact(status == 0 and said.startswith(text + "\nThe fullest:\n") and "Peak  336.1 MiB allocated" in said, "a summary says so too, and then what the fullest had", [said, error])
     wrong = many_names()
     fact(not wrong, "of more names than are kept the same ones are kept in any grouping, and it is said", wrong)
     status, _, error = memshim("validate", "job.json")
@@ -162,7 +185,7 @@ def main():
     fact(not wrong, "and job reports that are damaged", wrong)
     status, said, error = memshim("merge")
     fact(status == 2 and "no report" in error, "and no report at all", [error])
-    plan(18)
+    plan(21)
 
 
 if __name__ == "__main__":

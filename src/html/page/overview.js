@@ -87,6 +87,7 @@ function drawOverview(page, place) {
     run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
     view && el("p", { class: "warning" }, view),
     page.index.length > 1 && processTable(page),
+    report.head.job && jobTables(report.head.job),
     el("div", { class: "cards" }, report.list("devices").map((device) => deviceCard(page, device)),
       el("section", { class: "card" }, el("h3", {}, "Leaks and findings"), el("dl", {},
         el("dt", {}, "never freed"), el("dd", {}, bytes(leaked, { "data-fact": "leaked" })),
@@ -96,6 +97,23 @@ function drawOverview(page, place) {
     el("h3", {}, "What to look at next"),
     el("ul", { class: "next" }, nextSteps(report).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" })))),
     ownersTable(page), topSites(page));
+}
+
+/* Of a job report: what its processes had, and who stands out. */
+function jobTables(job) {
+  const tableOf = (id, caption, what, rows, found) => (rows || []).length > 0 && [
+    table(caption, [[what, ""], ["least", "right"], ["median", "right"], ["most", "right"], ["who", ""]],
+      rows.map((row) => [short(row.name, 80), bytes(row.min), bytes(row.median), bytes(row.max), short(row.who, 80)]), { id }),
+    found > rows.length && el("p", {}, `and ${found - rows.length} more`)];
+  const outliers = job.outliers || [];
+  return el("section", { id: "job" },
+    el("p", {}, number(job.processes), " processes were merged; but for these tables the page is of the fullest, ", short(job.shown, 80), "."),
+    tableOf("job-figures", "Of each process", "figure", job.figures, 0),
+    tableOf("job-owners", "At the peak of a device, by owner", "owner", job.owners, asNumber(job.owners_found)),
+    tableOf("job-phases", "Largest peak, by phase", "phase", job.phases, asNumber(job.phases_found)),
+    outliers.length > 0 && table("Who stands out", [["who", ""], ["figure", ""], ["value", "right"], ["its group's median", "right"], ["by", "code"]],
+      outliers.map((row) => [short(row.who, 80), short(row.figure, 30), bytes(row.value), bytes(row.median), short(row.site, 200)]), { id: "job-outliers" }),
+    asNumber(job.outliers_found) > outliers.length && el("p", {}, `and ${asNumber(job.outliers_found) - outliers.length} more`));
 }
 
 function processTable(page) {
