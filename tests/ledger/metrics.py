@@ -14,9 +14,10 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "export"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
+sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name in ("export", "ledger", "hooks")]
 import readers  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, plan  # noqa: E402
+from watched import until  # noqa: E402
 
 USER = os.path.join(os.environ["top_builddir"], "tests", "phases", "phases_user")
 JOB = 'a"b\\c\nd'
@@ -147,15 +148,6 @@ def later_look(port, processes):
         wrong.append([answer[:100] for answer in asked])
     os.unlink("brake")
     return wrong + ([] if until(lambda: name in raw(port, GOOD)) else ["what began later is not told"])
-
-
-def until(holds):
-    """Whether it does at last: a wait that ends, not a time that is held."""
-    for _ in range(600):
-        if holds():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def busy():

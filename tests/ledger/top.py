@@ -17,7 +17,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name in ("ledger", "hooks")]
 from hooklib import MEMSHIM, TMP, fact, plan, skip  # noqa: E402
-from watched import Watched  # noqa: E402
+from watched import Watched, until  # noqa: E402
 
 SECONDS = int(os.environ.get("TEST_SECONDS", "3"))
 MIB = 1 << 20
@@ -107,15 +107,6 @@ def by_screen(programs):
         subprocess.run([*TMUX, "send-keys", key], check=True, timeout=60)
         heads[key] = until(lambda what=what: any(what in line for line in screen()) if what else subprocess.run([*TMUX, "has-session"], capture_output=True, check=False).returncode)
     return wrong + ([] if all(heads.values()) else ["shown in the end: %s" % heads])
-
-
-def until(holds):
-    """Whether it does at last: a wait that ends, not a time that is held."""
-    for _ in range(600):
-        if holds():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def by_sites(programs):

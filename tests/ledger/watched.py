@@ -8,6 +8,15 @@ from hooklib import TMP, shim_environment
 PROGRAM = os.path.join(os.environ["top_builddir"], "tests", "ledger", "steps")
 
 
+def until(holds):
+    """Whether it does at last: a wait that ends, not a time that is held."""
+    for _ in range(600):
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
+
+
 class Watched:
     """One that runs, with memshim in it; MEMSHIM_DIR is where the tests are."""
     def __init__(self, seed, words=(), **more):
