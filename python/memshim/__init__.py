@@ -10,24 +10,11 @@ Bytes and nanoseconds are integers, and the names of such amounts end in _bytes 
 Reading needs the standard library alone; pandas, matplotlib and Dask are imported where they are used.
 memshim.testing is the pytest plugin."""
 
+from memshim import rows
 from memshim.errors import MissingPackage, ReportError
 from memshim.load import DaskReports, Reports, load
 from memshim.report import Report, read
-from memshim.rows import (
-    Device,
-    Frame,
-    Held,
-    Leak,
-    Parts,
-    Phase,
-    PhaseDevice,
-    Rank,
-    Run,
-    Site,
-    SiteBytes,
-    StackNode,
-    TimelineRow,
-)
+from memshim.rows import *
 from memshim.sizes import Size, format_size, parse_size
 from memshim.tables import TABLES, frame
 
@@ -36,27 +23,15 @@ __version__ = "0.9.0"
 __all__ = [
     "TABLES",
     "DaskReports",
-    "Device",
-    "Frame",
-    "Held",
-    "Leak",
     "MissingPackage",
-    "Parts",
-    "Phase",
-    "PhaseDevice",
-    "Rank",
     "Report",
     "ReportError",
     "Reports",
-    "Run",
-    "Site",
-    "SiteBytes",
     "Size",
-    "StackNode",
-    "TimelineRow",
     "format_size",
     "frame",
     "load",
     "parse_size",
     "read",
 ]
+__all__ += rows.__all__

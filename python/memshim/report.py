@@ -4,7 +4,7 @@ import json
 import os
 import re
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 from memshim import parse
 from memshim.errors import ReportError
@@ -17,6 +17,7 @@ from memshim.rows import (
     Phase,
     PhaseDevice,
     Rank,
+    RankDevice,
     Run,
     Site,
     SiteBytes,
@@ -34,6 +35,11 @@ _LEAK = (("leak_class", "class"), ("block_count", "count"))
 _PHASE = (("phase_count", "count"), ("open_count", "open"), ("mark_count", "marks"))
 _PHASE_DEVICE = (("phase_count", "count"),)
 _RANK = (("job_group", "group"), ("call_count", "calls"), ("oom_count", "ooms"))
+
+
+class _JobDevice(NamedTuple):
+    device: str
+    device_bytes: int
 
 
 class Report:
@@ -159,7 +165,12 @@ class Report:
     @cached_property
     def ranks(self) -> Tuple[Rank, ...]:
         """The processes of a job report; none in the report of one process."""
-        return parse.parse_rows(Rank, self.data, "ranks", _RANK)
+        items = parse.rows_of(self.data, "ranks")
+        found = parse.parse_rows(Rank, {"ranks": [{**item, "devices": None} for item in items]}, "ranks", _RANK)
+        return tuple(
+            row._replace(devices=self._rank_devices(item, "ranks[%d]." % number)) if "devices" in item else row
+            for number, (row, item) in enumerate(zip(found, items))
+        )
 
     def frames(self, stack: int) -> Tuple[Frame, ...]:
         """The frames of a stack, innermost first."""
@@ -174,6 +185,19 @@ class Report:
         """The frame of a stack that is the program's own line, as the memshim command tells it; where there
         is none the innermost that is no machinery, or None."""
         return self._lines.of(stack)
+
+    def _rank_devices(self, item: Mapping[str, Any], where: str) -> Tuple[RankDevice, ...]:
+        """The devices of a process of a job: a row of job.devices each, and bytes."""
+        job = parse.value_of(self.data, "job", dict, "")
+        kinds = parse.parse_rows(_JobDevice, job, "devices", where="job.")
+        found = []
+        for row in parse.value_of(item, "devices", list, where):
+            if type(row) is not list or [type(one) for one in row] != [int] * (len(RankDevice._fields) - 1):
+                raise parse.fail(where + "devices", row, "a row of job.devices and five amounts of bytes")
+            if not 0 <= row[0] < len(kinds):
+                raise parse.fail(where + "devices", row, "of a device that is there")
+            found.append(RankDevice(*kinds[row[0]], *row[1:]))
+        return tuple(found)
 
     @cached_property
     def _lines(self) -> Lines:

@@ -5,6 +5,23 @@ None. docs/report.md has the meaning of each name.
 
 from typing import Mapping, NamedTuple, Optional, Tuple
 
+__all__ = [
+    "Device",
+    "Frame",
+    "Held",
+    "Leak",
+    "Parts",
+    "Phase",
+    "PhaseDevice",
+    "Rank",
+    "RankDevice",
+    "Run",
+    "Site",
+    "SiteBytes",
+    "StackNode",
+    "TimelineRow",
+]
+
 
 class Run(NamedTuple):
     """The process, and how it ended."""
@@ -210,6 +227,18 @@ class Held(NamedTuple):
     held_bytes: int
 
 
+class RankDevice(NamedTuple):
+    """What a process of a job had on a device, which is named as `memshim check` names it: "0", "hip 1"."""
+
+    device: str
+    device_bytes: int
+    peak_bytes: int
+    leaked_bytes: int
+    growth_bytes: int
+    stranded_bytes: int
+    reserved_bytes: int
+
+
 class Rank(NamedTuple):
     """A process of a job report. Peak and reserved memory are those of its fullest device, the others of all
     its devices; `job_group` is a row of job.groups, which are in `data`."""
@@ -225,3 +254,5 @@ class Rank(NamedTuple):
     call_count: int
     oom_count: int
     rank: Optional[int] = None
+    growth_bytes: Optional[int] = None
+    devices: Optional[Tuple[RankDevice, ...]] = None

@@ -73,6 +73,15 @@ def versions(today):
     rank = job.ranks[0]
     fact(len(job.ranks) == 1 and (rank.pid, rank.peak_bytes, rank.oom_count) == (today.run.pid, 12 * MIB, len(today.data["oom"])) and rank.leaked_bytes == 2 * MIB,
          "a job report's processes are rows", [job.ranks])
+    device = today.devices[0]
+    fact(rank.growth_bytes == 0 and [tuple(row) for row in rank.devices] == [("0", device.total_bytes, 12 * MIB, 2 * MIB, 0, device.peak_parts.stranded_bytes, device.peak_reserved_bytes)],
+         "with what each had on its devices", [rank])
+    earlier = {**job.data, "ranks": [{key: value for key, value in row.items() if key not in ("growth_bytes", "devices")} for row in job.data["ranks"]]}
+    older = memshim.Report(earlier).ranks[0]
+    fact((older.growth_bytes, older.devices, older.peak_bytes) == (None, None, 12 * MIB), "which an earlier memshim did not write", [older])
+    refused = [raised(memshim.ReportError, lambda wrong=wrong: memshim.Report({**job.data, "ranks": [{**job.data["ranks"][0], "devices": wrong}]}).ranks)
+               for wrong in (0, [0], [[1, 0, 0, 0, 0, 0]], [[-1, 0, 0, 0, 0, 0]], [[0, 0, 0, 0, 0]], [[0, 0, 0, 0, 0, "1"]])]
+    fact(all(refused), "and is refused where it is damaged", [refused])
     train = memshim.read(os.path.join(reader.TOP, "tests", "cli", "data", "train.json"))
     fact(same_as_json(train) and everything(train), "and the one that the command's own tests read")
 
@@ -214,7 +223,7 @@ def every_python():
 def main():
     """The test."""
     today = memshim.read(reader.record(os.path.join(HERE, "train.py"), os.path.join(TMP, "today.json"), MEMSHIM_TIMELINE="16"))
-    reader.plan(len(reader.kept_reports()) + 22)
+    reader.plan(len(reader.kept_reports()) + 25)
     versions(today)
     own_lines(today)
     sizes()
