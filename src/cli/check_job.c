@@ -1,8 +1,8 @@
 /* check_job.c - what a job report says of each of its processes, for limits; see check.h.
  *
  * Floor 5. Of processes and their devices by the figures that ranks[] keeps of every one; of owners and
- * phases the process with most, which job.owners and job.phases name. The call site that is blamed is one of
- * those that ranks[] has of that process. */
+ * phases the process with most, which job.owners and job.phases name with the call site that is blamed; else
+ * that is one of those that ranks[] has of that process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +98,14 @@ static json_int_t shown_site(const struct reading *reading, size_t row)
     return *known_p < 0 ? -1 : *known_p - 1;
 }
 
+static void blame_site(const struct reading *reading, struct ms_check_measure *row, json_int_t site,
+                       json_int_t bytes)
+{
+    row->job_site = site;
+    row->site = shown_site(reading, (size_t)site);
+    row->site_bytes = bytes;
+}
+
 /* The first of what a process held or leaked, that of an owner if one is given. */
 static void blame(const struct reading *reading, struct ms_check_measure *row, const char *key,
                   const char *owner)
@@ -112,9 +120,7 @@ static void blame(const struct reading *reading, struct ms_check_measure *row, c
         if (site < 0 || (size_t)site >= json_array_size(reading->sites) ||
             (owner && strcmp(owner, ms_report_text(json_array_get(reading->sites, (size_t)site), "owner"))))
             continue;
-        row->job_site = site;
-        row->site = shown_site(reading, (size_t)site);
-        row->site_bytes = json_integer_value(json_array_get(part, 1));
+        blame_site(reading, row, site, json_integer_value(json_array_get(part, 1)));
         return;
     }
 }
@@ -175,7 +181,8 @@ static int measure_process(const struct reading *reading, const json_t *rank, si
     return 0;
 }
 
-/* A figure of an owner or of a phase: the process that had most of it. */
+/* A figure of an owner or of a phase: the process that had most of it, and the call site that had most
+ * there. A job report of an earlier memshim does not tell that one. */
 static struct ms_check_measure *measure_most(const struct reading *reading, enum ms_check_figure figure,
                                              enum ms_check_of of, const json_t *json, const char *key)
 {
@@ -184,8 +191,12 @@ static struct ms_check_measure *measure_most(const struct reading *reading, enum
     struct ms_check_measure *row =
         add(reading, figure, of, name, ms_report_int(spread, "max"), ms_report_int(spread, "max_process"));
 
-    if (row)
-        row->processes = ms_report_int(json, "processes");
+    if (!row)
+        return NULL;
+    row->processes = ms_report_int(json, "processes");
+    if (json_object_get(spread, "site") && ms_report_int(spread, "site") >= 0 &&
+        (size_t)ms_report_int(spread, "site") < json_array_size(reading->sites))
+        blame_site(reading, row, ms_report_int(spread, "site"), ms_report_int(spread, "site_bytes"));
     return row;
 }
 
@@ -197,7 +208,8 @@ static int measure_owner(const struct reading *reading, const json_t *json)
     row = measure_most(reading, MS_CHECK_LEAK, MS_CHECK_OWNER, json, "leaked_bytes");
     if (!row)
         return -1;
-    blame(reading, row, "leaked", owner);
+    if (row->job_site < 0)
+        blame(reading, row, "leaked", owner);
     if (!measure_most(reading, MS_CHECK_GROWTH, MS_CHECK_OWNER, json, "growth_bytes"))
         return -1;
     if (!ms_report_int(json, "device_bytes"))
@@ -206,7 +218,8 @@ static int measure_owner(const struct reading *reading, const json_t *json)
     if (!row)
         return -1;
     row->whole = ms_report_int(json, "device_bytes");
-    blame(reading, row, "held", owner);
+    if (row->job_site < 0)
+        blame(reading, row, "held", owner);
     return 0;
 }
 

@@ -114,18 +114,24 @@ int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b)
     return a->start_unix_ns < b->start_unix_ns ? -1 : a->start_unix_ns > b->start_unix_ns;
 }
 
-void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first, json_int_t min,
-                  uint32_t min_rank, json_int_t max, uint32_t max_rank)
+static bool is_lower(const struct ms_job *job, uint32_t a, uint32_t b)
 {
-    if (first || min < spread->min ||
-        (min == spread->min && ms_job_compare(&job->ranks[min_rank], &job->ranks[spread->min_rank]) < 0)) {
-        spread->min = min;
-        spread->min_rank = min_rank;
+    return ms_job_compare(&job->ranks[a], &job->ranks[b]) < 0;
+}
+
+void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first,
+                  const struct ms_job_spread *other)
+{
+    if (first || other->min < spread->min ||
+        (other->min == spread->min && is_lower(job, other->min_rank, spread->min_rank))) {
+        spread->min = other->min;
+        spread->min_rank = other->min_rank;
     }
-    if (first || max > spread->max ||
-        (max == spread->max && ms_job_compare(&job->ranks[max_rank], &job->ranks[spread->max_rank]) < 0)) {
-        spread->max = max;
-        spread->max_rank = max_rank;
+    if (first || other->max > spread->max ||
+        (other->max == spread->max && is_lower(job, other->max_rank, spread->max_rank))) {
+        spread->max = other->max;
+        spread->max_rank = other->max_rank;
+        spread->blamed = other->blamed;
     }
 }
 

@@ -90,6 +90,7 @@ struct ms_job_count {
 struct ms_job_spread {
     json_int_t min, max;
     uint32_t min_rank, max_rank; /* rows of ranks[] */
+    struct ms_job_part blamed; /* of who had most: the call site that had most of it; UINT32_MAX: not told */
     struct ms_job_count *counts; /* by bucket */
     uint16_t buckets;
 };
@@ -104,6 +105,7 @@ struct ms_job_row {
     struct ms_job_spread weights[MS_JOB_WEIGHTS];
     uint32_t stamp; /* while a report is taken: what it has of this */
     json_int_t now[MS_JOB_WEIGHTS];
+    struct ms_job_part now_blamed[MS_JOB_WEIGHTS];
     json_int_t now_held;
 };
 
@@ -195,9 +197,9 @@ int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint
 unsigned ms_job_bucket(json_int_t value);
 /** `count` processes of bucket `bucket` more; -1 without memory. */
 int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t count);
-/** The least and the most, of a row of ranks[] each. */
-void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first, json_int_t min,
-                  uint32_t min_rank, json_int_t max, uint32_t max_rank);
+/** The least and the most, as those of `other` go further or, `first`, are the first. */
+void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first,
+                  const struct ms_job_spread *other);
 /** The lower median, down to the beginning of its bucket. */
 json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks);
 /** Of a figure over ranks[]: the rows of the least, the lower median and the most. Ties to the lower rank. */
@@ -213,7 +215,8 @@ struct ms_job_taking {
         uint32_t row;
     } * touched; /* what this report has */
     size_t touched_count, touched_room;
-    json_int_t *leaked; /* by site id */
+    json_int_t *leaked;  /* by site id */
+    uint32_t *site_rows; /* by site id: the job's row, UINT32_MAX: none */
 };
 /** The row, whose `now` is the report's; of a number that is UINT32_MAX, or without memory, NULL. */
 struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_id list, uint32_t number);

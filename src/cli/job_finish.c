@@ -90,7 +90,8 @@ static void leave_out(struct ms_job_list *list, size_t most)
     }
 }
 
-static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint32_t *rank_place)
+static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint32_t *rank_place,
+                     const uint32_t *site_place)
 {
     struct ms_job_row *rows = calloc(list->count + 1, sizeof(*rows));
 
@@ -101,8 +102,12 @@ static int move_rows(struct ms_job_list *list, const uint32_t *order, const uint
         if (rows[i].told_by != UINT32_MAX)
             rows[i].told_by = rank_place[rows[i].told_by];
         for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++) {
-            rows[i].weights[weight].min_rank = rank_place[rows[i].weights[weight].min_rank];
-            rows[i].weights[weight].max_rank = rank_place[rows[i].weights[weight].max_rank];
+            struct ms_job_spread *spread = &rows[i].weights[weight];
+
+            spread->min_rank = rank_place[spread->min_rank];
+            spread->max_rank = rank_place[spread->max_rank];
+            if (spread->blamed.site != UINT32_MAX)
+                spread->blamed.site = site_place[spread->blamed.site];
         }
     }
     free(list->rows);
@@ -150,9 +155,11 @@ int ms_job_finish(struct ms_job *job)
         status = move_ranks(job, rank_order, places);
     for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
         if (status == 0)
-            status = move_rows(&job->lists[list], orders[list], rank_place);
+            status = move_rows(&job->lists[list], orders[list], rank_place, places[MS_JOB_SITES]);
         if (status == 0)
             leave_out(&job->lists[list], ms_job_lists[list].most);
+    }
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
         free(orders[list]);
         free(places[list]);
     }

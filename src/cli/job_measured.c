@@ -12,6 +12,7 @@
 struct named {
     json_int_t device_bytes; /* of the device where it had most; 0: of none */
     json_int_t now[MS_JOB_WEIGHTS];
+    struct ms_job_part blamed[MS_JOB_WEIGHTS];
 };
 
 struct gathering {
@@ -33,18 +34,24 @@ static struct named *named(struct gathering *gathering, const char *name)
     if (!rows)
         return NULL;
     gathering->rows = rows;
-    rows[gathering->count] = (struct named){0};
+    rows[gathering->count] = (struct named){.device_bytes = 0};
+    for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+        rows[gathering->count].blamed[weight].site = UINT32_MAX;
     return &rows[gathering->count++];
 }
 
-static void raise_to(json_int_t *most_p, json_int_t bytes)
+/* The call site that is blamed for a figure, as a row of the job's. */
+static struct ms_job_part blamed(const struct ms_job_taking *taking, const struct ms_check_measure *row)
 {
-    if (bytes > *most_p)
-        *most_p = bytes;
+    bool known = row->site >= 0 && (size_t)row->site < json_array_size(taking->report->sites);
+
+    return (struct ms_job_part){known ? taking->site_rows[row->site] : UINT32_MAX,
+                                ms_job_figure_of(row->site_bytes)};
 }
 
 /* The figures of what is measured of one kind: `places` says which is which, -1 for none. */
-static int gather(struct gathering *gathering, const struct ms_check_measures *measures, enum ms_check_of of,
+static int gather(const struct ms_job_taking *taking, struct gathering *gathering,
+                  const struct ms_check_measures *measures, enum ms_check_of of,
                   const int places[MS_CHECK_FIGURES])
 {
     for (size_t i = 0; i < measures->count; i++) {
@@ -58,7 +65,10 @@ static int gather(struct gathering *gathering, const struct ms_check_measures *m
             return -1;
         if (row->figure == MS_CHECK_PEAK && (!one->device_bytes || row->bytes > one->now[0]))
             one->device_bytes = ms_job_figure_of(row->whole);
-        raise_to(&one->now[places[row->figure]], row->bytes);
+        if (row->bytes > one->now[places[row->figure]]) {
+            one->now[places[row->figure]] = row->bytes;
+            one->blamed[places[row->figure]] = blamed(taking, row);
+        }
     }
     return 0;
 }
@@ -73,6 +83,7 @@ static int put(struct ms_job_taking *taking, enum ms_job_list_id list, const str
         if (!row)
             return -1;
         memcpy(row->now, one->now, sizeof(row->now));
+        memcpy(row->now_blamed, one->blamed, sizeof(row->now_blamed));
     }
     return 0;
 }
@@ -91,7 +102,7 @@ static int take_owners(struct ms_job_taking *taking, const struct ms_check_measu
                                                  [MS_CHECK_FRAG] = -1,
                                                  [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
-    int status = gather(&gathering, measures, MS_CHECK_OWNER, places);
+    int status = gather(taking, &gathering, measures, MS_CHECK_OWNER, places);
     json_t *json;
     size_t i;
 
@@ -120,7 +131,7 @@ static int take_phases(struct ms_job_taking *taking, const struct ms_check_measu
                                                  [MS_CHECK_FRAG] = -1,
                                                  [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
-    int status = gather(&gathering, measures, MS_CHECK_PHASE, places);
+    int status = gather(taking, &gathering, measures, MS_CHECK_PHASE, places);
     json_t *json;
     size_t i;
 

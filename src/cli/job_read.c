@@ -26,18 +26,33 @@ static int rank_of(const struct reading *reading, const json_t *object, const ch
     return 0;
 }
 
+/* The call site that a figure's most is blamed on; none where that is not told. */
+static int read_blamed(const struct reading *reading, const json_t *json, struct ms_job_part *blamed)
+{
+    json_int_t site = ms_report_int(json, "site");
+
+    *blamed = (struct ms_job_part){UINT32_MAX, 0};
+    if (!json_object_get(json, "site"))
+        return 0;
+    if (site < 0 || (size_t)site >= reading->counts[MS_JOB_SITES])
+        return -1;
+    *blamed = (struct ms_job_part){reading->rows[MS_JOB_SITES][site],
+                                   ms_job_figure_of(ms_report_int(json, "site_bytes"))};
+    return 0;
+}
+
 static int read_spread(const struct reading *reading, const json_t *json, struct ms_job_spread *spread,
                        bool first)
 {
-    uint32_t min_rank, max_rank;
+    struct ms_job_spread other = {.min = ms_report_int(json, "min"), .max = ms_report_int(json, "max")};
     json_t *row;
     size_t i;
 
-    if (rank_of(reading, json, "min_process", &min_rank) < 0 ||
-        rank_of(reading, json, "max_process", &max_rank) < 0)
+    if (rank_of(reading, json, "min_process", &other.min_rank) < 0 ||
+        rank_of(reading, json, "max_process", &other.max_rank) < 0 ||
+        read_blamed(reading, json, &other.blamed) < 0)
         return -1;
-    ms_job_widen(reading->job, spread, first, ms_report_int(json, "min"), min_rank,
-                 ms_report_int(json, "max"), max_rank);
+    ms_job_widen(reading->job, spread, first, &other);
     json_array_foreach (ms_report_array(json, "counts"), i, row) {
         json_int_t bucket = json_integer_value(json_array_get(row, 0));
         json_int_t count = json_integer_value(json_array_get(row, 1));

@@ -49,6 +49,8 @@ struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_i
     touched[taking->touched_count++] = (struct ms_job_touched){list, number};
     row->stamp = job->stamp;
     memset(row->now, 0, sizeof(row->now));
+    for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
+        row->now_blamed[weight] = (struct ms_job_part){UINT32_MAX, 0};
     row->now_held = 0;
     return row;
 }
@@ -88,8 +90,11 @@ static int take_leaks(struct ms_job_taking *taking)
     json_t *leak;
 
     taking->leaked = calloc(count + 1, sizeof(*taking->leaked));
-    if (!taking->leaked)
+    taking->site_rows = calloc(count + 1, sizeof(*taking->site_rows));
+    if (!taking->leaked || !taking->site_rows)
         return -1;
+    for (i = 0; i < count; i++)
+        taking->site_rows[i] = UINT32_MAX;
     json_array_foreach (ms_report_array(taking->report->root, "leaks"), i, leak) {
         json_int_t id = ms_report_int(leak, "site");
 
@@ -139,8 +144,10 @@ static int take_site(struct ms_job_taking *taking, const json_t *json)
         site->now_held = ms_report_sum(site->now_held, peak);
     site->now[MS_JOB_SITE_LIVE] =
         ms_report_sum(site->now[MS_JOB_SITE_LIVE], ms_report_int(json, "live_bytes"));
-    if (id >= 0 && (size_t)id < json_array_size(taking->report->sites))
+    if (id >= 0 && (size_t)id < json_array_size(taking->report->sites)) {
         site->now[MS_JOB_SITE_LEAKED] = ms_report_sum(site->now[MS_JOB_SITE_LEAKED], taking->leaked[id]);
+        taking->site_rows[id] = number;
+    }
     site->now[MS_JOB_SITE_CALLS] =
         ms_report_sum(site->now[MS_JOB_SITE_CALLS], ms_report_int(json, "total_count"));
     return 0;
@@ -157,9 +164,13 @@ static int add_up(struct ms_job_taking *taking)
 
         for (unsigned weight = 0; ms_job_lists[touched->list].weights[weight]; weight++) {
             json_int_t value = ms_job_figure_of(row->now[weight]);
+            const struct ms_job_spread own = {.min = value,
+                                              .max = value,
+                                              .min_rank = taking->rank,
+                                              .max_rank = taking->rank,
+                                              .blamed = row->now_blamed[weight]};
 
-            ms_job_widen(job, &row->weights[weight], row->ranks == 0, value, taking->rank, value,
-                         taking->rank);
+            ms_job_widen(job, &row->weights[weight], row->ranks == 0, &own);
             if (ms_job_count_in(&row->weights[weight], ms_job_bucket(value), 1) < 0)
                 return -1;
         }
@@ -217,6 +228,7 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
         show(job, report->root, taking.rank);
     free(taking.touched);
     free(taking.leaked);
+    free(taking.site_rows);
     return status;
 }
 

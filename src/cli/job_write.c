@@ -60,6 +60,10 @@ static void put_spread(FILE *out, const char *key, const struct ms_job_spread *s
     put_int(out, ",", "median", ms_job_median(spread, ranks));
     put_int(out, ",", "max", spread->max);
     put_int(out, ",", "max_process", spread->max_rank);
+    if (spread->blamed.site != UINT32_MAX) {
+        put_int(out, ",", "site", spread->blamed.site);
+        put_int(out, ",", "site_bytes", spread->blamed.bytes);
+    }
     fputs(",\"counts\":[", out);
     for (unsigned i = 0; i < spread->buckets; i++)
         fprintf(out, "%s[%u,%" PRIu32 "]", i ? "," : "", spread->counts[i].bucket, spread->counts[i].count);

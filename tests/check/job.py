@@ -82,6 +82,19 @@ def forms():
     return wrong
 
 
+def owners_and_phases():
+    """What a limit of an owner, or a phase, is blamed on is what the report of that process is blamed on, also where that is in no list of what each process held most of."""
+    wrong = []
+    for limit in (("--max-peak", "phase:step=300M"), ("--max-peak", "phase:stage 3=1M"), ("--max-growth", "phase:stage 3=1K"), ("--max-peak", "owner:NCCL=1M"), ("--max-leak", "owner:program=1M"), ("--max-growth", "owner:optimizer=1M")):
+        check = next(check for check in judged(*limit, "job.json")[1] if not check["held"])
+        own = next(one for one in judged(*limit, "r%d.json" % check["rank"])[1] if not one["held"])
+        text = [line for line in memshim("check", *limit, "job.json")[1].splitlines() if " by " in line]
+        each = [line for line in memshim("check", *limit, "r%d.json" % check["rank"])[1].splitlines() if " by " in line]
+        if (check.get("site_bytes"), text) != (own["site_bytes"], each) or len(each) != 1:
+            wrong.append("%s: %s %s, not %s %s" % (limit, check, text, own, each))
+    return wrong
+
+
 def elsewhere():
     """A rank whose site the shown process does not have is blamed by the line that job.sites has."""
     status, _, error = memshim("check", "--max-peak", "owner:NCCL=1M", "--sarif", "nccl.sarif", "job.json")
@@ -150,6 +163,8 @@ def main():
     fact(not wrong, "%d limits are broken by the same ranks in the job report as in the reports" % len(LIMITS), wrong)
     wrong = forms()
     fact(not wrong, "text, JUnit and SARIF name rank and line", wrong)
+    wrong = owners_and_phases()
+    fact(not wrong, "of owners and phases too", wrong)
     wrong = elsewhere()
     fact(not wrong, "so they do where the process that is shown does not have the call site", wrong)
     wrong = baselines()
@@ -166,7 +181,7 @@ def main():
         json.dump(job, file)
     status, said, error = memshim("check", "--max-peak", "1G", "old.json")
     fact(status == 2 and not said and "merge the reports again" in error, "a job report that lacks what is checked is refused, and does not pass", [status, said, error])
-    plan(7)
+    plan(8)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,7 @@ def refusals(path, whole):
                ("a bucket beyond all", lambda j: j["job"]["sites"][0]["calls"].update(counts=[[1 << 20, 1]])), ("no ranks", lambda j: j.update(ranks=[])),
                ("a device that is none", lambda j: j["ranks"][3].update(devices=[[7, 1, 1, 1, 1, 1]])), ("an owner of more processes than there are", lambda j: j["job"]["owners"][0].update(processes=65)),
                ("a phase whose most nobody had", lambda j: j["job"]["phases"][0]["peak_bytes"].update(max_process=64)),
+               ("an owner's site that is none", lambda j: j["job"]["owners"][0]["at_peak_bytes"].update(site=99, site_bytes=1)),
                ("more parts than are kept", lambda j: j["ranks"][0].update(held=[[0, 1]] * 9))]
     for name, damage in damages:
         job = json.loads(whole)
