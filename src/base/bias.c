@@ -177,10 +177,17 @@ MS_NOINLINE void ms_bias_unlock_slowly(struct ms_bias *bias)
     ms_unlock(&bias->lock);
 }
 
+static bool seems_own(const struct ms_bias *bias)
+{
+    return ms_bias_me != &ms_bias_nobody &&
+           atomic_load_explicit(&bias->owner, memory_order_relaxed) == ms_bias_me;
+}
+
+/* Looked at before as well, since a fence takes longer than all of the rest. */
 struct ms_bias_thread *ms_bias_pair(struct ms_bias *lease, struct ms_bias *lane)
 {
     struct ms_bias_thread *me = ms_bias_me;
-    if (me == &ms_bias_nobody)
+    if (!seems_own(lease) || !seems_own(lane))
         return NULL;
     atomic_store_explicit(&me->pair[MS_BIAS_LEASE], lease, memory_order_release);
     atomic_store_explicit(&me->pair[MS_BIAS_LANE], lane, memory_order_release);
