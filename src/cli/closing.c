@@ -160,7 +160,7 @@ void ms_closing_leaks(const struct ms_outcome *outcome)
             return;
         if (leaks.counted.sites) {
             fputc('\n', stderr);
-            ms_text_put(stderr, shown_path(found->path));
+            ms_text_put(stderr, shown_path(ms_outcome_title(found)));
             fputs(": ", stderr);
             ms_leaks_print_sums(stderr, &found->report, &leaks, 0);
             ms_leaks_print(stderr, &found->report, &leaks, SITES, FRAMES);

@@ -171,7 +171,8 @@ static int set_variables(const struct run_options *options, struct patterns *pat
 /* What cannot be written is better known before a long run than after it. */
 static int check_directory(const char *what, const char *pattern)
 {
-    char *directory = strndup(pattern, (size_t)(strrchr(pattern, '/') - pattern) + 1);
+    const char *slash = strrchr(pattern, '/');
+    char *directory = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup(".");
     char *path = directory ? ms_outcome_fixed_path(directory) : NULL;
     int status = MS_EXIT_OK;
 
@@ -244,7 +245,8 @@ static int gate_limits(struct run_options *options, const struct ms_outcome *out
     int status = 0;
 
     for (size_t i = 0; i < outcome->count && !status; i++)
-        if (ms_check_report(&options->rules, outcome->found[i].path, &outcome->found[i].report, &results) < 0)
+        if (ms_check_report(&options->rules, ms_outcome_title(&outcome->found[i]), &outcome->found[i].report,
+                            &results) < 0)
             status = MS_EXIT_FAILED;
     if (!status && results.failed) {
         print_failed(&results);
@@ -340,6 +342,7 @@ static int follow(struct run_options *options, const char *path, char **argv, co
             ms_closing_print(&outcome, &left, &child, argv[0]);
     }
     ms_outcome_end(&run);
+    ms_node_name(&options->node, &outcome);
     status = gate(options, &outcome, &left, &child);
     if (options->node.path && ms_node_merge(&options->node, &outcome, options->force, options->quiet) < 0 &&
         !status)
@@ -354,6 +357,8 @@ static int begin_node(struct run_options *options)
     bool own = !options->output && !getenv("MEMSHIM_REPORT");
     int status = options->merged ? ms_node_begin(&options->node, options->merged, own) : MS_EXIT_OK;
 
+    if (!status && options->merged)
+        status = check_directory("job report", options->merged);
     if (!status && options->node.path && !options->force && access(options->node.path, F_OK) == 0) {
         ms_cli_error("%s exists; give -f to replace it", options->node.path);
         status = MS_EXIT_USAGE;

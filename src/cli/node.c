@@ -54,6 +54,19 @@ int ms_node_begin(struct ms_node *node, const char *to, bool own)
     return own ? make_directory(node) : MS_EXIT_OK;
 }
 
+void ms_node_name(const struct ms_node *node, struct ms_outcome *outcome)
+{
+    for (size_t i = 0; node->directory && i < outcome->count; i++) {
+        const json_t *run = json_object_get(outcome->found[i].report.root, "run");
+        bool ranked = json_object_get(run, "rank") != NULL;
+
+        if (asprintf(&outcome->found[i].title, "%s %" JSON_INTEGER_FORMAT " on %s",
+                     ranked ? "rank" : "process", ms_report_int(run, ranked ? "rank" : "pid"),
+                     ms_report_text(run, "host")) < 0)
+            outcome->found[i].title = NULL;
+    }
+}
+
 int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, bool force, bool quiet)
 {
     struct ms_job job = {.shown = NULL};

@@ -18,7 +18,9 @@ struct ms_node {
 /** `to` may have the placeholders that do not differ between processes. `own`: the user did not say where
  * reports go. An exit status, after an error line if not 0. */
 int ms_node_begin(struct ms_node *node, const char *to, bool own);
-/** After the run: merge and write; `force` replaces a file that is there. Returns 0, or -1 after an error
+/** After the run: reports that will be gone are called by their processes. */
+void ms_node_name(const struct ms_node *node, struct ms_outcome *outcome);
+/** Then merge and write; `force` replaces a file that is there. Returns 0, or -1 after an error
  * line, and then the reports stay. */
 int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, bool force, bool quiet);
 /** Let go of it; the directory goes if it is empty. */

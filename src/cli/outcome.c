@@ -204,7 +204,7 @@ static void add(struct ms_outcome *outcome, const char *path, const struct ms_fo
 
 static void consider(struct ms_outcome *outcome, const char *path, const struct ms_run *run, pid_t pid)
 {
-    struct ms_found found;
+    struct ms_found found = {.path = NULL};
     char error[4608], id[24];
     struct stat st;
     int fd = ms_file_open_own(path, &st);
@@ -375,6 +375,7 @@ void ms_outcome_free(struct ms_outcome *outcome)
     for (i = 0; i < outcome->count; i++) {
         ms_report_close(&outcome->found[i].report);
         free(outcome->found[i].path);
+        free(outcome->found[i].title);
     }
     free(outcome->found);
 }

@@ -26,6 +26,7 @@ struct ms_run {
 /** A report that was written while a program ran. */
 struct ms_found {
     char *path;
+    char *title; /* how lines call it where the file is nobody's to look at; else NULL */
     mode_t mode; /* of its file */
     struct ms_report report;
 };
@@ -61,6 +62,11 @@ int ms_outcome_remove(const char *path);
  * place. */
 void ms_outcome_symbolize(struct ms_outcome *outcome);
 void ms_outcome_free(struct ms_outcome *outcome);
+/** How lines call a report. */
+static inline const char *ms_outcome_title(const struct ms_found *found)
+{
+    return found->title ? found->title : found->path;
+}
 
 /** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
 int ms_outcome_dump(FILE *out, const struct ms_report *report);

@@ -26,7 +26,21 @@ PY
     refused 2 "exists" "-f"
     try run --sim --merge-node 'x.%p.json' -- touch started
     refused 2 "--merge-node"
+    try run --sim --merge-node nowhere/x.json -- touch started
+    refused 2 "nowhere/"
     [ ! -e started ]
+}
+
+@test "the gate names processes whose reports are merged, and no file that is gone" {
+    need_plain "check_user"
+    user=$top_builddir/tests/check/check_user
+    try run -q --sim --fail-on-leak --fail-on-peak 1M --merge-node node.json -- "$user" 8 1 0
+    [ "$status" -eq 23 ]
+    [[ $err == *"process "*" on $(hostname): 1.0 MiB leaked"* ]]
+    RANK=3 try run -q --sim -f --fail-on-peak 1M --merge-node node.json -- "$user" 8 1 0
+    [ "$status" -eq 23 ]
+    [[ $err == *"rank 3 on $(hostname): peak of device 0: "*" by "* ]]
+    absent grep -q memshim-node err.txt
 }
 
 @test "where it is said where reports go, they stay; the gate holds as ever" {
