@@ -55,8 +55,7 @@ static int take(void *arg, int id, const char *value)
 
 static void count(void *arg, const char *path)
 {
-    (void)path;
-    ++*(size_t *)arg;
+    *(size_t *)arg += ms_ledgers_is_own(path);
 }
 
 /* The processes that were asked for, each of which has a ledger; NULL after an error line. */
@@ -73,7 +72,7 @@ static pid_t *take_pids(char **words, size_t word_count)
             ms_ledgers_anywhere((pid_t)pid, count, &ledgers);
             if (ledgers)
                 continue;
-            ms_cli_error("process %ld has no ledger in %s", pid, ms_ledgers_places());
+            ms_cli_error("process %ld has no ledger of yours in %s", pid, ms_ledgers_places());
         }
         free(pids);
         return NULL;

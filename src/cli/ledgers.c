@@ -107,6 +107,13 @@ int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p)
     return -1;
 }
 
+bool ms_ledgers_is_own(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
 int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p)
 {
     char error[256];

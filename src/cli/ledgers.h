@@ -38,6 +38,8 @@ void ms_ledgers_remove(const struct ms_cli_ledger *ledger);
 
 /** Called with the path of each ledger. */
 typedef void (*ms_ledgers_visit_t)(void *arg, const char *path);
+/** Whether a path is that of a file of this user's; no link is followed. */
+bool ms_ledgers_is_own(const char *path);
 /** Visit the ledgers in one directory. Returns how many. */
 size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg);
 /** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one

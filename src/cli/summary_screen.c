@@ -229,6 +229,7 @@ static void print_peak(FILE *out, const struct ms_report *report)
 
 static void print_leaks(FILE *out, const struct ms_report *report)
 {
+    bool goes_on = !strcmp(ms_report_text(json_object_get(report->root, "run"), "end_reason"), "running");
     struct lines lines = {.count = 0};
     struct ms_leaks leaks;
     size_t looked = 0;
@@ -236,9 +237,9 @@ static void print_leaks(FILE *out, const struct ms_report *report)
     if (ms_leaks_open(report, 0, &leaks) < 0)
         return;
     if (leaks.counted.sites)
-        fprintf(out, "Leak  %s never freed, in %" JSON_INTEGER_FORMAT " block%s",
-                ms_text_size(leaks.counted.bytes).text, leaks.counted.blocks,
-                leaks.counted.blocks == 1 ? "" : "s");
+        fprintf(out, "Leak  %s %s, in %" JSON_INTEGER_FORMAT " block%s",
+                ms_text_size(leaks.counted.bytes).text, goes_on ? "not freed so far" : "never freed",
+                leaks.counted.blocks, leaks.counted.blocks == 1 ? "" : "s");
     else
         fputs("Leak  none", out);
     if (leaks.cached.sites)

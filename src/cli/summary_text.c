@@ -45,13 +45,16 @@ static void print_signal(FILE *out, json_int_t number)
         fprintf(out, " (%s)", name);
 }
 
-/* ", ended by exit (0)", ", ended by signal 6 (Aborted)", ", killed by signal 9 (Killed)". */
+/* ", ended by exit (0)", ", ended by signal 6 (Aborted)", ", killed by signal 9 (Killed)", or of a snapshot
+ * ", still running". */
 static void print_end(FILE *out, const json_t *run)
 {
     const char *reason = ms_report_text(run, "end_reason");
     bool killed = !strcmp(reason, "killed"), signalled = json_object_get(run, "signal") != NULL;
 
-    if (killed) {
+    if (!strcmp(reason, "running")) {
+        fputs(", still running", out);
+    } else if (killed) {
         fputs(signalled ? ", killed by signal" : ", killed", out);
     } else {
         fputs(", ended by ", out);

@@ -248,7 +248,12 @@ def main():
         if done.returncode != 2 or done.stdout or done.stderr.count("\n") != 1 or line not in done.stderr:
             wrong.append((words, done.returncode, done.stderr))
     fact(not wrong, "what makes no sense is refused in one line", wrong)
-    plan(16)
+    modes = {}
+    for readers_are in ("owner", "all"):
+        subprocess.run([MEMSHIM, "metrics", "-f", "--textfile", "memshim.prom"], env=dict(os.environ, MEMSHIM_READERS=readers_are), timeout=60, check=True)
+        modes[readers_are] = os.stat("memshim.prom").st_mode & 0o777
+    fact(modes == {"owner": 0o600, "all": 0o644}, "the text file is for its owner, or for a collector that is another user", [modes])
+    plan(17)
 
 
 if __name__ == "__main__":

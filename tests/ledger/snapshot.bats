@@ -19,12 +19,29 @@ load "$top_srcdir/tests/cli/helpers"
     [ "$(json one.json 'r["run"]["pid"]')" = "$pid" ]
     [ "$(json one.json 'r["devices"][0]["live_bytes"] > 0')" = True ]
     [ ! -e end.json ]
+    try summary one.json
+    [[ $out == *", still running"*"Leak  "*" not freed so far, in "* ]]
     try snapshot "$pid"
     [ -s "memshim.$pid.snapshot.json" ]
     try snapshot "$pid"
     refused 2 "exists" "-f"
     try diff one.json "memshim.$pid.snapshot.json"
     grep -qx 'nothing changed' out.txt
+    # Another user's, a link and a pipe under the process's name are nobody's; the process's own is taken all the same.
+    ln -s memshim-"$pid"-*.ledger "memshim-$pid-1.ledger"
+    mkfifo "memshim-$pid-2.ledger"
+    try snapshot -f -o one.json "$pid"
+    [ "$status" -eq 0 ]
+    rm "memshim-$pid-1.ledger" "memshim-$pid-2.ledger"
+    if [ "$(id -u)" -eq 0 ]; then
+        chown 65534 memshim-"$pid"-*.ledger
+        try snapshot -o others.json "$pid"
+        refused 2 "no ledger of yours"
+        [ ! -e others.json ]
+        try top -n 1 "$pid"
+        refused 2 "no ledger of yours"
+        chown 0 memshim-"$pid"-*.ledger
+    fi
     kill -0 "$pid"
     kill -9 "$pid"
     wait "$pid" || true

@@ -82,7 +82,8 @@ function drawOverview(page, place) {
     mixed: "a framework's cache asked for some of these blocks", unknown: "some allocators' functions have no names here" }[run.view];
   put(place,
     el("p", { class: "lead", id: "run-line" }, short((run.argv || []).map(String).join(" "), 200), " on ", short(run.host || "?", 60),
-      `, process ${run.pid}`, run.rank !== undefined ? `, rank ${run.rank}` : "", `, ended by ${short(run.end_reason || "?", 20)}`,
+      `, process ${run.pid}`, run.rank !== undefined ? `, rank ${run.rank}` : "",
+      run.end_reason === "running" ? ", still running" : `, ended by ${short(run.end_reason || "?", 20)}`,
       ` after ${timeText(asNumber(run.end_unix_ns) - asNumber(run.start_unix_ns))}`),
     run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
     view && el("p", { class: "warning" }, view),
