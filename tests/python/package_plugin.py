@@ -59,6 +59,17 @@ def limits():
     fact(told == [126] and "pytest" in phases and max(len(name.encode()) for name in phases) <= 255, "the report is kept, with a phase for each test", [phases])
 
 
+def first():
+    """The very first memory of a device is a test's, in no fixture."""
+    folder = os.path.join(TMP, "first")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "test_first.py"), "w", encoding="utf-8") as file:
+        file.write("import gpu, pytest\n@pytest.mark.limit_gpu_memory('24 MB')\ndef test_fails():\n    gpu.free(gpu.allocate(5 << 20))\n    gpu.free(gpu.allocate(25 << 20))\n"
+                   "@pytest.mark.limit_gpu_memory('24 MB')\ndef test_passes():\n    gpu.free(gpu.allocate(24 << 20))\n")
+    done = pytest(*MINE, folder=folder, program=("-c", "import sys, pytest; sys.path.insert(0, %r); sys.exit(pytest.main(sys.argv[1:]))" % LIMITS))
+    fact(outcomes(done) == {"test_fails": "FAILED", "test_passes": "PASSED"}, "a test that is the first to use a device is held to its limit", [done.stdout, done.stderr])
+
+
 def without():
     """The marks where memshim is not."""
     done = pytest("-k", "passes or fails", LD_LIBRARY_PATH=os.environ["TEST_SIM"])
@@ -125,8 +136,9 @@ def more_mistakes():
 
 
 WHOLE = bool(os.environ.get("TEST_PACKAGE"))
-reader.plan(17 if WHOLE else 12)
+reader.plan(18 if WHOLE else 13)
 limits()
+first()
 without()
 mistakes()
 if WHOLE:

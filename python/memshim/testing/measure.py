@@ -43,14 +43,16 @@ class Measured(NamedTuple):
 
 class _Before(NamedTuple):
     live_bytes: Dict[Where, int]
+    peak_bytes: Dict[Where, int]
     sites: Dict[int, Tuple[int, int]]
 
 
 def _live(report: Optional[Report]) -> _Before:
     if report is None:
-        return _Before({}, {})
-    devices = {(device.device_api, device.device): device.live_bytes for device in report.devices}
-    return _Before(devices, {site.site: (site.live_bytes, site.live_count) for site in report.sites})
+        return _Before({}, {}, {})
+    live_bytes = {(device.device_api, device.device): device.live_bytes for device in report.devices}
+    peak_bytes = {(device.device_api, device.device): device.peak_live_bytes for device in report.devices}
+    return _Before(live_bytes, peak_bytes, {site.site: (site.live_bytes, site.live_count) for site in report.sites})
 
 
 class Measurement:
@@ -59,7 +61,7 @@ class Measurement:
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, ledger.name_of_its_own(name)
-        self._before = _Before({}, {})
+        self._before = _Before({}, {}, {})
         self._phase = 0
 
     def begin(self) -> None:
@@ -87,27 +89,25 @@ class Measurement:
         for device in report.devices:
             where = (device.device_api, device.device)
             row = next((one for one in phase.devices if (one.device_api, one.device) == where), None)
-            peak_bytes = max(0, row.peak_max_bytes - self._before.live_bytes.get(where, 0)) if row else 0
-            at_peak = (
-                [
-                    Held(held.site, held.bytes - self._before.sites.get(held.site, (0, 0))[0], 0)
-                    for held in row.sites
-                ]
-                if row
-                else []
-            )
             here = [
                 site
                 for site in report.sites
                 if (site.device_api, site.device) == where and (site.kind or "device") in _DEVICE_KINDS
             ]
+            peak_bytes, held = (row.peak_max_bytes, [tuple(one) for one in row.sites]) if row else (0, [])
+            if device.peak_live_bytes > max(peak_bytes, self._before.peak_bytes.get(where, 0)):
+                # The device's own peak is the test's: one that is first used in a phase has no other there.
+                peak_bytes, held = device.peak_live_bytes, [(site.site, site.at_peak_bytes) for site in here]
             yield Use(
                 where,
                 device.total_bytes,
-                peak_bytes,
-                _most(at_peak),
+                max(0, peak_bytes - self._before.live_bytes.get(where, 0)),
+                _most([Held(site, held_bytes - self._live_before(site), 0) for site, held_bytes in held]),
                 _most([self._grown(site) for site in here]),
             )
+
+    def _live_before(self, site: int) -> int:
+        return self._before.sites.get(site, (0, 0))[0]
 
     def _grown(self, site: Site) -> Held:
         live_bytes, live_count = self._before.sites.get(site.site, (0, 0))
