@@ -35,6 +35,7 @@ static struct ms_account aside[MS_ACCOUNTS]; /* where there is no memory for the
 static struct ms_account *_Atomic accounts = aside;
 static _Atomic uint32_t next_lane;
 _Atomic uint64_t ms_lanes_used[(MS_ACCOUNTS + 63) / 64];
+static _Atomic bool first_is_measured; /* ms_lanes_measure_first */
 
 struct ms_account *ms_account_of(int device)
 {
@@ -250,9 +251,18 @@ static void count_peak(unsigned account)
     }
 }
 
-static void note_used(unsigned account)
+/* What begins to be used while phases are open is in a stage from its first block on. Whoever begins a phase
+ * says so and then looks who is used: one of both sees the other. */
+static void note_used(unsigned account, uint64_t now_ns)
 {
-    atomic_fetch_or_explicit(&ms_lanes_used[account / 64], UINT64_C(1) << account % 64, memory_order_relaxed);
+    uint64_t bit = UINT64_C(1) << account % 64;
+    if (!(atomic_fetch_or(&ms_lanes_used[account / 64], bit) & bit) && atomic_load(&first_is_measured))
+        ms_lanes_begin_stage(account, true, now_ns);
+}
+
+void ms_lanes_measure_first(bool is_measured)
+{
+    atomic_store(&first_is_measured, is_measured);
 }
 
 void ms_lanes_set_peak(unsigned account, uint64_t now_ns)
@@ -290,7 +300,7 @@ bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     if (after <= lane->charge)
         return false;
     if (MS_UNLIKELY(!live))
-        note_used(account);
+        note_used(account, now_ns);
     set_until(lane, note_live(account, now_ns, live, after));
     lane->charge = after;
     return is_new_peak(account, after);
@@ -330,7 +340,7 @@ bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     }
     if (after > common->bound) {
         if (MS_UNLIKELY(!live))
-            note_used(account);
+            note_used(account, now_ns);
         common->until_ns = note_live(account, now_ns, live, after);
         common->bound = after;
     }
@@ -514,6 +524,7 @@ void ms_accounts_reset(void)
     memset(aside, 0, sizeof aside);
     atomic_store_explicit(&accounts, aside, memory_order_relaxed);
     atomic_store_explicit(&next_lane, 0, memory_order_relaxed);
+    atomic_store(&first_is_measured, false);
     for (unsigned i = 0; i < MS_ARRAY_LEN(ms_lanes_used); i++)
         atomic_store_explicit(&ms_lanes_used[i], 0, memory_order_relaxed);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {

@@ -87,6 +87,8 @@ void ms_lanes_begin_stretch(unsigned account, uint64_t now_ns);
 /** Under all locks of the account, or of its only lane: a stage begins (phases.h), or nobody measures any
  * more. Its peak is what is live now, and from here on each rise of it is one of `peaks`. */
 void ms_lanes_begin_stage(unsigned account, bool is_measured, uint64_t now_ns);
+/** Whether an account that is used for the first time begins a stage by that: phases are open. */
+void ms_lanes_measure_first(bool is_measured);
 /** Under the same: the sites that held most at the latest rise. At most MS_OOM_TOP_SITES, largest first. */
 unsigned ms_lanes_top_at_rise(unsigned account, uint32_t *sites, uint64_t *bytes);
 /** Bit i of word i / 64: something was counted in account i. */

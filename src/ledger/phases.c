@@ -120,6 +120,7 @@ static void add_stage(struct ms_phase_open *open, int device, const struct ms_st
 static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint64_t now_ns)
 {
     bool goes_on = open_count + (begins != NULL) > (ends != NULL);
+    ms_lanes_measure_first(goes_on);
     for (unsigned number = 0; number < MS_DEVICES_MAX; number++) {
         uint64_t used =
             atomic_load_explicit(&ms_lanes_used[number / 64], memory_order_relaxed) >> number % 64;

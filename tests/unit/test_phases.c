@@ -211,6 +211,28 @@ static void test_book(unsigned lanes, unsigned seed)
     ms_events_freeze(0);
 }
 
+/* A device of which the first block is in a phase: its peak is known from then on, though nothing of it is
+ * live at the phase's end, and nobody measured before. */
+static void test_first(unsigned lane)
+{
+    start();
+    memset(&book, 0, sizeof book);
+    memset(opens, 0, sizeof opens);
+    depth = 0;
+    ms_events_freeze(5);
+    ms_lane_mine.lane = (uint8_t)lane;
+    for (unsigned i = 0; i < NAMES; i++)
+        cross(i << 14);
+    for (unsigned i = 0; i < 2 * BLOCKS; i++)
+        step(i % BLOCKS, i);
+    while (depth)
+        cross(2048);
+    ms_lane_mine.lane = 0;
+    is_u64(ms_ledger_check(), 0, "all sums add up where a device is first used in a phase, in lane %u", lane);
+    is_u64(compare(), 0, "and the phase has its peak");
+    ms_events_freeze(0);
+}
+
 static void test_pairs(void)
 {
     start();
@@ -271,6 +293,8 @@ int main(void)
     plan(0);
     ms_options_load(NULL, NULL, NULL);
     test_pairs();
+    test_first(0);
+    test_first(3);
     test_book(1, 1);
     test_book(1, 77);
     test_book(5, 3);
