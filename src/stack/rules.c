@@ -456,6 +456,40 @@ static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
     return known == MS_RULE_NONE ? rule_of(learner, &caller) : known;
 }
 
+#ifdef __aarch64__
+/* Linkers write no unwind information for the stubs by which an object calls others' functions, which are
+ *     adrp x16, ...; ldr x17, [x16, ...]; add x16, x16, ...; br x17      perhaps behind bti c
+ * Whoever is interrupted in one has its return address in the link register. The first of them, which calls
+ * the loader, pushes that register before. */
+static ms_rule rule_of_stub(uintptr_t pc)
+{
+    enum { BEFORE = 4, AFTER = 5, BTI_C = 0xd503245f, PUSH = 0xa9bf7bf0, PUSHED_WORDS = 2 };
+    static const struct {
+        uint32_t mask, code;
+    } stub[] = {
+        {0x9f00001f, 0x90000010}, {0xffc003ff, 0xf9400211}, {0xff8003ff, 0x91000210}, {~0u, 0xd61f0220}};
+    uint32_t around[BEFORE + AFTER] = {0};
+    if (pc % 4 != 0 || !ms_memory_copy(pc - sizeof *around * BEFORE, around, sizeof around))
+        return MS_RULE_GUESS;
+    unsigned starts_later = around[BEFORE] == BTI_C || around[BEFORE] == PUSH;
+    for (unsigned first = BEFORE + starts_later, i; first + 4 > BEFORE && first > 0; first--) {
+        for (i = 0; i < 4 && (around[first + i] & stub[i].mask) == stub[i].code; i++)
+            ;
+        bool is_pushed = first <= BEFORE && around[first - 1] == PUSH;
+        if (i == 4)
+            return ms_rule_make(MS_RULE_SP | MS_RULE_RA_IN_LR, is_pushed ? PUSHED_WORDS : 0, 0,
+                                MS_RULE_FP_KEPT);
+    }
+    return MS_RULE_GUESS;
+}
+#else
+static ms_rule rule_of_stub(uintptr_t pc)
+{
+    (void)pc;
+    return MS_RULE_GUESS;
+}
+#endif
+
 static ms_rule learn(struct learner *learner)
 {
     bool interrupted = learner->interrupted;
@@ -470,6 +504,8 @@ static ms_rule learn(struct learner *learner)
     if (!find_object(learner->pc, &tables) && !learner->is_signal)
         return ms_memory_readable(learner->pc & ~(uintptr_t)7) ? MS_RULE_GUESS : MS_RULE_STOP;
     ms_rule once = probe(learner, 0, 0);
+    if (ms_rule_kind(once) == MS_RULE_GUESS && interrupted && !learner->found)
+        return rule_of_stub(pc);
     if (ms_rule_kind(once) == MS_RULE_GUESS || ms_rule_kind(once) == MS_RULE_END)
         return once;
     /* Not a multiple of more than eight, as the first was. */
