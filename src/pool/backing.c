@@ -114,8 +114,8 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
 {
     struct ms_slot *slot = NULL;
     heap->backing->lax = lax;
-    if (request->magazine < MS_CLASSES) {
-        ms_slab_take(heap, request->magazine, &slot, 1);
+    if (request->class_index < MS_CLASSES) {
+        ms_slab_take(heap, request->class_index, &slot, 1);
     } else {
         struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
         slot = run ? &run->only : NULL;
@@ -126,7 +126,7 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
 
 static uint64_t run_bytes_of(const struct ms_request *request)
 {
-    return request->magazine < MS_CLASSES ? 2 * MS_UNIT_BYTES
+    return request->class_index < MS_CLASSES ? 2 * MS_UNIT_BYTES
                                           : request->granted; /* a span of the fewest slots */
 }
 

@@ -46,8 +46,8 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
         ms_vacant_put(heap, segment);
         return NULL;
     }
-    if (request->magazine < MS_CLASSES) {
-        ms_slab_take(heap, request->magazine, &slot, 1);
+    if (request->class_index < MS_CLASSES) {
+        ms_slab_take(heap, request->class_index, &slot, 1);
     } else {
         struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
         slot = run ? &run->only : NULL;

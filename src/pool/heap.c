@@ -166,7 +166,7 @@ static void clear(struct ms_heap *heap)
 {
     for (int i = 0; i < MS_LEASES; i++) {
         struct ms_lease *lease = &heap->leases[i];
-        for (int k = 0; k < MS_MAGAZINES; k++) {
+        for (int k = 0; k < MS_CLASSES; k++) {
             struct ms_magazine *m = &lease->magazines[k];
             if (m->ready)
                 ms_table_drop_bag(m->ready);
@@ -174,7 +174,10 @@ static void clear(struct ms_heap *heap)
                 ms_table_drop_bag(m->freed);
             *m = (struct ms_magazine){0};
         }
-        lease->bags[0] = lease->bags[1] = 0;
+        if (lease->runs)
+            ms_table_drop_bag(lease->runs);
+        lease->runs = NULL;
+        lease->bags = 0;
         atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
         atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);
@@ -189,8 +192,8 @@ static void clear(struct ms_heap *heap)
         ms_table_drop_bag(bag);
     }
     heap->limbo_end = &heap->limbo;
-    atomic_store_explicit(&heap->bagged[0], 0, memory_order_relaxed);
-    atomic_store_explicit(&heap->bagged[1], 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->with_bags, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->with_runs, 0, memory_order_relaxed);
     heap->rows = 0;
     memset(heap->columns, 0, sizeof(heap->columns));
     memset(heap->bins, 0, sizeof(heap->bins));

@@ -56,8 +56,7 @@ static MS_INLINE uint32_t take(struct ms_thread *me, uint64_t context, uint64_t 
     if (MS_UNLIKELY(!ms_ledger_hit_site(lane, stack, api)))
         return 0;
     struct ms_lease *lease = me->pass.lease;
-    const struct ms_magazine *m = &lease->magazines[ms_slab_class(bytes)];
-    struct ms_bag *bag = m->ready;
+    struct ms_bag *bag = lease->magazines[ms_slab_class(bytes)].ready;
     if (MS_UNLIKELY(!bag || !bag->count || lease->serial == lease->serial_end))
         return 0;
     uint32_t left = bag->count - 1;
@@ -69,7 +68,7 @@ static MS_INLINE uint32_t take(struct ms_thread *me, uint64_t context, uint64_t 
     bag->count = left;
     if (MS_LIKELY(left))
         __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
-    ms_slot_bear(lease, slot, bytes, m->bytes, ticket);
+    ms_slot_bear(lease, slot, bytes, slot->run->slot_bytes, ticket);
     ms_count(&lease->hits[MS_TIER_SLAB], 1);
     return ticket;
 }

@@ -29,8 +29,6 @@
 
 enum {
     MS_LEASES = 32,
-    MS_EXACT = 64,
-    MS_MAGAZINES = MS_CLASSES + MS_EXACT,
     MS_BAG_ITEMS = 61,
     MS_RUN_ROWS = 32,
     MS_RUN_COLUMNS = 32,
@@ -39,7 +37,7 @@ enum {
 
 struct ms_heap;
 
-/** Blocks of one size on their way through limbo. */
+/** Blocks on their way through limbo: of one class, or any that have none. */
 struct ms_bag {
     struct ms_bag *next;
     uint64_t epoch; /* the newest of its items */
@@ -47,8 +45,8 @@ struct ms_bag {
     struct ms_slot *items[MS_BAG_ITEMS];
 };
 
+/** Blocks of a class. */
 struct ms_magazine {
-    uint64_t bytes; /* granted to each block in it */
     struct ms_bag *ready, *freed;
 };
 
@@ -56,12 +54,13 @@ struct ms_magazine {
  * below zero. */
 struct ms_lease {
     struct ms_bias lock;
-    uint64_t bags[2]; /* magazines that may have a bag, by bits: of classes, of exact sizes */
+    uint64_t bags; /* magazines that may have a bag, by bits */
     uint64_t serial, serial_end;
     _Atomic uint64_t requested, granted; /* of live blocks */
     uint64_t unweighed;                  /* went into limbo, and the heap does not know yet */
     _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
-    struct ms_magazine magazines[MS_MAGAZINES];
+    struct ms_bag *runs; /* blocks without a class that were freed in one epoch */
+    struct ms_magazine magazines[MS_CLASSES];
 } MS_CACHELINE;
 
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
@@ -118,8 +117,9 @@ struct ms_heap {
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
     struct ms_bag *limbo, **limbo_end;
-    /* Leases that have `bags`, by bits; changed under the lease's lock, looked at without. */
-    _Atomic uint32_t bagged[2];
+    /* Leases that have bags of classes, and of runs, by bits; changed under the lease's lock, looked at
+     * without. */
+    _Atomic uint32_t with_bags, with_runs;
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
@@ -135,9 +135,9 @@ struct ms_heap {
 /** What a request comes to. */
 struct ms_request {
     uint64_t requested, granted;
-    uint32_t magazine; /* index of the class, or of the exact size */
-    bool single;       /* has to be a segment of its own */
-    bool large;        /* is one where it is new, but may come out of another */
+    uint32_t class_index; /* MS_NO_CLASS: a run of its own */
+    bool single;          /* has to be a segment of its own */
+    bool large;           /* is one where it is new, but may come out of another */
 };
 
 extern MS_HIDDEN const struct ms_pool_policy *ms_policy;

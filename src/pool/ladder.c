@@ -76,7 +76,7 @@ static void before_splitting(struct ms_heap *heap, bool may_fence)
 {
     if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
         ms_fence_poll(heap);
-    ms_lease_flush_from(heap, MS_SLAB_MAX_BYTES + 1);
+    ms_lease_flush_runs(heap);
 }
 
 /* A run of its own: what fits just so, or may be split. Whoever asks has looked into the caches. */

@@ -2,9 +2,12 @@
  *
  * A heap has a fixed number of them, each under its own lock. A thread tries the one it had last and goes on
  * to the next if that is held, so nothing belongs to a thread: it may end or be cancelled at any time, and
- * whoever needs memory can empty all of them. A magazine holds blocks of one size in two bags: `ready`, and
+ * whoever needs memory can empty all of them. A magazine holds blocks of one class in two bags: `ready`, and
  * `freed`, which is tagged with the newest epoch in it. Once that is retired the bags change places as a
- * whole: retirement costs nothing per block. Bags that overflow wait in the heap's limbo. */
+ * whole: retirement costs nothing per block. Blocks without a class are given as their heap fits them best,
+ * so a lease has only one bag of those, of what was freed in one epoch: what a free waits for (limbo.c) is
+ * then there to be used, and lies together with its neighbours. Bags that overflow wait in the heap's
+ * limbo. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -57,31 +60,26 @@ static void release_slot(struct ms_heap *heap, struct ms_slot *slot)
         ms_run_put(heap, run);
 }
 
-struct ms_slot *ms_lease_whole(struct ms_heap *heap, struct ms_slot *slot)
-{
-    if (atomic_load_explicit(&slot->run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        return slot;
-    ms_lock(&heap->lock);
-    release_slot(heap, slot);
-    ms_unlock(&heap->lock);
-    return NULL;
-}
-
-struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m, bool single)
+struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m)
 {
     struct ms_bag *bag = m->freed;
     if (!bag || !bag->count || !retired(heap, bag))
         return NULL;
     m->freed = m->ready;
     m->ready = bag;
-    struct ms_slot *slot = pop(bag);
-    return single ? ms_lease_whole(heap, slot) : slot;
+    return pop(bag);
+}
+
+static void release_items(struct ms_heap *heap, struct ms_bag *bag)
+{
+    for (uint32_t i = 0; i < bag->count; i++)
+        release_slot(heap, bag->items[i]);
+    bag->count = 0;
 }
 
 static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
 {
-    for (uint32_t i = 0; i < bag->count; i++)
-        release_slot(heap, bag->items[i]);
+    release_items(heap, bag);
     ms_table_drop_bag(bag);
 }
 
@@ -143,31 +141,33 @@ static void empty(struct ms_heap *heap, struct ms_magazine *m)
     m->ready = m->freed = NULL;
 }
 
-/* From now on the magazine is worth a visit for whoever is short of memory. */
-static void has_bag(struct ms_heap *heap, struct ms_lease *lease, const struct ms_magazine *m)
+/* Heap's lock held. The bag of runs stays with the lease where it is empty. */
+static void empty_runs(struct ms_heap *heap, struct ms_lease *lease)
 {
-    _Static_assert(MS_LEASES <= 32, "a bit for each");
-    uint32_t index = (uint32_t)(m - lease->magazines), part = index >= MS_CLASSES;
-    uint32_t bit = 1u << (lease - heap->leases);
-    lease->bags[part] |= (uint64_t)1 << (index - part * MS_CLASSES);
-    if (!(atomic_load_explicit(&heap->bagged[part], memory_order_relaxed) & bit))
-        atomic_fetch_or_explicit(&heap->bagged[part], bit, memory_order_release);
+    struct ms_bag *bag = lease->runs;
+    if (!bag || !bag->count)
+        return;
+    if (retired(heap, bag)) {
+        release_items(heap, bag);
+    } else {
+        bag_to_limbo(heap, bag);
+        lease->runs = NULL;
+    }
 }
 
-/* The magazine of a size, for this size alone from now on. */
-static struct ms_magazine *magazine_for(struct ms_heap *heap, struct ms_lease *lease, uint32_t index,
-                                        uint64_t bytes)
+/* From now on the lease is worth a visit for whoever is short of memory. */
+static void is_worth_it(_Atomic uint32_t *leases, const struct ms_heap *heap, const struct ms_lease *lease)
 {
-    struct ms_magazine *m = &lease->magazines[index];
-    if (m->bytes == bytes)
-        return m;
-    if (m->ready || m->freed) {
-        ms_lock(&heap->lock);
-        empty(heap, m);
-        ms_unlock(&heap->lock);
-    }
-    m->bytes = bytes;
-    return m;
+    _Static_assert(MS_LEASES <= 32, "a bit for each");
+    uint32_t bit = 1u << (lease - heap->leases);
+    if (!(atomic_load_explicit(leases, memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(leases, bit, memory_order_release);
+}
+
+static void has_bag(struct ms_heap *heap, struct ms_lease *lease, uint32_t class_index)
+{
+    lease->bags |= (uint64_t)1 << class_index;
+    is_worth_it(&heap->with_bags, heap, lease);
 }
 
 struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request)
@@ -196,26 +196,26 @@ static void fill(struct ms_heap *heap, struct ms_magazine *m, uint32_t class_ind
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request)
 {
-    struct ms_slot *slot = NULL;
-    if (request->magazine >= MS_CLASSES) {
+    if (request->class_index == MS_NO_CLASS) {
         ms_lock(&heap->lock);
+        empty_runs(heap, lease);
         ms_limbo_retire(heap);
-        slot = ms_lease_carve(heap, request);
+        struct ms_slot *slot = ms_lease_carve(heap, request);
         ms_unlock(&heap->lock);
         return slot;
     }
-    struct ms_magazine *m = magazine_for(heap, lease, request->magazine, request->granted);
+    struct ms_magazine *m = &lease->magazines[request->class_index];
     ms_lock(&heap->lock);
-    struct ms_bag *bag = retired_of_class(heap, request->magazine);
+    struct ms_bag *bag = retired_of_class(heap, request->class_index);
     if (bag && m->ready) /* which is empty */
         ms_table_drop_bag(m->ready);
     if (bag)
         m->ready = bag;
     else
-        fill(heap, m, request->magazine);
+        fill(heap, m, request->class_index);
     ms_unlock(&heap->lock);
     if (m->ready)
-        has_bag(heap, lease, m);
+        has_bag(heap, lease, request->class_index);
     return pop(m->ready);
 }
 
@@ -233,17 +233,36 @@ static void put_apart(struct ms_heap *heap, struct ms_slot *slot)
     ms_unlock(&heap->lock);
 }
 
+static void put_run(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot, uint64_t epoch)
+{
+    struct ms_bag *bag = lease->runs;
+    if (bag && bag->count && (bag->count == MS_BAG_ITEMS || bag->epoch != epoch)) {
+        ms_lock(&heap->lock);
+        empty_runs(heap, lease);
+        ms_unlock(&heap->lock);
+        bag = lease->runs;
+    }
+    if (!bag)
+        bag = lease->runs = ms_table_bag();
+    if (!bag)
+        return; /* no host memory: the block stays in limbo for ever */
+    ms_bag_put(bag, slot, epoch);
+    is_worth_it(&heap->with_runs, heap, lease);
+}
+
 void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
-    uint64_t bytes = slot->run->slot_bytes;
-    if (slot->run->segment->release) {
-        put_apart(heap, slot);
+    uint32_t class_index = slot->run->class_index;
+    if (class_index == MS_NO_CLASS) {
+        if (slot->run->segment->release)
+            put_apart(heap, slot);
+        else
+            put_run(heap, lease, slot, ms_fence_tag(heap));
         return;
     }
-    struct ms_magazine *m = magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    struct ms_magazine *m = &lease->magazines[class_index];
     struct ms_bag *bag = m->freed;
-    uint64_t epoch = ms_fence_tag(heap);
-    if (bag && (ms_bag_is_full(bag, bytes) || ms_bag_is_of_another(bag, bytes, epoch))) {
+    if (bag && bag->count == MS_BAG_ITEMS) {
         if (retired(heap, bag) && (!m->ready || !m->ready->count)) {
             m->freed = m->ready;
             m->ready = bag;
@@ -259,28 +278,26 @@ void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct
         bag = m->freed = ms_table_bag();
         if (!bag)
             return; /* no host memory: the block stays in limbo for ever */
-        has_bag(heap, lease, m);
+        has_bag(heap, lease, class_index);
     }
-    ms_bag_put(bag, slot, epoch);
+    ms_bag_put(bag, slot, ms_fence_tag(heap));
 }
 
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
-    uint64_t bytes = slot->run->slot_bytes;
+    uint32_t class_index = slot->run->class_index;
     if (MS_UNLIKELY(slot->run->segment->release)) {
         put_apart(heap, slot);
         return;
     }
     ms_slot_set(slot, MS_SLOT_READY);
-    if (MS_LIKELY(!heap->source->packed || bytes <= MS_TIER_SLAB_BYTES)) {
-        /* a flow's larger ones lie together at once */
-        struct ms_magazine *m =
-            magazine_for(heap, lease, ms_magazine_of(bytes, slot->run->class_index), bytes);
+    if (class_index != MS_NO_CLASS) {
+        struct ms_magazine *m = &lease->magazines[class_index];
         if (MS_UNLIKELY(!m->ready)) {
             m->ready = ms_table_bag();
-            has_bag(heap, lease, m);
+            has_bag(heap, lease, class_index);
         }
-        if (m->ready && !ms_bag_is_full(m->ready, bytes)) {
+        if (m->ready && m->ready->count < MS_BAG_ITEMS) {
             m->ready->items[m->ready->count++] = slot;
             return;
         }
@@ -290,65 +307,75 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     ms_unlock(&heap->lock);
 }
 
-/* Magazines of at least `bytes`. */
-static void flush_one(struct ms_heap *heap, struct ms_lease *lease, uint32_t part, uint64_t bytes)
+/* Lease and heap locked. */
+static void empty_classes(struct ms_heap *heap, struct ms_lease *lease)
 {
-    ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
-    ms_lock(&heap->lock);
-    for (uint64_t all = lease->bags[part]; all; all &= all - 1) {
-        struct ms_magazine *m = &lease->magazines[part * MS_CLASSES + (uint32_t)__builtin_ctzll(all)];
-        if (m->bytes < bytes)
-            continue;
-        empty(heap, m);
-        lease->bags[part] &= ~(all & -all);
-    }
-    if (!lease->bags[part])
-        atomic_fetch_and_explicit(&heap->bagged[part], ~(1u << (lease - heap->leases)), memory_order_relaxed);
-    ms_unlock(&heap->lock);
-    ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
-}
-
-void ms_lease_flush(struct ms_heap *heap)
-{
-    ms_lease_flush_from(heap, 0);
+    for (; lease->bags; lease->bags &= lease->bags - 1)
+        empty(heap, &lease->magazines[__builtin_ctzll(lease->bags)]);
 }
 
 /* What another thread is only just putting there comes later. */
-void ms_lease_flush_from(struct ms_heap *heap, uint64_t bytes)
+static void flush_each(struct ms_heap *heap, _Atomic uint32_t *leases,
+                       void (*flush)(struct ms_heap *, struct ms_lease *))
 {
-    for (uint32_t part = bytes > MS_SLAB_MAX_BYTES; part < 2; part++) {
-        uint32_t left = atomic_load_explicit(&heap->bagged[part], memory_order_acquire);
-        for (; left; left &= left - 1)
-            flush_one(heap, &heap->leases[__builtin_ctz(left)], part, bytes);
+    uint32_t left = atomic_load_explicit(leases, memory_order_acquire);
+    for (; left; left &= left - 1) {
+        struct ms_lease *lease = &heap->leases[__builtin_ctz(left)];
+        ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
+        ms_lock(&heap->lock);
+        flush(heap, lease);
+        atomic_fetch_and_explicit(leases, ~(left & -left), memory_order_relaxed);
+        ms_unlock(&heap->lock);
+        ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
     }
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     ms_unlock(&heap->lock);
 }
 
+void ms_lease_flush_runs(struct ms_heap *heap)
+{
+    flush_each(heap, &heap->with_runs, empty_runs);
+}
+
+void ms_lease_flush(struct ms_heap *heap)
+{
+    flush_each(heap, &heap->with_bags, empty_classes);
+    ms_lease_flush_runs(heap);
+}
+
 /* Returns the bytes in limbo. */
 static uint64_t settle_bag(struct ms_bag *bag, bool ready, uint64_t done)
 {
+    uint64_t bytes = 0;
     bool free = ready || bag->epoch <= done;
-    for (uint32_t i = 0; i < bag->count; i++)
+    for (uint32_t i = 0; i < bag->count; i++) {
         ms_slot_set(bag->items[i], free ? MS_SLOT_READY : MS_SLOT_LIMBO);
-    return free || !bag->count ? 0 : bag->count * bag->items[0]->run->slot_bytes;
+        bytes += bag->items[i]->run->slot_bytes;
+    }
+    return free ? 0 : bytes;
+}
+
+static uint64_t settle_lease(struct ms_lease *lease, uint64_t done)
+{
+    uint64_t limbo = lease->runs ? settle_bag(lease->runs, false, done) : 0;
+    for (uint32_t k = 0; k < MS_CLASSES; k++) {
+        struct ms_magazine *m = &lease->magazines[k];
+        if (m->ready)
+            settle_bag(m->ready, true, done);
+        if (m->freed)
+            limbo += settle_bag(m->freed, false, done);
+    }
+    return limbo;
 }
 
 uint64_t ms_lease_settle(struct ms_heap *heap)
 {
     uint64_t limbo = 0, done = ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap);
-    uint32_t left = atomic_load_explicit(&heap->bagged[0], memory_order_relaxed) |
-                    atomic_load_explicit(&heap->bagged[1], memory_order_relaxed);
-    for (; left; left &= left - 1) {
-        for (uint32_t k = 0; k < MS_MAGAZINES; k++) {
-            struct ms_magazine *m = &heap->leases[__builtin_ctz(left)].magazines[k];
-            if (m->ready)
-                settle_bag(m->ready, true, done);
-            if (m->freed)
-                limbo += settle_bag(m->freed, false, done);
-        }
-    }
+    uint32_t left = atomic_load_explicit(&heap->with_bags, memory_order_relaxed) |
+                    atomic_load_explicit(&heap->with_runs, memory_order_relaxed);
+    for (; left; left &= left - 1)
+        limbo += settle_lease(&heap->leases[__builtin_ctz(left)], done);
     for (struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
         limbo += settle_bag(bag, false, done);
     return limbo;

@@ -38,7 +38,7 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole && ms_policy->pack != MS_POOL_PACK_NONE)) {
         uint32_t class_index = ms_slab_class(bytes);
         *request = (struct ms_request){
-            .requested = bytes, .granted = ms_slab_bytes(class_index), .magazine = class_index};
+            .requested = bytes, .granted = ms_slab_bytes(class_index), .class_index = class_index};
         return true;
     }
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
@@ -48,9 +48,9 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
                  !heap->source->packed && !ms_backing_on(heap);
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
-    *request = (struct ms_request){.requested = bytes, .large = large, .single = single};
+    *request = (struct ms_request){
+        .requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
     request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : ms_run_step(heap, bytes));
-    request->magazine = ms_magazine_of(request->granted, MS_NO_CLASS);
     return true;
 }
 
@@ -99,12 +99,12 @@ static MS_INLINE void bear(struct ms_lease *lease, struct ms_slot *slot, uint64_
     ms_slot_bear(lease, slot, requested, granted, 0);
 }
 
-/* ... out of a magazine. Of those of classes all blocks lie in spans. */
+/* ... out of a magazine. */
 static MS_INLINE void bear_again(struct ms_lease *lease, struct ms_slot *slot,
                                  const struct ms_request *request)
 {
     bear(lease, slot, request->requested, request->granted);
-    ms_count(&lease->hits[request->magazine < MS_CLASSES ? MS_TIER_SLAB : tier_of(slot->run)], 1);
+    ms_count(&lease->hits[MS_TIER_SLAB], 1);
 }
 
 static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_request *request,
@@ -240,6 +240,8 @@ static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_p
     struct ms_request request;
     if (MS_UNLIKELY(ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
         return false;
+    if (request.class_index == MS_NO_CLASS)
+        return hit_at_hand(heap, &request, block_p);
     struct ms_lease *lease = ms_lease_lock(heap);
     struct ms_slot *slot = ms_lease_take(heap, lease, &request);
     if (MS_UNLIKELY(!slot)) {

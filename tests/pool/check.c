@@ -212,10 +212,11 @@ static uint64_t items_of_bags(const struct ms_heap *heap)
 {
     uint64_t items = 0;
     for (int i = 0; i < MS_LEASES; i++) {
-        for (int k = 0; k < MS_MAGAZINES; k++) {
+        for (int k = 0; k < MS_CLASSES; k++) {
             const struct ms_magazine *m = &heap->leases[i].magazines[k];
             items += (m->ready ? m->ready->count : 0) + (m->freed ? m->freed->count : 0);
         }
+        items += heap->leases[i].runs ? heap->leases[i].runs->count : 0;
     }
     for (const struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
         items += bag->count;
@@ -227,8 +228,9 @@ static uint64_t newest_of_bags(const struct ms_heap *heap)
 {
     uint64_t newest = 0;
     for (int i = 0; i < MS_LEASES; i++) {
-        for (int k = 0; k < MS_MAGAZINES; k++) {
-            const struct ms_bag *bag = heap->leases[i].magazines[k].freed;
+        for (int k = 0; k <= MS_CLASSES; k++) {
+            const struct ms_lease *lease = &heap->leases[i];
+            const struct ms_bag *bag = k < MS_CLASSES ? lease->magazines[k].freed : lease->runs;
             newest = bag && bag->count && bag->epoch > newest ? bag->epoch : newest;
         }
     }

@@ -130,7 +130,7 @@ static void see(void *arg, const struct ms_pool_piece *piece)
 static void test_on_its_way(void)
 {
     const struct ms_request request = {
-        .requested = MS_MIB, .granted = MS_MIB, .magazine = ms_magazine_of(MS_MIB, MS_NO_CLASS)};
+        .requested = MS_MIB, .granted = MS_MIB, .class_index = MS_NO_CLASS};
     struct fake_context *context;
     struct ms_pool_block block;
     struct ms_pool_figures f;
