@@ -151,7 +151,7 @@ static void empty_runs(struct ms_heap *heap, struct ms_lease *lease)
         release_items(heap, bag);
     } else {
         bag_to_limbo(heap, bag);
-        lease->runs = NULL;
+        lease->runs = ms_table_bag(); /* frees that are hits make none */
     }
 }
 

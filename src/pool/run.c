@@ -10,7 +10,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 
-enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5, LOOKED_AT = 64, UNITS_NEAR = 32, UNITS_FAR = 1024 };
+enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5 };
 
 static void bin_of(uint64_t bytes, uint32_t *row_p, uint32_t *column_p)
 {
@@ -40,7 +40,6 @@ static void bin_add(struct ms_heap *heap, struct ms_run *run)
     heap->columns[row] |= 1u << column;
     heap->run_free_bytes += ms_run_bytes(run);
     heap->run_free_count++;
-    run->segment->free_bytes += ms_run_bytes(run);
 }
 
 static void bin_remove(struct ms_heap *heap, struct ms_run *run)
@@ -62,7 +61,6 @@ static void bin_remove(struct ms_heap *heap, struct ms_run *run)
     }
     heap->run_free_bytes -= ms_run_bytes(run);
     heap->run_free_count--;
-    run->segment->free_bytes -= ms_run_bytes(run);
 }
 
 /* The next bin that holds something, from (row, column) on. */
@@ -87,47 +85,31 @@ static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t alig
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
-/* Whether `run` is to be preferred: the smaller; of equals the one in the fuller chunk, so that others empty;
- * then the lower. */
-static bool better(const struct ms_run *run, const struct ms_run *best)
+/* The first that has room: those of a bin differ by a thirty-second at most. */
+static struct ms_run *first_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align)
 {
-    if (ms_run_bytes(run) != ms_run_bytes(best))
-        return ms_run_bytes(run) < ms_run_bytes(best);
-    if (run->segment->free_bytes != best->segment->free_bytes)
-        return run->segment->free_bytes < best->segment->free_bytes;
-    return ms_run_address(run) < ms_run_address(best);
-}
-
-static struct ms_run *best_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align, uint32_t *looked_at_p)
-{
-    struct ms_run *best = NULL;
-    for (; run; run = run->next) {
-        if (++*looked_at_p > LOOKED_AT && best)
-            break;
-        if (!place_in(run, bytes, align) || (run->segment->backing && !ms_backing_suits(run, bytes)))
-            continue;
-        if (!best || better(run, best))
-            best = run;
-    }
-    return best;
+    while (run && (!place_in(run, bytes, align) || (run->segment->backing && !ms_backing_suits(run, bytes))))
+        run = run->next;
+    return run;
 }
 
 static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
-    uint32_t row, column, looked_at = 0;
-    struct ms_run *best = NULL;
+    uint32_t row, column;
+    struct ms_run *run = NULL;
     bin_of(bytes, &row, &column);
-    for (; !best && next_bin(heap, &row, &column); column++)
-        best = best_of_bin(heap->bins[row][column], bytes, align, &looked_at);
-    return best;
+    for (; !run && next_bin(heap, &row, &column); column++)
+        run = first_of_bin(heap->bins[row][column], bytes, align);
+    return run;
 }
 
-/* The units of a run that have an entry: its first, then every multiple of 32 units from there on, and from
- * the first multiple of 1024 on only those. A large block has few, and every unit of it leads to one of them
- * by rounding down. */
+/* The units of a run that have an entry, as in a binary indexed tree: counted from one, a unit's number and its
+ * lowest bit that is set make the next one's. So a block has one for each power of two at most, and the way
+ * down from any unit of it (at_unit) meets one of them. */
 static uint64_t next_entry(uint64_t unit)
 {
-    return unit + (unit % UNITS_NEAR ? 1 : unit % UNITS_FAR ? UNITS_NEAR : UNITS_FAR);
+    uint64_t number = unit + 1;
+    return unit + (number & -number);
 }
 
 static bool has_entry(uint64_t first, uint64_t unit)
@@ -396,14 +378,12 @@ static bool holds(const struct ms_run *run, uint64_t address)
     return address - ms_run_address(run) < ms_run_bytes(run);
 }
 
-/* What begins in the unit, or else covers its begin. */
+/* What begins in the unit, or else covers its begin: the lowest bit that is set goes, again and again. */
 static struct ms_run *at_unit(struct ms_run *_Atomic *units, uint64_t unit)
 {
-    struct ms_run *run = atomic_load_explicit(&units[unit], memory_order_acquire);
-    if (!run)
-        run = atomic_load_explicit(&units[unit - unit % UNITS_NEAR], memory_order_acquire);
-    if (!run)
-        run = atomic_load_explicit(&units[unit - unit % UNITS_FAR], memory_order_acquire);
+    struct ms_run *run = NULL;
+    for (uint64_t number = unit + 1; !run && number; number &= number - 1)
+        run = atomic_load_explicit(&units[number - 1], memory_order_acquire);
     return run;
 }
 

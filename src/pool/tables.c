@@ -62,7 +62,6 @@ struct ms_segment *ms_table_segment(void)
         segment->permanent = segment->captured = segment->release = false;
         segment->first = NULL;
         segment->units = NULL;
-        segment->free_bytes = 0;
     }
     return segment;
 }

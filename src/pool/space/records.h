@@ -93,7 +93,6 @@ struct ms_segment {
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
-    uint64_t free_bytes;        /* of a chunk: in free runs */
     struct ms_backing *backing; /* it is a range of addresses with handles mapped into it */
     bool permanent;             /* PREALLOC */
     bool captured;              /* a graph may know its addresses */
