@@ -105,7 +105,8 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     return true;
 }
 
-/* With the plain lock held: nobody owns the lock any more. */
+/* With the plain lock held: nobody owns the lock any more. Whoever takes its own as anybody would, owns it again
+ * when it takes it next. */
 static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t deadline_ns)
 {
     struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_relaxed);
@@ -123,8 +124,9 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
         }
         bias->taken_away = (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
     }
-    bias->streak = 0;
-    bias->last = NULL;
+    bool mine = owner == ms_bias_me;
+    bias->streak = mine ? (uint32_t)STREAK << bias->taken_away : 0;
+    bias->last = mine ? owner : NULL;
     errno = saved_errno;
     return true;
 }
