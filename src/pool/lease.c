@@ -188,7 +188,7 @@ static void fill(struct ms_heap *heap, struct ms_magazine *m, uint32_t class_ind
     if (!bag)
         return;
     uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
-    uint32_t room = around < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
+    uint32_t room = around + 1 < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
     ms_limbo_retire(heap);
     bag->count += ms_slab_take(heap, class_index, bag->items + bag->count, room);
 }

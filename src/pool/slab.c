@@ -83,13 +83,9 @@ static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
     return span;
 }
 
-uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count)
+static uint32_t take_of(struct ms_heap *heap, struct ms_run *span, struct ms_slot **items, uint32_t count)
 {
-    uint32_t taken = 0;
-    struct ms_run *span = heap->spans[class_index];
-    if (!span && !(span = new_span(heap, class_index)))
-        return 0;
-    uint32_t slot_count;
+    uint32_t taken = 0, slot_count;
     struct ms_slot *slots = ms_span_slots(span, &slot_count);
     for (uint32_t word = 0; word < MS_ARRAY_LEN(span->map) && taken < count; word++) {
         while (span->map[word] && taken < count) {
@@ -102,6 +98,17 @@ uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot
     span->span.used += taken;
     if (span->span.used == slot_count)
         unlist(heap, span);
+    return taken;
+}
+
+uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count)
+{
+    uint32_t taken = 0;
+    struct ms_run *span = heap->spans[class_index];
+    if (!span)
+        span = new_span(heap, class_index);
+    for (; span && taken < count; span = heap->spans[class_index])
+        taken += take_of(heap, span, items + taken, count - taken);
     return taken;
 }
 
