@@ -116,3 +116,16 @@ bool ms_direct_free(unsigned row, uint64_t address)
         ms_serve_wait(&wait);
     return served;
 }
+
+void ms_direct_look(struct ms_thread *me)
+{
+    struct ms_section section;
+    struct ms_pool_wait wait;
+    bool waits;
+
+    enter(&section, NULL);
+    waits = ms_hit_look(&me->pass, &wait);
+    leave(&section, NULL);
+    if (MS_UNLIKELY(waits))
+        ms_serve_wait(&wait);
+}

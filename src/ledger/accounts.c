@@ -297,7 +297,8 @@ static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_blo
 bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns)
 {
     struct ms_site *site = lane->latest_row;
-    if (now_ns >= lane->until_ns)
+    bool is_peak;
+    if (now_ns >= lane->until_ns && !ms_lane_rise(lane, 0, now_ns, &is_peak))
         return false;
     keep_past(lane, site, now_ns);
     uint64_t span_ns = (uint64_t)(site->span_last + 1u) << site->span_shift;

@@ -40,11 +40,14 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
                                                  .kind = MS_KIND_DEVICE},
                                        .now_ns = now_ns,
                                        .served = true};
-    if (MS_UNLIKELY(lane->row->device.live_bytes + bytes > lane->charge ||
-                    !ms_totals_past_is_kept(lane, now_ns)))
-        return 0;
+    bool is_peak = false;
     uint32_t ticket = lane->free_list;
     if (MS_UNLIKELY(!ticket))
+        return 0; /* and nobody would use the room that is made */
+    if (MS_UNLIKELY(lane->row->device.live_bytes + bytes > lane->charge) &&
+        !ms_lane_rise(lane, bytes, now_ns, &is_peak))
+        return 0;
+    if (MS_UNLIKELY(!ms_totals_past_is_kept(lane, now_ns)))
         return 0;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     struct ms_site *site = lane->latest_row;
@@ -53,6 +56,8 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
     lane->free_list = row->next;
     lane->is_active = true;
     ms_totals_in(lane, row, lane->latest_site, site, &arrival);
+    if (MS_UNLIKELY(is_peak))
+        ms_lanes_set_peak(ms_lane_account(lane), now_ns);
     return ticket;
 }
 
@@ -66,7 +71,9 @@ static MS_UNSYNCHRONIZED bool ms_ledger_hit_row(struct ms_lane *lane, const stru
         return false;
     if (MS_LIKELY(row->site == lane->latest_site))
         return ms_totals_past_is_kept(lane, now_ns);
-    if (row->site >= ms_table_rows(MS_TABLE_SITES) || now_ns >= lane->until_ns)
+    bool is_peak;
+    if (row->site >= ms_table_rows(MS_TABLE_SITES) ||
+        (now_ns >= lane->until_ns && !ms_lane_rise(lane, 0, now_ns, &is_peak)))
         return false;
     site = *site_p = ms_site_row(row->site);
     if (site->lane != lane->number || site->device != lane->device)

@@ -306,6 +306,14 @@ bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     return is_new_peak(account, after);
 }
 
+bool ms_lane_rise(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns, bool *is_peak_p)
+{
+    if (!lane->is_alone || !lane->row->device.live_bytes)
+        return false;
+    *is_peak_p = ms_lane_make_room(lane, bytes, now_ns);
+    return true;
+}
+
 static unsigned count_active(unsigned account)
 {
     unsigned count = 0;

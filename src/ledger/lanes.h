@@ -76,6 +76,9 @@ struct ms_lane *ms_lanes_lock_with(struct ms_lane *lane);
 /** Under the lane's lock, of an only lane: room for `bytes` more, now. Returns whether what is live then is a
  * new peak. */
 bool ms_lane_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns);
+/** The same of a lane that may have others beside it, or nothing in it yet: false, and nothing has happened,
+ * where it needs more than its own lock. */
+bool ms_lane_rise(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns, bool *is_peak_p);
 /** The same among however many, under all locks of the account. What room there is beyond is for the lanes
  * that are active. */
 bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns);

@@ -50,7 +50,8 @@ static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/** Whether the past of the lane's latest site is written down, or is now, and the stretch of time goes on. */
+/** Whether the past of the lane's latest site is written down, or is now, and the stretch of time goes on, or
+ * the next one has begun. */
 bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns);
 static MS_INLINE bool ms_totals_past_is_kept(struct ms_lane *lane, uint64_t now_ns)
 {

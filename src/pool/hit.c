@@ -4,8 +4,10 @@
  * Floor 2. Takes the lease's lock and the lane's together, where both are this thread's own (bias.h), and
  * nothing else while it has them. So what others see under either lock is the state before or after: the pool
  * and the record change at once. All that could fail is looked at first, and is then left to the usual way,
- * which also says what there is at hand (ms_hit_learn). Nothing is allocated, and nothing of the vendor's is
- * called but, before a request takes the locks, the question which context is current.
+ * which also says what there is at hand (ms_hit_learn). Nothing of the vendor's is called but, before a
+ * request takes the locks, the question which context is current. A block without a class is taken of the
+ * heap before that as well (ladder.c, which may record an event), and is given in the usual way if it has to
+ * be; what a free leaves to be told to limbo is told behind the locks.
  *
  * What is at hand (base/pass.h) is good while both locks are this thread's own. So whoever ends a context, or
  * what is served of it, takes the leases' locks away, or says that they were (ms_heap_part). */
@@ -17,8 +19,6 @@
 #include "pool/limbo.h"
 #include "pool/near.h"
 #include "stack/again.h"
-
-_Static_assert(MS_HIT_MAX_BYTES == MS_SLAB_MAX_BYTES, "what has a class");
 
 /* The next call goes the usual way, and finds it anew. */
 static bool forget(struct ms_pass *pass)
@@ -48,49 +48,63 @@ static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
 }
 
-/* Inside: a block of the class of `bytes`, which the record has, and its ticket; 0 without one. */
-static MS_INLINE uint32_t take(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
-                               uint16_t api, uint64_t now_ns, struct ms_slot **slot_p, uint64_t *address_p)
+/* What is asked for, and when. */
+struct request {
+    uint64_t context, bytes;
+    ms_stack_id stack;
+    uint16_t api;
+    uint64_t now_ns;
+};
+
+/* Inside: the record has the block, and its slot the ticket; 0, and nothing has happened, where that cannot
+ * be. */
+static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
+                               uint64_t address)
 {
     struct ms_lane *lane = me->pass.lane;
-    if (MS_UNLIKELY(!ms_ledger_hit_site(lane, stack, api)))
-        return 0;
     struct ms_lease *lease = me->pass.lease;
-    struct ms_bag *bag = lease->magazines[ms_slab_class(bytes)].ready;
-    if (MS_UNLIKELY(!bag || !bag->count || lease->serial == lease->serial_end))
+    if (MS_UNLIKELY(lease->serial == lease->serial_end))
+        return 0;
+    uint32_t ticket = ms_ledger_hit_in(lane, me->tid, address, r->bytes, r->context, r->api, r->now_ns);
+    if (MS_LIKELY(ticket))
+        ms_slot_bear(lease, slot, r->bytes, slot->run->slot_bytes, ticket);
+    return ticket;
+}
+
+/* Inside: a block of the class of what is asked for. */
+static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, struct ms_slot **slot_p,
+                               uint64_t *address_p)
+{
+    struct ms_lease *lease = me->pass.lease;
+    if (MS_UNLIKELY(!ms_ledger_hit_site(me->pass.lane, r->stack, r->api)))
+        return 0;
+    struct ms_bag *bag = lease->magazines[ms_slab_class(r->bytes)].ready;
+    if (MS_UNLIKELY(!bag || !bag->count))
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
-    uint64_t address = *address_p = ms_slot_address(slot);
-    uint32_t ticket = ms_ledger_hit_in(lane, me->tid, address, bytes, context, api, now_ns);
+    uint32_t ticket = give(me, r, slot, *address_p = ms_slot_address(slot));
     if (MS_UNLIKELY(!ticket))
         return 0;
     bag->count = left;
     if (MS_LIKELY(left))
         __builtin_prefetch(bag->items[left - 1], 1); /* for the next request */
-    ms_slot_bear(lease, slot, bytes, slot->run->slot_bytes, ticket);
     ms_count(&lease->hits[MS_TIER_SLAB], 1);
     return ticket;
 }
 
-static MS_INLINE bool may_take(uint64_t bytes)
-{
-    return MS_LIKELY(ms_hit_may_be(bytes) && !__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
-}
-
-/* In the heap's context. */
-static MS_INLINE uint64_t alloc(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
-                                uint16_t api)
+/* Of a class, in the heap's context. */
+static MS_INLINE uint64_t alloc(struct ms_thread *me, struct request r)
 {
     struct ms_pass *pass = &me->pass;
     struct ms_slot *slot;
-    uint64_t now_ns, address;
-    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
+    uint64_t address;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &r.now_ns)))
         return forget(pass);
-    MS_KEEP(now_ns);
+    MS_KEEP(r.now_ns);
     if (!enter(pass))
         return 0;
-    uint32_t ticket = take(me, context, bytes, stack, api, now_ns, &slot, &address);
+    uint32_t ticket = take(me, &r, &slot, &address);
     ms_bias_leave_both(pass->own);
     if (MS_UNLIKELY(!ticket))
         return 0;
@@ -98,30 +112,84 @@ static MS_INLINE uint64_t alloc(struct ms_thread *me, uint64_t context, uint64_t
     return address;
 }
 
+/* A block that was taken of the heap: its ticket, or 0. */
+static MS_INLINE uint32_t give_run(struct ms_thread *me, struct request *r, struct ms_slot *slot,
+                                   uint64_t address)
+{
+    struct ms_pass *pass = &me->pass;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &r->now_ns)))
+        return forget(pass);
+    if (!enter(pass))
+        return 0;
+    uint32_t ticket =
+        ms_ledger_hit_site(pass->lane, r->stack, r->api) ? give(me, r, slot, address) : 0;
+    if (MS_LIKELY(ticket))
+        ms_count(&pass->lease->hits[ms_tier_of(slot->run)], 1);
+    ms_bias_leave_both(pass->own);
+    return ticket;
+}
+
+/* ... where it cannot be given so: pool and record one after the other, as in the usual way. */
+static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct request *r, struct ms_slot *slot)
+{
+    struct ms_pool_block given;
+    ms_heap_give(heap, slot, r->bytes, &given);
+    ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, r->bytes, r->context, r->stack,
+                                                     given.device, r->api));
+    return given.address;
+}
+
+/* Without a class. */
+static MS_NOINLINE uint64_t alloc_run(struct ms_thread *me, struct request r)
+{
+    struct ms_heap *heap = me->pass.heap;
+    int saved_errno = *me->errno_place;
+    struct ms_slot *slot = ms_heap_run_at_hand(heap, r.bytes);
+    *me->errno_place = saved_errno;
+    if (MS_UNLIKELY(!slot))
+        return 0;
+    uint64_t address = ms_slot_address(slot);
+    uint32_t ticket = give_run(me, &r, slot, address);
+    if (MS_UNLIKELY(!ticket))
+        return give_in_turn(heap, &r, slot);
+    ms_near_note(address, slot, ticket);
+    return address;
+}
+
+static MS_INLINE uint64_t alloc_any(struct ms_thread *me, struct request r)
+{
+    return MS_LIKELY(r.bytes <= MS_SLAB_MAX_BYTES) ? alloc(me, r) : alloc_run(me, r);
+}
+
+static MS_INLINE bool may_take(void)
+{
+    return MS_LIKELY(!__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
+}
+
 uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
                       const void *caller, uint16_t api)
 {
     uint64_t context;
-    if (!may_take(bytes))
+    if (!may_take())
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
-    return alloc(me, context, bytes, stack_of(frame, caller), api);
+    return alloc_any(me, (struct request){context, bytes, stack_of(frame, caller), api, 0});
 }
 
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api)
 {
-    if (!may_take(bytes))
+    if (!may_take())
         return 0;
     if (MS_UNLIKELY(me->pass.context != context))
         return forget(&me->pass);
-    return alloc(me, context, bytes, stack, api);
+    return alloc_any(me, (struct request){context, bytes, stack, api, 0});
 }
 
-/* The run of a live block that has a class, and that class, else NULL; without a lock. What is read of a slot
- * here may be of long ago, and its records in use for anything since, or cleared; its stamp, which no other
- * block ever has, says that it is not, if it is still the same when it is exchanged. */
+/* The run of a live block, and its class, else NULL; without a lock. What is read of a slot here may be of
+ * long ago, and its records in use for anything since, or cleared; its stamp, which no other block ever has,
+ * says that it is not, if it is still the same when it is exchanged. */
 static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot, uint64_t *stamp_p,
                                                      unsigned *class_p)
 {
@@ -130,23 +198,51 @@ static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot,
     if (MS_UNLIKELY((stamp & MS_STATE_MASK) != MS_SLOT_LIVE))
         return NULL;
     *class_p = run->class_index;
-    return *class_p < MS_CLASSES ? run : NULL;
+    return run;
+}
+
+static MS_UNSYNCHRONIZED bool may_go_round(const struct ms_run *run)
+{
+    return !run->segment->release;
+}
+
+/* Inside: the bag that a block without a class goes into, which is of the epoch that is open. */
+static MS_INLINE struct ms_bag *bag_of_runs(const struct ms_pass *pass, const struct ms_run *run,
+                                            uint64_t epoch)
+{
+    struct ms_bag *bag = pass->lease->runs;
+    return bag && (!bag->count || (bag->epoch == epoch && bag->count < MS_BAG_ITEMS)) && may_go_round(run)
+               ? bag
+               : NULL;
 }
 
 /* Inside: the bag that the block goes into, if that is all there is to do. No segment that holds blocks of a
  * class has to be released. */
 static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
                                                 const struct ms_run *run, unsigned class_index,
-                                                uint64_t address)
+                                                uint64_t epoch, uint64_t address)
 {
     if (MS_UNLIKELY(run->segment->heap != pass->heap ||
                     ms_run_address(run) + slot->index * run->slot_bytes != address))
         return NULL;
+    if (class_index >= MS_CLASSES)
+        return bag_of_runs(pass, run, epoch);
     struct ms_bag *bag = pass->lease->magazines[class_index].freed;
     return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS &&
                      pass->lease->unweighed + run->slot_bytes < MS_LIMBO_WEIGH_BYTES)
                ? bag
                : NULL;
+}
+
+/* Inside: what the lease has for limbo, if it is worth telling; that is looked at for blocks without a class
+ * alone, since of others a free goes the usual way then. */
+static MS_INLINE uint64_t worth_telling(struct ms_lease *lease, unsigned class_index)
+{
+    uint64_t bytes = lease->unweighed;
+    if (MS_LIKELY(class_index < MS_CLASSES || bytes < MS_LIMBO_WEIGH_BYTES))
+        return 0;
+    lease->unweighed = 0;
+    return bytes;
 }
 
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
@@ -156,7 +252,8 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
                                 struct ms_block_row *row, uint64_t address, uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
-    struct ms_bag *bag = bag_for(pass, slot, run, class_index, address);
+    uint64_t epoch = ms_fence_tag(pass->heap);
+    struct ms_bag *bag = bag_for(pass, slot, run, class_index, epoch, address);
     struct ms_site *site;
     if (MS_UNLIKELY(!bag || !ms_ledger_hit_row(pass->lane, row, address, now_ns, &site)))
         return false;
@@ -166,7 +263,9 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
         return false;
     ms_ledger_hit_out(pass->lane, ticket, row, site, now_ns);
     uint64_t bytes = run->slot_bytes;
-    ms_bag_add(bag, slot, ms_fence_tag(pass->heap));
+    ms_bag_add(bag, slot, epoch);
+    if (class_index >= MS_CLASSES)
+        ms_lease_tell(&pass->heap->with_runs, pass->heap, lease);
     ms_count_down(&lease->requested, atomic_load_explicit(&slot->requested, memory_order_relaxed));
     ms_count_down(&lease->granted, bytes);
     ms_count(&lease->frees, 1);
@@ -204,10 +303,24 @@ bool ms_hit_free(struct ms_thread *me, uint64_t address)
     if (!enter(pass))
         return false;
     bool done = take_back(pass, slot, run, class_index, stamp, ticket, row, address, now_ns);
-    if (MS_LIKELY(done))
+    uint64_t granted = run->slot_bytes, telling = 0;
+    if (MS_LIKELY(done)) {
         ms_near_drop(set, way);
+        telling = worth_telling(pass->lease, class_index);
+    }
     ms_bias_leave_both(pass->own);
+    if (MS_UNLIKELY(telling))
+        pass->limbo_is_due = ms_limbo_count(pass->heap, granted, telling);
     return done;
+}
+
+bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p)
+{
+    struct ms_heap *heap = pass->heap;
+    const struct ms_pool_block block = {
+        .own_heap = heap, .own_life = atomic_load_explicit(&heap->life, memory_order_acquire)};
+    pass->limbo_is_due = false;
+    return ms_limbo_look(heap) && ms_pool_wait_begin(&block, wait_p);
 }
 
 /* What never changes once it serves: a free waits for nothing, and nothing is filled. */

@@ -13,13 +13,8 @@
 #include "gpu/gpu.h"
 #include "stack/stack.h"
 
-enum { MS_HIT_MAX_BYTES = 64 << 10 };
+struct ms_pool_wait;
 
-/** Requests of other sizes are none. */
-static inline bool ms_hit_may_be(uint64_t bytes)
-{
-    return bytes - 1 < MS_HIT_MAX_BYTES;
-}
 /** A request of device memory of the context that is current, as the driver says, by function `api`, which
  * was called so (ms_stack_capture): the address, with a record and a ticket; or 0, and nothing has happened.
  * `me` is the calling thread, inside nothing of memshim's but this. */
@@ -28,8 +23,11 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
 /** The same in a context and from a stack that are known. */
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api);
-/** A free, all of it; or false, and nothing has happened. */
+/** A free; or false, and nothing has happened. All of it, but for what is to follow where the thread's pass
+ * says that limbo is due. */
 bool ms_hit_free(struct ms_thread *me, uint64_t address);
+/** Behind that: looks at limbo, inside a section. Whether the free has to wait, see ms_pool_wait_begin. */
+bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p);
 /** The same request was answered another way: what that used is at hand for the next, if it may be. */
 void ms_hit_learn(struct ms_thread *me);
 

@@ -155,19 +155,10 @@ static void empty_runs(struct ms_heap *heap, struct ms_lease *lease)
     }
 }
 
-/* From now on the lease is worth a visit for whoever is short of memory. */
-static void is_worth_it(_Atomic uint32_t *leases, const struct ms_heap *heap, const struct ms_lease *lease)
-{
-    _Static_assert(MS_LEASES <= 32, "a bit for each");
-    uint32_t bit = 1u << (lease - heap->leases);
-    if (!(atomic_load_explicit(leases, memory_order_relaxed) & bit))
-        atomic_fetch_or_explicit(leases, bit, memory_order_release);
-}
-
 static void has_bag(struct ms_heap *heap, struct ms_lease *lease, uint32_t class_index)
 {
     lease->bags |= (uint64_t)1 << class_index;
-    is_worth_it(&heap->with_bags, heap, lease);
+    ms_lease_tell(&heap->with_bags, heap, lease);
 }
 
 struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request)
@@ -247,7 +238,7 @@ static void put_run(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot
     if (!bag)
         return; /* no host memory: the block stays in limbo for ever */
     ms_bag_put(bag, slot, epoch);
-    is_worth_it(&heap->with_runs, heap, lease);
+    ms_lease_tell(&heap->with_runs, heap, lease);
 }
 
 void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)

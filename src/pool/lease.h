@@ -55,6 +55,14 @@ void ms_lease_flush(struct ms_heap *heap);
 void ms_lease_flush_runs(struct ms_heap *heap);
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 void ms_limbo_retire(struct ms_heap *heap);
+static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_run *run)
+{
+    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        return MS_TIER_SINGLE;
+    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
+        return MS_TIER_SINGLE;
+    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
+}
 /** What the record and the second half of a free take of one that is freed. */
 static MS_INLINE void ms_pool_describe_dying(const struct ms_slot *slot, struct ms_pool_block *block_p)
 {
@@ -79,6 +87,15 @@ static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot,
     ms_count(&lease->requested, requested);
     ms_count(&lease->granted, granted);
     ms_count(&lease->allocs, 1);
+}
+/** Lease locked: it has something that is worth a visit for whoever is short of memory. */
+static MS_INLINE void ms_lease_tell(_Atomic uint32_t *leases, const struct ms_heap *heap,
+                                    const struct ms_lease *lease)
+{
+    _Static_assert(MS_LEASES <= 32, "a bit for each");
+    uint32_t bit = 1u << (lease - heap->leases);
+    if (!(atomic_load_explicit(leases, memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(leases, bit, memory_order_release);
 }
 /** Lease locked: a block that was freed, and whose state says so, into a bag that has room for it. */
 static inline void ms_bag_add(struct ms_bag *bag, struct ms_slot *slot, uint64_t epoch)

@@ -71,11 +71,32 @@ void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch)
     ms_raise(&heap->limbo_sums.over_bytes, freed);
 }
 
+static bool is_short(const struct ms_heap *heap, uint64_t gathered)
+{
+    return gathered >= ms_heap_left(heap) / MS_LIMBO_PLENTY;
+}
+
+static bool is_too_much(const struct ms_limbo *limbo)
+{
+    return ms_limbo_bytes(limbo) > atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed);
+}
+
+bool ms_limbo_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
+{
+    struct ms_limbo *limbo = &heap->limbo_sums;
+    if (granted > MS_MIB)
+        atomic_fetch_add_explicit(&heap->fence.freed_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&limbo->freed_bytes, bytes, memory_order_acq_rel);
+    uint64_t gathered = ms_limbo_gathered(limbo);
+    return gathered >= atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed) || is_too_much(limbo) ||
+           is_short(heap, gathered);
+}
+
 /* Whether what has gathered is worth an event. */
 static bool should_close(struct ms_heap *heap, uint64_t gathered)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
-    if (gathered >= ms_heap_left(heap) / MS_LIMBO_PLENTY)
+    if (is_short(heap, gathered))
         return true;
     if (gathered < atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed))
         return false;
@@ -87,10 +108,9 @@ static bool should_close(struct ms_heap *heap, uint64_t gathered)
     return false;
 }
 
-bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes)
+bool ms_limbo_look(struct ms_heap *heap)
 {
     struct ms_limbo *limbo = &heap->limbo_sums;
-    atomic_fetch_add_explicit(&limbo->freed_bytes, bytes, memory_order_acq_rel);
     uint64_t gathered = ms_limbo_gathered(limbo);
     if (should_close(heap, gathered) &&
         !ms_fence_close(heap)) /* none can be recorded: not tried at every free */
@@ -98,7 +118,7 @@ bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes)
                               gathered + atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed) /
                                              MS_LIMBO_QUARTERS,
                               memory_order_relaxed);
-    return ms_limbo_bytes(limbo) > atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed);
+    return is_too_much(limbo);
 }
 
 /* --- the wait of a free --- */

@@ -39,10 +39,12 @@ void ms_limbo_covered(struct ms_heap *heap, uint64_t epoch);
 void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch);
 /** What was freed up to the end of an epoch; 0 where that is forgotten. */
 uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch);
-/** `bytes` more were freed: closes the epoch where a quarter of the bound has gathered, or where memory is
- * short, so that work which is issued later does not hold it. Whether there is more than the bound allows, as
- * far as that is known without asking the vendor. No lock of ours held. */
-bool ms_limbo_weigh(struct ms_heap *heap, uint64_t bytes);
+/** `bytes` more were freed, the latest of them in a block of `granted`. Whether it is to be looked at. */
+bool ms_limbo_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
+/** Closes the epoch where a quarter of the bound has gathered, or where memory is short, so that work which is
+ * issued later does not hold it. Whether there is more than the bound allows, as far as that is known without
+ * asking the vendor. No lock of ours held. */
+bool ms_limbo_look(struct ms_heap *heap);
 /** What was freed and no event covers, and what is in limbo at all: not less than there is, but for what
  * leases have not weighed. */
 static inline uint64_t ms_limbo_gathered(const struct ms_limbo *limbo)

@@ -54,15 +54,6 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     return true;
 }
 
-static MS_INLINE enum ms_pool_tier tier_of(const struct ms_run *run)
-{
-    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        return MS_TIER_SINGLE;
-    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
-        return MS_TIER_SINGLE;
-    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
-}
-
 /* What recording one takes that was given. */
 static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot *slot,
                                      struct ms_pool_block *b)
@@ -83,7 +74,7 @@ static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block 
     b->pinned = b->in_order = b->over = false;
     b->segment_address = segment->address;
     b->segment_bytes = segment->bytes;
-    b->tier = tier_of(run);
+    b->tier = ms_tier_of(run);
     b->id = atomic_load_explicit(&slot->stamp, memory_order_relaxed) >> MS_STATE_BITS;
     b->vmm = segment->backing != NULL;
     b->whole = !b->vmm && b->tier == MS_TIER_SINGLE;
@@ -121,7 +112,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     struct ms_heap *home = slot->run->segment->heap; /* a flow may have it of another */
     struct ms_lease *lease = ms_lease_lock(home);
-    enum ms_pool_tier tier = tier_of(slot->run);
+    enum ms_pool_tier tier = ms_tier_of(slot->run);
     bear(lease, slot, request->requested, slot->run->slot_bytes);
     if (hit && home == heap)
         ms_count(&lease->hits[tier], 1);
@@ -157,10 +148,7 @@ static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, stru
 /* Whether there is more in limbo than should be. */
 static MS_NOINLINE bool weigh(const struct ms_pool_block *block, uint64_t bytes)
 {
-    struct ms_heap *heap = block->own_heap;
-    if (block->granted > MS_MIB)
-        atomic_fetch_add_explicit(&heap->fence.freed_count, 1, memory_order_relaxed);
-    return ms_limbo_weigh(heap, bytes);
+    return ms_limbo_count(block->own_heap, block->granted, bytes) && ms_limbo_look(block->own_heap);
 }
 
 /* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory.
@@ -218,21 +206,34 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     return verdict;
 }
 
+struct ms_slot *ms_heap_run_at_hand(struct ms_heap *heap, uint64_t bytes)
+{
+    struct ms_request request;
+    struct ms_slot *slot = request_of(heap, bytes, &request) ? ms_ladder_at_hand(heap, &request) : NULL;
+    tell_of_sickness(heap);
+    return slot;
+}
+
+void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested,
+                  struct ms_pool_block *block_p)
+{
+    struct ms_lease *lease = ms_lease_lock(heap);
+    bear(lease, slot, requested, slot->run->slot_bytes);
+    ms_count(&lease->hits[ms_tier_of(slot->run)], 1);
+    describe_given(heap, slot, block_p);
+    ms_lease_unlock(lease);
+    ms_pool_latest_address = block_p->address;
+}
+
 /* No magazine has one: a magazine is filled, or a block carved. */
 static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request,
                                     struct ms_pool_block *block_p)
 {
     struct ms_slot *slot = ms_ladder_at_hand(heap, request);
     tell_of_sickness(heap);
-    if (!slot)
-        return false;
-    struct ms_lease *lease = ms_lease_lock(heap);
-    bear(lease, slot, request->requested, slot->run->slot_bytes);
-    ms_count(&lease->hits[tier_of(slot->run)], 1);
-    describe_given(heap, slot, block_p);
-    ms_lease_unlock(lease);
-    ms_pool_latest_address = block_p->address;
-    return true;
+    if (slot)
+        ms_heap_give(heap, slot, request->requested, block_p);
+    return slot != NULL;
 }
 
 static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
