@@ -120,6 +120,7 @@ struct ms_heap {
     /* Leases that have bags of classes, and of runs, by bits; changed under the lease's lock, looked at
      * without. */
     _Atomic uint32_t with_bags, with_runs;
+    _Atomic uint64_t runs_over; /* what was over when bags of runs were emptied last: an epoch */
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
@@ -240,9 +241,16 @@ bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_run_forget(struct ms_run *run);
 /** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
 void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
-/** With `take`, a used run that is just as long as what it takes; NULL if there is none. `fit_p`: the size of
- * what ms_run_take would carve, 0 if there is nothing. */
-struct ms_run *ms_run_take_just(struct ms_heap *heap, uint64_t bytes, bool take, uint64_t *fit_p);
+/** What that would be taken of, a free run or what is vacant, and how long it is; all 0 without either. It holds
+ * until the lock is let go. */
+struct ms_fit {
+    struct ms_run *run;
+    struct ms_segment *vacant;
+    uint64_t bytes;
+};
+struct ms_fit ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align);
+struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes,
+                               uint64_t align);
 uint64_t ms_run_largest(const struct ms_heap *heap);
 /** The run that an address of a chunk lies in, if it is in use. Without a lock. */
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);
@@ -252,8 +260,8 @@ void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
-/** A block of `single_min_bytes` or more that need not be a whole segment. */
-struct ms_slot *ms_large_take(struct ms_heap *heap, uint64_t bytes);
+/** A block of `single_min_bytes` or more that need not be a whole segment; `fit`: as ms_run_fit says. */
+struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes);
 /** ... of this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_single_put(struct ms_heap *heap, struct ms_run *run);

@@ -71,30 +71,31 @@ static struct ms_slot *from_heap(struct climb *c)
 /* --- memory of a context --- */
 
 /* Before something that is larger is split, what was freed and can be used again lies together again where it
- * did, and may fit more closely. Nothing is waited for. */
-static void before_splitting(struct ms_heap *heap, bool may_fence)
+ * did, and may fit more closely. Nothing is waited for. Heap's lock held, and let go meanwhile: true; or there is
+ * nothing to be found. */
+static bool before_splitting(struct ms_heap *heap)
 {
-    if (may_fence && ms_fence_pending(heap) && ms_fence_close(heap))
+    bool may_fence = (ms_budget_may_fence(heap) || ms_backing_on(heap)) && ms_fence_pending(heap);
+    if (!may_fence && !ms_lease_may_flush_runs(heap))
+        return false;
+    ms_unlock(&heap->lock);
+    if (may_fence && ms_fence_close(heap))
         ms_fence_poll(heap);
     ms_lease_flush_runs(heap);
+    ms_lock(&heap->lock);
+    return true;
 }
 
-/* A run of its own: what fits just so, or may be split. Whoever asks has looked into the caches. */
+/* A run of its own: what fits just so, or may be split. */
 static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t fit;
+    uint64_t bytes = request->granted, align = ms_run_align(heap, bytes);
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    struct ms_run *run = ms_run_take_just(heap, request->granted, !request->large, &fit);
-    struct ms_slot *slot = run ? &run->only : NULL;
-    if (!run && fit > request->granted) {
-        bool may_fence = ms_budget_may_fence(heap) || ms_backing_on(heap);
-        ms_unlock(&heap->lock);
-        before_splitting(heap, may_fence);
-        ms_lock(&heap->lock);
-    }
-    if (!run && (fit || request->large))
-        slot = ms_lease_carve(heap, request);
+    struct ms_fit fit = ms_run_fit(heap, bytes, align);
+    if (fit.bytes > bytes && before_splitting(heap))
+        fit = ms_run_fit(heap, bytes, align);
+    struct ms_slot *slot = ms_lease_carve_fit(heap, request, &fit);
     ms_unlock(&heap->lock);
     return slot;
 }

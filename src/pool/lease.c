@@ -141,18 +141,11 @@ static void empty(struct ms_heap *heap, struct ms_magazine *m)
     m->ready = m->freed = NULL;
 }
 
-/* Heap's lock held. The bag of runs stays with the lease where it is empty. */
-static void empty_runs(struct ms_heap *heap, struct ms_lease *lease)
+/* Heap's lock held. What is not over stays where it is. */
+static void release_runs(struct ms_heap *heap, struct ms_lease *lease)
 {
-    struct ms_bag *bag = lease->runs;
-    if (!bag || !bag->count)
-        return;
-    if (retired(heap, bag)) {
-        release_items(heap, bag);
-    } else {
-        bag_to_limbo(heap, bag);
-        lease->runs = ms_table_bag(); /* frees that are hits make none */
-    }
+    if (lease->runs && retired(heap, lease->runs))
+        release_items(heap, lease->runs);
 }
 
 static void has_bag(struct ms_heap *heap, struct ms_lease *lease, uint32_t class_index)
@@ -165,9 +158,17 @@ struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *re
 {
     if (request->single)
         return ms_single_take(heap, request->granted);
+    struct ms_fit fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
+    return ms_lease_carve_fit(heap, request, &fit);
+}
+
+struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request *request,
+                                   const struct ms_fit *fit)
+{
     if (request->large)
-        return ms_large_take(heap, request->granted);
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
+        return ms_large_take(heap, fit, request->granted);
+    struct ms_run *run =
+        ms_run_take_fit(heap, fit, request->granted, ms_run_align(heap, request->granted));
     return run ? &run->only : NULL;
 }
 
@@ -189,7 +190,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
 {
     if (request->class_index == MS_NO_CLASS) {
         ms_lock(&heap->lock);
-        empty_runs(heap, lease);
+        release_runs(heap, lease);
         ms_limbo_retire(heap);
         struct ms_slot *slot = ms_lease_carve(heap, request);
         ms_unlock(&heap->lock);
@@ -229,9 +230,12 @@ static void put_run(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot
     struct ms_bag *bag = lease->runs;
     if (bag && bag->count && (bag->count == MS_BAG_ITEMS || bag->epoch != epoch)) {
         ms_lock(&heap->lock);
-        empty_runs(heap, lease);
+        release_runs(heap, lease);
+        if (bag->count) {
+            bag_to_limbo(heap, bag);
+            bag = NULL;
+        }
         ms_unlock(&heap->lock);
-        bag = lease->runs;
     }
     if (!bag)
         bag = lease->runs = ms_table_bag();
@@ -315,7 +319,9 @@ static void flush_each(struct ms_heap *heap, _Atomic uint32_t *leases,
         ms_bias_lock(&lease->lock, MS_BIAS_LEASE);
         ms_lock(&heap->lock);
         flush(heap, lease);
-        atomic_fetch_and_explicit(leases, ~(left & -left), memory_order_relaxed);
+        bool empty = leases == &heap->with_bags || !lease->runs || !lease->runs->count;
+        if (empty)
+            atomic_fetch_and_explicit(leases, ~(left & -left), memory_order_relaxed);
         ms_unlock(&heap->lock);
         ms_bias_unlock_visited(&lease->lock, MS_BIAS_LEASE);
     }
@@ -326,7 +332,8 @@ static void flush_each(struct ms_heap *heap, _Atomic uint32_t *leases,
 
 void ms_lease_flush_runs(struct ms_heap *heap)
 {
-    flush_each(heap, &heap->with_runs, empty_runs);
+    atomic_store_explicit(&heap->runs_over, ms_fence_done(heap), memory_order_relaxed);
+    flush_each(heap, &heap->with_runs, release_runs);
 }
 
 void ms_lease_flush(struct ms_heap *heap)

@@ -46,13 +46,22 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
                                 const struct ms_request *request);
 /** Heap's lock held: a block without a class, out of what no lease has; or NULL. */
 struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request);
+/** ... that need not be a segment of its own, of what was found to fit it (ms_run_fit). */
+struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request *request,
+                                   const struct ms_fit *fit);
 /** Lease locked: a block that was freed and may be handed out at once. */
 void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's
  * limbo. */
 void ms_lease_flush(struct ms_heap *heap);
-/** ... of blocks without a class. */
+/** ... of blocks without a class, as far as it is over. */
 void ms_lease_flush_runs(struct ms_heap *heap);
+/** Whether that may find something: more is over than when it was done last. */
+static inline bool ms_lease_may_flush_runs(const struct ms_heap *heap)
+{
+    uint64_t done = ms_fence_done(heap);
+    return done == UINT64_MAX || done != atomic_load_explicit(&heap->runs_over, memory_order_relaxed);
+}
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
 void ms_limbo_retire(struct ms_heap *heap);
 static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_run *run)

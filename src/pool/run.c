@@ -218,12 +218,16 @@ struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t be
 }
 
 /* What is vacant competes with what is free in chunks where it may be split; else it comes after it. */
-static struct ms_segment *vacant_instead(struct ms_heap *heap, const struct ms_run *run, uint64_t bytes)
+struct ms_fit ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
-    if (run && !ms_budget_splits(heap, bytes))
-        return NULL;
-    struct ms_segment *vacant = ms_vacant_for_run(heap, bytes);
-    return vacant && (!run || vacant->bytes < ms_run_bytes(run)) ? vacant : NULL;
+    struct ms_run *run = search(heap, bytes, align);
+    uint64_t run_bytes = run ? ms_run_bytes(run) : 0;
+    if (run_bytes == bytes || (run && !ms_budget_splits(heap, bytes)))
+        return (struct ms_fit){run, NULL, run_bytes};
+    struct ms_segment *vacant = heap->vacant_count ? ms_vacant_for_run(heap, bytes) : NULL;
+    if (vacant && (!run || vacant->bytes < run_bytes))
+        return (struct ms_fit){NULL, vacant, vacant->bytes};
+    return (struct ms_fit){run, NULL, run_bytes};
 }
 
 /* A block out of a free run. */
@@ -240,28 +244,32 @@ static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t
     return run;
 }
 
-struct ms_run *ms_run_take_just(struct ms_heap *heap, uint64_t bytes, bool take, uint64_t *fit_p)
+/* A vacant segment is opened first; without memory for that, whatever run fits. */
+static struct ms_run *take_vacant(struct ms_heap *heap, struct ms_segment *vacant, uint64_t bytes,
+                                  uint64_t align)
 {
-    struct ms_run *run = search(heap, bytes, ms_run_align(heap, bytes));
-    const struct ms_segment *vacant = vacant_instead(heap, run, bytes);
-    *fit_p = vacant ? vacant->bytes : run ? ms_run_bytes(run) : 0;
-    return take && !vacant && *fit_p == bytes ? take_of(heap, run, ms_run_address(run), bytes) : NULL;
+    ms_vacant_remove(heap, vacant);
+    if (!ms_run_open(heap, vacant))
+        ms_vacant_put(heap, vacant);
+    struct ms_run *run = search(heap, bytes, align);
+    run = run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
+    ms_run_close(heap, vacant);
+    return run;
+}
+
+struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes,
+                               uint64_t align)
+{
+    if (fit->vacant)
+        return take_vacant(heap, fit->vacant, bytes, align);
+    struct ms_run *run = fit->run;
+    return run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
 }
 
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
-    struct ms_run *run = search(heap, bytes, align);
-    struct ms_segment *vacant = vacant_instead(heap, run, bytes);
-    if (vacant) {
-        ms_vacant_remove(heap, vacant);
-        if (!ms_run_open(heap, vacant))
-            ms_vacant_put(heap, vacant);
-        run = search(heap, bytes, align);
-    }
-    run = run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
-    if (vacant)
-        ms_run_close(heap, vacant);
-    return run;
+    struct ms_fit fit = ms_run_fit(heap, bytes, align);
+    return ms_run_take_fit(heap, &fit, bytes, align);
 }
 
 struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
