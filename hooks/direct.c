@@ -117,7 +117,7 @@ bool ms_direct_free(unsigned row, uint64_t address)
     return served;
 }
 
-void ms_direct_look(struct ms_thread *me)
+bool ms_direct_look(struct ms_thread *me, uint16_t row)
 {
     struct ms_section section;
     struct ms_pool_wait wait;
@@ -125,7 +125,9 @@ void ms_direct_look(struct ms_thread *me)
 
     enter(&section, NULL);
     waits = ms_hit_look(&me->pass, &wait);
+    ms_ledger_call_counted(me->pass.counts, row, 0);
     leave(&section, NULL);
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
+    return true;
 }

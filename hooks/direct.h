@@ -34,8 +34,8 @@ extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
-/** Behind a free that was a hit: limbo is due. May wait, as the vendor's free would. */
-void ms_direct_look(struct ms_thread *me);
+/** Behind a free that was a hit, and is counted here: looks at limbo. May wait, as the vendor's free would. True. */
+bool ms_direct_look(struct ms_thread *me, uint16_t row);
 /** The same in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
                            uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle);
@@ -104,7 +104,7 @@ static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const v
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
-    if (MS_UNLIKELY(!out || !args->bytes || !ms_direct_is_free(me)))
+    if (MS_UNLIKELY(!out || !ms_direct_is_free(me)))
         return false;
     ms_direct_enter_hit(me);
     address = ms_hit_alloc(me, ms_kept_site(row)->driver, args->bytes, frame, caller, (uint16_t)row);
@@ -120,21 +120,20 @@ static MS_INLINE bool ms_hit_NAME(unsigned row, const void *frame, const void *c
                                   const struct ms_args *args)
 {
     struct ms_thread *me = &ms_thread;
-    bool served;
+    enum ms_hit hit;
 
     (void)frame, (void)caller;
     MS_KEEP(me);
     if (MS_UNLIKELY(!args->key || !ms_direct_is_free(me)))
         return false;
     ms_direct_enter_hit(me);
-    served = ms_hit_free(me, args->key);
+    hit = ms_hit_free(me, args->key);
     ms_direct_leave_hit(me);
-    if (MS_UNLIKELY(!served))
-        return false;
-    ms_ledger_call_counted(me->pass.counts, (uint16_t)row, 0);
-    if (MS_UNLIKELY(me->pass.limbo_is_due))
-        ms_direct_look(me);
-    return true;
+    if (MS_LIKELY(hit == MS_HIT_DONE)) {
+        ms_ledger_call_counted(me->pass.counts, (uint16_t)row, 0);
+        return true;
+    }
+    return hit == MS_HIT_LIMBO && ms_direct_look(me, (uint16_t)row);
 }
 
 /** Both are what is asked next in the rows of a runtime's that say `.direct`. */

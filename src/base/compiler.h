@@ -21,6 +21,17 @@
 #else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #endif
+/* The same of what is compiled into its callers, where those are not instrumented. */
+#if defined(MS_SCHEDULES) || defined(__SANITIZE_THREAD__)
+#define MS_UNSYNCHRONIZED_INLINE MS_UNSYNCHRONIZED
+#elif defined(__clang__)
+#if __has_feature(thread_sanitizer)
+#define MS_UNSYNCHRONIZED_INLINE MS_UNSYNCHRONIZED
+#endif
+#endif
+#ifndef MS_UNSYNCHRONIZED_INLINE
+#define MS_UNSYNCHRONIZED_INLINE MS_INLINE
+#endif
 /* For code that reads words of stacks as they lie: a sanitizer would take them for accesses to the variables
  * there. */
 #define MS_RAW __attribute__((no_sanitize("address", "thread", "undefined")))

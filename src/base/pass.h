@@ -8,7 +8,6 @@
 #ifndef MS_BASE_PASS_H
 #define MS_BASE_PASS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -27,7 +26,6 @@ struct ms_pass {
     uint64_t context;           /* the heap's */
     struct ms_counts *counts;   /* of calls, by this thread alone; NULL: it shares others' */
     struct ms_clock_own clock;  /* the record's time */
-    bool limbo_is_due;          /* a free has left more in limbo than is to be left unseen */
 };
 
 #endif

@@ -140,6 +140,23 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number,
     return ticket;
 }
 
+/* Room is made last, or nobody might use it. */
+MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_arrival *arrival)
+{
+    uint32_t ticket = lane->free_list;
+    bool is_peak;
+    if (!ticket || !ms_lane_rise(lane, arrival->block.bytes, arrival->now_ns, &is_peak) ||
+        !ms_totals_past_is_kept(lane, arrival->now_ns))
+        return 0;
+    struct ms_block_row *row = ms_block_row_at(ticket - 1);
+    lane->free_list = row->next;
+    lane->is_active = true;
+    ms_totals_in(lane, row, lane->latest_site, lane->latest_row, arrival);
+    if (is_peak)
+        ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
+    return ticket;
+}
+
 static uint32_t site_in_first_lane(unsigned account, const struct ms_arrival *arrival)
 {
     struct ms_lane *first = &ms_lanes[0][account];

@@ -40,14 +40,14 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
                                                  .kind = MS_KIND_DEVICE},
                                        .now_ns = now_ns,
                                        .served = true};
-    bool is_peak = false;
+    if (MS_UNLIKELY(lane->row->device.live_bytes + bytes > lane->charge)) {
+        const struct ms_arrival copy = arrival; /* or all of it would lie in memory */
+        return ms_ledger_hit_rises(lane, &copy);
+    }
+    if (MS_UNLIKELY(!ms_totals_past_is_kept(lane, now_ns)))
+        return 0;
     uint32_t ticket = lane->free_list;
     if (MS_UNLIKELY(!ticket))
-        return 0; /* and nobody would use the room that is made */
-    if (MS_UNLIKELY(lane->row->device.live_bytes + bytes > lane->charge) &&
-        !ms_lane_rise(lane, bytes, now_ns, &is_peak))
-        return 0;
-    if (MS_UNLIKELY(!ms_totals_past_is_kept(lane, now_ns)))
         return 0;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     struct ms_site *site = lane->latest_row;
@@ -56,14 +56,12 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
     lane->free_list = row->next;
     lane->is_active = true;
     ms_totals_in(lane, row, lane->latest_site, site, &arrival);
-    if (MS_UNLIKELY(is_peak))
-        ms_lanes_set_peak(ms_lane_account(lane), now_ns);
     return ticket;
 }
 
 /** Whether the row has the block, and the lane can count it out by itself: then its site. Of a row that is
  * another lane's what is read may be anything. */
-static MS_UNSYNCHRONIZED bool ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row,
+static MS_UNSYNCHRONIZED_INLINE bool ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row,
                                                 uint64_t key, uint64_t now_ns, struct ms_site **site_p)
 {
     struct ms_site *site = *site_p = lane->latest_row;

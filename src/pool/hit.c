@@ -48,32 +48,31 @@ static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
 }
 
-/* What is asked for, and when. */
+/* What is asked for. */
 struct request {
     uint64_t context, bytes;
     ms_stack_id stack;
     uint16_t api;
-    uint64_t now_ns;
 };
 
 /* Inside: the record has the block, and its slot the ticket; 0, and nothing has happened, where that cannot
  * be. */
 static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
-                               uint64_t address)
+                               uint64_t address, uint64_t now_ns)
 {
-    struct ms_lane *lane = me->pass.lane;
     struct ms_lease *lease = me->pass.lease;
     if (MS_UNLIKELY(lease->serial == lease->serial_end))
         return 0;
-    uint32_t ticket = ms_ledger_hit_in(lane, me->tid, address, r->bytes, r->context, r->api, r->now_ns);
+    uint32_t ticket =
+        ms_ledger_hit_in(me->pass.lane, me->tid, address, r->bytes, r->context, r->api, now_ns);
     if (MS_LIKELY(ticket))
         ms_slot_bear(lease, slot, r->bytes, slot->run->slot_bytes, ticket);
     return ticket;
 }
 
 /* Inside: a block of the class of what is asked for. */
-static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, struct ms_slot **slot_p,
-                               uint64_t *address_p)
+static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, uint64_t now_ns,
+                               struct ms_slot **slot_p, uint64_t *address_p)
 {
     struct ms_lease *lease = me->pass.lease;
     if (MS_UNLIKELY(!ms_ledger_hit_site(me->pass.lane, r->stack, r->api)))
@@ -83,7 +82,7 @@ static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, st
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
-    uint32_t ticket = give(me, r, slot, *address_p = ms_slot_address(slot));
+    uint32_t ticket = give(me, r, slot, *address_p = ms_slot_address(slot), now_ns);
     if (MS_UNLIKELY(!ticket))
         return 0;
     bag->count = left;
@@ -93,18 +92,23 @@ static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, st
     return ticket;
 }
 
+static MS_INLINE bool may_take(void)
+{
+    return MS_LIKELY(!__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
+}
+
 /* Of a class, in the heap's context. */
-static MS_INLINE uint64_t alloc(struct ms_thread *me, struct request r)
+static MS_INLINE uint64_t alloc(struct ms_thread *me, const struct request *r)
 {
     struct ms_pass *pass = &me->pass;
     struct ms_slot *slot;
-    uint64_t address;
-    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &r.now_ns)))
+    uint64_t now_ns, address;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
-    MS_KEEP(r.now_ns);
+    MS_KEEP(now_ns);
     if (!enter(pass))
         return 0;
-    uint32_t ticket = take(me, &r, &slot, &address);
+    uint32_t ticket = take(me, r, now_ns, &slot, &address);
     ms_bias_leave_both(pass->own);
     if (MS_UNLIKELY(!ticket))
         return 0;
@@ -113,16 +117,18 @@ static MS_INLINE uint64_t alloc(struct ms_thread *me, struct request r)
 }
 
 /* A block that was taken of the heap: its ticket, or 0. */
-static MS_INLINE uint32_t give_run(struct ms_thread *me, struct request *r, struct ms_slot *slot,
+static MS_INLINE uint32_t give_run(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
                                    uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
-    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &r->now_ns)))
+    uint64_t now_ns;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
         return forget(pass);
     if (!enter(pass))
         return 0;
-    uint32_t ticket =
-        ms_ledger_hit_site(pass->lane, r->stack, r->api) ? give(me, r, slot, address) : 0;
+    uint32_t ticket = ms_ledger_hit_site(pass->lane, r->stack, r->api)
+                          ? give(me, r, slot, address, now_ns)
+                          : 0;
     if (MS_LIKELY(ticket))
         ms_count(&pass->lease->hits[ms_tier_of(slot->run)], 1);
     ms_bias_leave_both(pass->own);
@@ -139,52 +145,65 @@ static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct requ
     return given.address;
 }
 
-/* Without a class. */
-static MS_NOINLINE uint64_t alloc_run(struct ms_thread *me, struct request r)
+/* Without a class, in the heap's context. */
+static MS_INLINE uint64_t alloc_run(struct ms_thread *me, const struct request *r)
 {
     struct ms_heap *heap = me->pass.heap;
-    int saved_errno = *me->errno_place;
-    struct ms_slot *slot = ms_heap_run_at_hand(heap, r.bytes);
-    *me->errno_place = saved_errno;
+    struct ms_slot *slot = ms_heap_run_at_hand(heap, r->bytes);
     if (MS_UNLIKELY(!slot))
         return 0;
     uint64_t address = ms_slot_address(slot);
-    uint32_t ticket = give_run(me, &r, slot, address);
+    uint32_t ticket = give_run(me, r, slot, address);
     if (MS_UNLIKELY(!ticket))
-        return give_in_turn(heap, &r, slot);
+        return give_in_turn(heap, r, slot);
     ms_near_note(address, slot, ticket);
     return address;
 }
 
-static MS_INLINE uint64_t alloc_any(struct ms_thread *me, struct request r)
-{
-    return MS_LIKELY(r.bytes <= MS_SLAB_MAX_BYTES) ? alloc(me, r) : alloc_run(me, r);
-}
-
-static MS_INLINE bool may_take(void)
-{
-    return MS_LIKELY(!__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
-}
-
-uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
-                      const void *caller, uint16_t api)
+static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes,
+                                    const void *frame, const void *caller, uint16_t api)
 {
     uint64_t context;
     if (!may_take())
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
-    return alloc_any(me, (struct request){context, bytes, stack_of(frame, caller), api, 0});
+    const struct request r = {context, bytes, stack_of(frame, caller), api};
+    int saved_errno = *me->errno_place;
+    uint64_t address = alloc_run(me, &r);
+    *me->errno_place = saved_errno;
+    return address;
+}
+
+/* Whether it has a class; 0 bytes have none. */
+static MS_INLINE bool has_class(uint64_t bytes)
+{
+    return MS_LIKELY(bytes - 1 < MS_SLAB_MAX_BYTES);
+}
+
+uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
+                      const void *caller, uint16_t api)
+{
+    uint64_t context;
+    if (!has_class(bytes))
+        return bytes ? hit_run(me, gpu, bytes, frame, caller, api) : 0;
+    if (!may_take())
+        return 0;
+    if (MS_UNLIKELY(!is_current(me, gpu, &context)))
+        return forget(&me->pass);
+    const struct request r = {context, bytes, stack_of(frame, caller), api};
+    return alloc(me, &r);
 }
 
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api)
 {
-    if (!may_take())
+    const struct request r = {context, bytes, stack, api};
+    if (!bytes || !may_take())
         return 0;
     if (MS_UNLIKELY(me->pass.context != context))
         return forget(&me->pass);
-    return alloc_any(me, (struct request){context, bytes, stack, api, 0});
+    return has_class(bytes) ? alloc(me, &r) : alloc_run(me, &r);
 }
 
 /* The run of a live block, and its class, else NULL; without a lock. What is read of a slot here may be of
@@ -201,48 +220,30 @@ static MS_UNSYNCHRONIZED const struct ms_run *run_of(const struct ms_slot *slot,
     return run;
 }
 
-static MS_UNSYNCHRONIZED bool may_go_round(const struct ms_run *run)
-{
-    return !run->segment->release;
-}
-
 /* Inside: the bag that a block without a class goes into, which is of the epoch that is open. */
-static MS_INLINE struct ms_bag *bag_of_runs(const struct ms_pass *pass, const struct ms_run *run,
-                                            uint64_t epoch)
+static MS_UNSYNCHRONIZED struct ms_bag *bag_of_runs(const struct ms_lease *lease, const struct ms_run *run,
+                                                    uint64_t epoch)
 {
-    struct ms_bag *bag = pass->lease->runs;
-    return bag && (!bag->count || (bag->epoch == epoch && bag->count < MS_BAG_ITEMS)) && may_go_round(run)
-               ? bag
-               : NULL;
+    struct ms_bag *bag = lease->runs;
+    bool has_room = bag && (!bag->count || (bag->epoch == epoch && bag->count < MS_BAG_ITEMS));
+    return has_room && !run->segment->release ? bag : NULL;
 }
 
 /* Inside: the bag that the block goes into, if that is all there is to do. No segment that holds blocks of a
  * class has to be released. */
-static MS_UNSYNCHRONIZED struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
-                                                const struct ms_run *run, unsigned class_index,
-                                                uint64_t epoch, uint64_t address)
+static MS_UNSYNCHRONIZED_INLINE struct ms_bag *bag_for(const struct ms_pass *pass,
+                                                          const struct ms_slot *slot,
+                                                          const struct ms_run *run, unsigned class_index,
+                                                          uint64_t epoch, uint64_t address)
 {
+    const struct ms_lease *lease = pass->lease;
     if (MS_UNLIKELY(run->segment->heap != pass->heap ||
                     ms_run_address(run) + slot->index * run->slot_bytes != address))
         return NULL;
     if (class_index >= MS_CLASSES)
-        return bag_of_runs(pass, run, epoch);
-    struct ms_bag *bag = pass->lease->magazines[class_index].freed;
-    return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS &&
-                     pass->lease->unweighed + run->slot_bytes < MS_LIMBO_WEIGH_BYTES)
-               ? bag
-               : NULL;
-}
-
-/* Inside: what the lease has for limbo, if it is worth telling; that is looked at for blocks without a class
- * alone, since of others a free goes the usual way then. */
-static MS_INLINE uint64_t worth_telling(struct ms_lease *lease, unsigned class_index)
-{
-    uint64_t bytes = lease->unweighed;
-    if (MS_LIKELY(class_index < MS_CLASSES || bytes < MS_LIMBO_WEIGH_BYTES))
-        return 0;
-    lease->unweighed = 0;
-    return bytes;
+        return bag_of_runs(lease, run, epoch);
+    struct ms_bag *bag = lease->magazines[class_index].freed;
+    return MS_LIKELY(bag && bag->count < MS_BAG_ITEMS) ? bag : NULL;
 }
 
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
@@ -280,38 +281,67 @@ static MS_INLINE bool is_held(void)
                        (uint32_t)atomic_load_explicit(&ms_open_captures, memory_order_relaxed));
 }
 
-bool ms_hit_free(struct ms_thread *me, uint64_t address)
+/* Inside: what the lease has for limbo, if it is worth telling. */
+static MS_INLINE uint64_t worth_telling(struct ms_lease *lease)
+{
+    uint64_t bytes = lease->unweighed;
+    if (bytes < MS_LIMBO_WEIGH_BYTES)
+        return 0;
+    lease->unweighed = 0;
+    return bytes;
+}
+
+static MS_NOINLINE enum ms_hit free_run(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
+                                        struct ms_near_set *set, unsigned way);
+
+/* What the table has for the address, of a class or, where that is known, without one. */
+static MS_INLINE enum ms_hit free_found(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
+                                        struct ms_near_set *set, unsigned way, bool is_run)
 {
     struct ms_pass *pass = &me->pass;
-    unsigned way, class_index;
-    uint64_t now_ns, stamp;
-    struct ms_near_set *set;
-    struct ms_slot *slot = ms_near_find(address, &set, &way);
-    if (MS_UNLIKELY(!slot || is_held()))
-        return false;
+    unsigned class_index;
+    uint64_t now_ns, stamp, granted = 0, telling = 0;
     const struct ms_run *run = run_of(slot, &stamp, &class_index);
     if (!run)
-        return false;
+        return MS_HIT_NONE;
+    if (MS_UNLIKELY(class_index >= MS_CLASSES) && !is_run)
+        return free_run(me, address, slot, set, way);
     uint32_t ticket = atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
     if (MS_UNLIKELY(!ticket))
-        return false;
+        return MS_HIT_NONE;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     __builtin_prefetch(row, 1);
     if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
-        return forget(pass);
+        return forget(pass) ? MS_HIT_DONE : MS_HIT_NONE;
     MS_KEEP(now_ns);
     if (!enter(pass))
-        return false;
+        return MS_HIT_NONE;
     bool done = take_back(pass, slot, run, class_index, stamp, ticket, row, address, now_ns);
-    uint64_t granted = run->slot_bytes, telling = 0;
     if (MS_LIKELY(done)) {
         ms_near_drop(set, way);
-        telling = worth_telling(pass->lease, class_index);
+        if (MS_UNLIKELY((telling = worth_telling(pass->lease)) != 0))
+            granted = run->slot_bytes;
     }
     ms_bias_leave_both(pass->own);
-    if (MS_UNLIKELY(telling))
-        pass->limbo_is_due = ms_limbo_count(pass->heap, granted, telling);
-    return done;
+    if (MS_UNLIKELY(telling) && ms_limbo_count(pass->heap, granted, telling))
+        return MS_HIT_LIMBO;
+    return done ? MS_HIT_DONE : MS_HIT_NONE;
+}
+
+static MS_NOINLINE enum ms_hit free_run(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
+                                        struct ms_near_set *set, unsigned way)
+{
+    return free_found(me, address, slot, set, way, true);
+}
+
+enum ms_hit ms_hit_free(struct ms_thread *me, uint64_t address)
+{
+    unsigned way;
+    struct ms_near_set *set;
+    struct ms_slot *slot = ms_near_find(address, &set, &way);
+    if (MS_UNLIKELY(!slot || is_held()))
+        return MS_HIT_NONE;
+    return free_found(me, address, slot, set, way, false);
 }
 
 bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p)
@@ -319,7 +349,6 @@ bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p)
     struct ms_heap *heap = pass->heap;
     const struct ms_pool_block block = {
         .own_heap = heap, .own_life = atomic_load_explicit(&heap->life, memory_order_acquire)};
-    pass->limbo_is_due = false;
     return ms_limbo_look(heap) && ms_pool_wait_begin(&block, wait_p);
 }
 

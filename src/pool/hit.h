@@ -23,10 +23,11 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
 /** The same in a context and from a stack that are known. */
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api);
-/** A free; or false, and nothing has happened. All of it, but for what is to follow where the thread's pass
- * says that limbo is due. */
-bool ms_hit_free(struct ms_thread *me, uint64_t address);
-/** Behind that: looks at limbo, inside a section. Whether the free has to wait, see ms_pool_wait_begin. */
+/** What became of a free: nothing has happened; it is done; it is, and limbo is to be looked at. */
+enum ms_hit { MS_HIT_NONE, MS_HIT_DONE, MS_HIT_LIMBO };
+enum ms_hit ms_hit_free(struct ms_thread *me, uint64_t address);
+/** Looks at limbo behind a free that was a hit; inside a section, and with nothing in between. Whether the free
+ * has to wait, see ms_pool_wait_begin. */
 bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p);
 /** The same request was answered another way: what that used is at hand for the next, if it may be. */
 void ms_hit_learn(struct ms_thread *me);

@@ -39,7 +39,7 @@ MUTANTS = (
     ("both-not-waited", BIAS_C, "           (atomic_load_explicit(&thread->both, memory_order_acquire) &&", "           (0 &&", "bias-pair", "plain"),
     ("both-lowered-late", BIAS_C, "               atomic_load_explicit(&lane->owner, memory_order_acquire) == me;\n", "               atomic_load_explicit(&lane->owner, memory_order_acquire) == me;\n    atomic_store_explicit(&me->lost, 0, memory_order_relaxed);\n", "bias-pair-asked", "plain"),
     ("hit-alloc-left-first", HIT, "    if (!enter(pass))\n        return 0;\n", "    if (!enter(pass))\n        return 0;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
-    ("hit-free-left-first", HIT, "    if (!enter(pass))\n        return false;\n", "    if (!enter(pass))\n        return false;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-free-left-first", HIT, "    if (!enter(pass))\n        return MS_HIT_NONE;\n", "    if (!enter(pass))\n        return MS_HIT_NONE;\n    ms_bias_leave_both(pass->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-no-exchange", HIT, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(", "    if (MS_UNLIKELY(false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
     ("hit-pins-not-asked", HIT, "    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |\n                       (uint32_t)",
      "    return MS_UNLIKELY((uint32_t)", "hit-and-pin", "plain"),

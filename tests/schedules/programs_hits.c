@@ -31,6 +31,13 @@ HITS(captured, 256, "t0 i", "g0", "c e", "")
 HITS(pinned, 256, "t0", "g0 s t0", "p0 i u", "")
 HITS(waited, 256, "t0 i", "g0 t5", "s", "")
 HITS(context, 256, "t0 t1", "g0 g1", "k", "")
+HITS(run_stopped, 256, "t3", "g3 t4", "o", "")
+HITS(run_trimmed, 256, "t3 t4", "g4 t7 g3", "x", "")
+HITS(run_freed, 256, "t3 t4", "g3 t7", "g4", "")
+HITS(run_twice, 256, "t3", "d3", "d3", "")
+HITS(run_pinned, 256, "t3 i", "g3 s t3", "p3 i u", "")
+HITS(run_context, 256, "t3 t4", "g3 g4", "k", "")
+HITS(runs, 256, "t3 t4 i", "g3 t7 g4 t3 g7 t4 g3", "t6 g6 o g4 t3 s", "x q t0 g0 i g3")
 HITS(many, 256, "t0 t1 i", "g0 t0 g1 t2 t1 g2 g0 t0", "t5 g5 o g1 t1 s", "x q t3 g0 i g3")
 HITS(taken, 256, "t0 t1", "t5 g5 t2 g2 t5 g5 t2 g2 t5 g5 t2 g2", "t0 x g1 t1 x g0", "s o i s o")
 
@@ -44,6 +51,13 @@ const struct program hits_programs[] = {
     CALLS_ROW(pinned, "hit-and-pin", "a free hits while its block is exported, and its like is asked for"),
     CALLS_ROW(waited, "hit-and-wait", "a thread hits while another waits for the context"),
     CALLS_ROW(context, "hit-context-ends", "frees hit while their context ends"),
+    CALLS_ROW(run_stopped, "hit-run-and-stop", "a thread hits for large blocks while the pool is stopped"),
+    CALLS_ROW(run_trimmed, "hit-run-and-trim", "... while what is idle goes back"),
+    CALLS_ROW(run_freed, "hit-run-and-free", "... while another frees what it was given"),
+    CALLS_ROW(run_twice, "hit-run-freed-twice", "a large block is freed by a hit and by another"),
+    CALLS_ROW(run_pinned, "hit-run-and-pin", "a free of a large block hits while it is exported"),
+    CALLS_ROW(run_context, "hit-run-context-ends", "frees of large blocks hit while their context ends"),
+    CALLS_ROW(runs, "hits-runs", "a thread hits for large blocks while two others do all kinds of things"),
     CALLS_ROW(many, "hits-own", "a thread hits while two others do all kinds of things"),
     CALLS_ROW(taken, "hits-taken", "... and has its lease and lane taken away again and again"),
     {NULL, NULL, NULL, NULL, NULL, RIGHT},

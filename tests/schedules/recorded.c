@@ -5,6 +5,8 @@
 #include "ledger/check.h"
 #include "ledger/internal.h"
 #include "pool/hit.h"
+#include "pool/pool.h"
+#include "pool/space/records.h"
 #include "recorded.h"
 
 enum { API = 0, STACK = 5, TIMEOUT_MS = 1000 };
@@ -39,22 +41,33 @@ void recorded_start(void)
     trust_the_counter();
 }
 
+static MS_UNSYNCHRONIZED void count_between(int change)
+{
+    if (is_on)
+        between += (unsigned)change;
+}
+
+/* A large block may be given by pool and record in turn. */
 uint64_t recorded_hit(uint64_t context, uint64_t bytes)
 {
     struct ms_thread *me = &ms_thread;
-    return is_on && me->pass.heap ? ms_hit_alloc_in(me, context, bytes, stack, API) : 0;
+    bool in_turn = bytes > MS_SLAB_MAX_BYTES;
+    if (!is_on || !me->pass.heap)
+        return 0;
+    count_between(in_turn);
+    uint64_t address = ms_hit_alloc_in(me, context, bytes, stack, API);
+    count_between(-in_turn);
+    return address;
 }
 
 bool recorded_free_hit(uint64_t address)
 {
     struct ms_thread *me = &ms_thread;
-    return is_on && me->pass.heap && ms_hit_free(me, address);
-}
-
-static MS_UNSYNCHRONIZED void count_between(int change)
-{
-    if (is_on)
-        between += (unsigned)change;
+    enum ms_hit hit = is_on && me->pass.heap ? ms_hit_free(me, address) : MS_HIT_NONE;
+    struct ms_pool_wait wait;
+    if (hit == MS_HIT_LIMBO && ms_hit_look(&me->pass, &wait))
+        ms_pool_wait_look(&wait);
+    return hit != MS_HIT_NONE;
 }
 
 void recorded_begin(void)
