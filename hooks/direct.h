@@ -34,7 +34,8 @@ extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
-/** Behind a free that was a hit, and is counted here: looks at limbo. May wait, as the vendor's free would. True. */
+/** Behind a free that was a hit, and is counted here: looks at limbo. May wait, as the vendor's free would.
+ * True. */
 bool ms_direct_look(struct ms_thread *me, uint16_t row);
 /** The same in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,

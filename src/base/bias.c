@@ -105,8 +105,8 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     return true;
 }
 
-/* With the plain lock held: nobody owns the lock any more. Whoever takes its own as anybody would, owns it again
- * when it takes it next. */
+/* With the plain lock held: nobody owns the lock any more. Whoever takes its own as anybody would, owns it
+ * again when it takes it next. */
 static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t deadline_ns)
 {
     struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_relaxed);

@@ -62,7 +62,7 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_lane *lane, uint32_t thread
 /** Whether the row has the block, and the lane can count it out by itself: then its site. Of a row that is
  * another lane's what is read may be anything. */
 static MS_UNSYNCHRONIZED_INLINE bool ms_ledger_hit_row(struct ms_lane *lane, const struct ms_block_row *row,
-                                                uint64_t key, uint64_t now_ns, struct ms_site **site_p)
+                                                       uint64_t key, uint64_t now_ns, struct ms_site **site_p)
 {
     struct ms_site *site = *site_p = lane->latest_row;
     if (MS_UNLIKELY(!ms_block_row_is_live(row) || row->key != key || row->tags != MS_HIT_TAGS))

@@ -66,8 +66,8 @@ struct ms_arrival {
     bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
 };
 
-/** accounts.c: a hit of the lane's latest site (hit.h) after which more is live than the lane may have by itself:
- * the ticket, or 0, and nothing has happened. */
+/** accounts.c: a hit of the lane's latest site (hit.h) after which more is live than the lane may have by
+ * itself: the ticket, or 0, and nothing has happened. */
 uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_arrival *arrival);
 
 /* Its past is written down. */

@@ -127,7 +127,7 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
 static uint64_t run_bytes_of(const struct ms_request *request)
 {
     return request->class_index < MS_CLASSES ? 2 * MS_UNIT_BYTES
-                                          : request->granted; /* a span of the fewest slots */
+                                             : request->granted; /* a span of the fewest slots */
 }
 
 /* Access was given to another device while the region was not yet known. Heap's lock held, and let go

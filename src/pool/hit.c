@@ -63,8 +63,7 @@ static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, st
     struct ms_lease *lease = me->pass.lease;
     if (MS_UNLIKELY(lease->serial == lease->serial_end))
         return 0;
-    uint32_t ticket =
-        ms_ledger_hit_in(me->pass.lane, me->tid, address, r->bytes, r->context, r->api, now_ns);
+    uint32_t ticket = ms_ledger_hit_in(me->pass.lane, me->tid, address, r->bytes, r->context, r->api, now_ns);
     if (MS_LIKELY(ticket))
         ms_slot_bear(lease, slot, r->bytes, slot->run->slot_bytes, ticket);
     return ticket;
@@ -126,9 +125,8 @@ static MS_INLINE uint32_t give_run(struct ms_thread *me, const struct request *r
         return forget(pass);
     if (!enter(pass))
         return 0;
-    uint32_t ticket = ms_ledger_hit_site(pass->lane, r->stack, r->api)
-                          ? give(me, r, slot, address, now_ns)
-                          : 0;
+    uint32_t ticket =
+        ms_ledger_hit_site(pass->lane, r->stack, r->api) ? give(me, r, slot, address, now_ns) : 0;
     if (MS_LIKELY(ticket))
         ms_count(&pass->lease->hits[ms_tier_of(slot->run)], 1);
     ms_bias_leave_both(pass->own);
@@ -140,8 +138,8 @@ static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct requ
 {
     struct ms_pool_block given;
     ms_heap_give(heap, slot, r->bytes, &given);
-    ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, r->bytes, r->context, r->stack,
-                                                     given.device, r->api));
+    ms_pool_set_ticket(
+        &given, ms_ledger_serve_plain(given.address, r->bytes, r->context, r->stack, given.device, r->api));
     return given.address;
 }
 
@@ -231,10 +229,9 @@ static MS_UNSYNCHRONIZED struct ms_bag *bag_of_runs(const struct ms_lease *lease
 
 /* Inside: the bag that the block goes into, if that is all there is to do. No segment that holds blocks of a
  * class has to be released. */
-static MS_UNSYNCHRONIZED_INLINE struct ms_bag *bag_for(const struct ms_pass *pass,
-                                                          const struct ms_slot *slot,
-                                                          const struct ms_run *run, unsigned class_index,
-                                                          uint64_t epoch, uint64_t address)
+static MS_UNSYNCHRONIZED_INLINE struct ms_bag *bag_for(const struct ms_pass *pass, const struct ms_slot *slot,
+                                                       const struct ms_run *run, unsigned class_index,
+                                                       uint64_t epoch, uint64_t address)
 {
     const struct ms_lease *lease = pass->lease;
     if (MS_UNLIKELY(run->segment->heap != pass->heap ||
@@ -281,16 +278,6 @@ static MS_INLINE bool is_held(void)
                        (uint32_t)atomic_load_explicit(&ms_open_captures, memory_order_relaxed));
 }
 
-/* Inside: what the lease has for limbo, if it is worth telling. */
-static MS_INLINE uint64_t worth_telling(struct ms_lease *lease)
-{
-    uint64_t bytes = lease->unweighed;
-    if (bytes < MS_LIMBO_WEIGH_BYTES)
-        return 0;
-    lease->unweighed = 0;
-    return bytes;
-}
-
 static MS_NOINLINE enum ms_hit free_run(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
                                         struct ms_near_set *set, unsigned way);
 
@@ -319,7 +306,7 @@ static MS_INLINE enum ms_hit free_found(struct ms_thread *me, uint64_t address, 
     bool done = take_back(pass, slot, run, class_index, stamp, ticket, row, address, now_ns);
     if (MS_LIKELY(done)) {
         ms_near_drop(set, way);
-        if (MS_UNLIKELY((telling = worth_telling(pass->lease)) != 0))
+        if (MS_UNLIKELY((telling = ms_lease_worth_telling(pass->lease)) != 0))
             granted = run->slot_bytes;
     }
     ms_bias_leave_both(pass->own);
@@ -347,8 +334,8 @@ enum ms_hit ms_hit_free(struct ms_thread *me, uint64_t address)
 bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p)
 {
     struct ms_heap *heap = pass->heap;
-    const struct ms_pool_block block = {
-        .own_heap = heap, .own_life = atomic_load_explicit(&heap->life, memory_order_acquire)};
+    const struct ms_pool_block block = {.own_heap = heap,
+                                        .own_life = atomic_load_explicit(&heap->life, memory_order_acquire)};
     return ms_limbo_look(heap) && ms_pool_wait_begin(&block, wait_p);
 }
 

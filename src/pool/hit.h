@@ -26,8 +26,8 @@ uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes,
 /** What became of a free: nothing has happened; it is done; it is, and limbo is to be looked at. */
 enum ms_hit { MS_HIT_NONE, MS_HIT_DONE, MS_HIT_LIMBO };
 enum ms_hit ms_hit_free(struct ms_thread *me, uint64_t address);
-/** Looks at limbo behind a free that was a hit; inside a section, and with nothing in between. Whether the free
- * has to wait, see ms_pool_wait_begin. */
+/** Looks at limbo behind a free that was a hit; inside a section, and with nothing in between. Whether the
+ * free has to wait, see ms_pool_wait_begin. */
 bool ms_hit_look(struct ms_pass *pass, struct ms_pool_wait *wait_p);
 /** The same request was answered another way: what that used is at hand for the next, if it may be. */
 void ms_hit_learn(struct ms_thread *me);

@@ -27,13 +27,7 @@
 #include "pool/space/records.h"
 #include "pool/tables.h"
 
-enum {
-    MS_LEASES = 32,
-    MS_BAG_ITEMS = 61,
-    MS_RUN_ROWS = 32,
-    MS_RUN_COLUMNS = 32,
-    MS_HEAPS = 256
-};
+enum { MS_LEASES = 32, MS_BAG_ITEMS = 61, MS_RUN_ROWS = 32, MS_RUN_COLUMNS = 32, MS_HEAPS = 256 };
 
 struct ms_heap;
 
@@ -241,8 +235,8 @@ bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_run_forget(struct ms_run *run);
 /** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
 void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
-/** What that would be taken of, a free run or what is vacant, and how long it is; all 0 without either. It holds
- * until the lock is let go. */
+/** What that would be taken of, a free run or what is vacant, and how long it is; all 0 without either. It
+ * holds until the lock is let go. */
 struct ms_fit {
     struct ms_run *run;
     struct ms_segment *vacant;

@@ -71,8 +71,8 @@ static struct ms_slot *from_heap(struct climb *c)
 /* --- memory of a context --- */
 
 /* Before something that is larger is split, what was freed and can be used again lies together again where it
- * did, and may fit more closely. Nothing is waited for. Heap's lock held, and let go meanwhile: true; or there is
- * nothing to be found. */
+ * did, and may fit more closely. Nothing is waited for. Heap's lock held, and let go meanwhile: true; or
+ * there is nothing to be found. */
 static bool before_splitting(struct ms_heap *heap)
 {
     bool may_fence = (ms_budget_may_fence(heap) || ms_backing_on(heap)) && ms_fence_pending(heap);

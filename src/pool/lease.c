@@ -167,8 +167,7 @@ struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request
 {
     if (request->large)
         return ms_large_take(heap, fit, request->granted);
-    struct ms_run *run =
-        ms_run_take_fit(heap, fit, request->granted, ms_run_align(heap, request->granted));
+    struct ms_run *run = ms_run_take_fit(heap, fit, request->granted, ms_run_align(heap, request->granted));
     return run ? &run->only : NULL;
 }
 

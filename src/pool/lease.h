@@ -119,17 +119,24 @@ static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t
 }
 /** Lease locked: a block that was freed, in the epoch that is open. */
 void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-/** ... True if there was room in the bag at hand. */
-static MS_INLINE bool ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+static MS_INLINE void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
 {
     unsigned class_index = slot->run->class_index;
     struct ms_bag *bag = class_index < MS_CLASSES ? lease->magazines[class_index].freed : NULL;
     if (MS_LIKELY(bag && bag->count < MS_BAG_ITEMS)) {
         ms_bag_put(bag, slot, ms_fence_tag(heap));
-        return true;
+        return;
     }
     ms_lease_put_somewhere(heap, lease, slot);
-    return false;
+}
+/** Lease locked: what it has freed that limbo was not told of, if that is worth it; else 0. */
+static MS_INLINE uint64_t ms_lease_worth_telling(struct ms_lease *lease)
+{
+    uint64_t bytes = lease->unweighed;
+    if (MS_LIKELY(bytes < MS_LIMBO_WEIGH_BYTES))
+        return 0;
+    lease->unweighed = 0;
+    return bytes;
 }
 /** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
 uint64_t ms_lease_settle(struct ms_heap *heap);

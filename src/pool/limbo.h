@@ -41,9 +41,9 @@ void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch);
 uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch);
 /** `bytes` more were freed, the latest of them in a block of `granted`. Whether it is to be looked at. */
 bool ms_limbo_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
-/** Closes the epoch where a quarter of the bound has gathered, or where memory is short, so that work which is
- * issued later does not hold it. Whether there is more than the bound allows, as far as that is known without
- * asking the vendor. No lock of ours held. */
+/** Closes the epoch where a quarter of the bound has gathered, or where memory is short, so that work which
+ * is issued later does not hold it. Whether there is more than the bound allows, as far as that is known
+ * without asking the vendor. No lock of ours held. */
 bool ms_limbo_look(struct ms_heap *heap);
 /** What was freed and no event covers, and what is in limbo at all: not less than there is, but for what
  * leases have not weighed. */

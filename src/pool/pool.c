@@ -48,8 +48,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
                  !heap->source->packed && !ms_backing_on(heap);
     bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
-    *request = (struct ms_request){
-        .requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
+    *request =
+        (struct ms_request){.requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
     request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : ms_run_step(heap, bytes));
     return true;
 }
@@ -126,23 +126,13 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     return MS_POOL_SERVED;
 }
 
-/* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. Of what
- * has a class a bag that is full brings a free here in any case: a share is worth it then, and hits go on
- * until the next bag is full (hit.c). A bag that was exchanged half full puts the two out of step, so that a
- * free comes here for each of them; if half of it had to have gathered they were so for good. */
+/* Lease locked: into limbo. Returns what has gathered since limbo was told, if that is worth telling. */
 static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot,
                               uint64_t bytes)
 {
-    bool fresh = !ms_lease_put(heap, lease, slot);
-    uint64_t worth = MS_LIMBO_WEIGH_BYTES;
-    if (MS_UNLIKELY(fresh) && bytes <= MS_SLAB_MAX_BYTES)
-        worth /= MS_LIMBO_WEIGH_SHARE;
+    ms_lease_put(heap, lease, slot);
     lease->unweighed += bytes;
-    if (MS_LIKELY(lease->unweighed < worth))
-        return 0;
-    bytes = lease->unweighed;
-    lease->unweighed = 0;
-    return bytes;
+    return ms_lease_worth_telling(lease);
 }
 
 /* Whether there is more in limbo than should be. */

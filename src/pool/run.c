@@ -103,9 +103,9 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
     return run;
 }
 
-/* The units of a run that have an entry, as in a binary indexed tree: counted from one, a unit's number and its
- * lowest bit that is set make the next one's. So a block has one for each power of two at most, and the way
- * down from any unit of it (at_unit) meets one of them. */
+/* The units of a run that have an entry, as in a binary indexed tree: counted from one, a unit's number and
+ * its lowest bit that is set make the next one's. So a block has one for each power of two at most, and the
+ * way down from any unit of it (at_unit) meets one of them. */
 static uint64_t next_entry(uint64_t unit)
 {
     uint64_t number = unit + 1;
@@ -257,8 +257,7 @@ static struct ms_run *take_vacant(struct ms_heap *heap, struct ms_segment *vacan
     return run;
 }
 
-struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes,
-                               uint64_t align)
+struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes, uint64_t align)
 {
     if (fit->vacant)
         return take_vacant(heap, fit->vacant, bytes, align);

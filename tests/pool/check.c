@@ -143,8 +143,7 @@ static const char *check_range(const struct ms_segment *segment, struct sums *su
     }
     for (const struct ms_run *hole = b->holes; hole; hole = hole->next)
         linked++;
-    MUST(at == segment->address + segment->bytes && holes == linked,
-         "runs of a range do not add up to it");
+    MUST(at == segment->address + segment->bytes && holes == linked, "runs of a range do not add up to it");
     uint64_t mapped = 0;
     const uint64_t parts[2][2] = {{b->address, b->top}, {b->border, b->high}};
     for (int i = 0; i < 2; i++) {

@@ -142,27 +142,6 @@ static void test_in_vain(void)
     }
 }
 
-/* Two holes of 4 MiB: one of the very size, and one that is 16 KiB longer, in a chunk of which less is
- * free. */
-static void test_fuller(void)
-{
-    fresh_and_large();
-    uint64_t full = take(34 * MIB), other = take(64 * MIB);
-    give(full);
-    take(16 * MIB);
-    is_u64(take(14 * MIB - 16 * KIB), full + 16 * MIB, "most of one chunk is in use");
-    give(other);
-    take(30 * MIB);
-    uint64_t hole = take(10 * MIB);
-    is_u64(take(20 * MIB), other + 40 * MIB, "and of another one");
-    give(hole);
-    ms_pool_trim(0, GIB);
-    is_u64(take(4 * MIB), full + 30 * MIB,
-           "of two holes of about the same size that in the fuller chunk is taken");
-    is_u64(take(4 * MIB), other + 60 * MIB, "and then the other one");
-    sound("the fuller chunk");
-}
-
 /* What a request for more middling blocks reserves; each is 5 MiB. */
 static uint64_t next_growth(void)
 {
@@ -286,7 +265,6 @@ int main(void)
     test_near_the_end();
     test_in_between();
     test_in_vain();
-    test_fuller();
     test_chunks();
     test_whole_ones();
     test_merging();
