@@ -175,6 +175,7 @@ static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, ui
 struct place {
     struct ms_run *hole, *before, *after;
     uint64_t begin, bytes; /* of the hole: these pages are missing */
+    uint64_t end;          /* of the block */
     bool shared;           /* the block ends within the last of them */
 };
 
@@ -207,6 +208,7 @@ static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t byte
     if (needed <= p->begin)
         return false;
     p->bytes = needed - p->begin;
+    p->end = end;
     p->shared = end < needed;
     return true;
 }
@@ -269,8 +271,8 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
         return false;
     if (p.before)
         growth->before = hold(heap, p.before, ms_run_address(p.before), ms_run_bytes(p.before));
-    if (p.after)
-        growth->after = hold(heap, p.after, ms_run_address(p.after), ms_run_bytes(p.after));
+    if (p.after) /* what is behind the block may be moved in front of it */
+        growth->after = hold(heap, p.after, ms_run_address(p.after), p.end - ms_run_address(p.after));
     if (ms_page_set(p.begin, p.bytes, b->segment))
         return true;
     ms_pages_settle(heap, growth, false);

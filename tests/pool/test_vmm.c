@@ -170,6 +170,25 @@ static void test_moving(void)
     end_context("busy");
 }
 
+/* What a block does not need of the free memory behind it is moved in front of that. */
+static void test_behind(void)
+{
+    fresh(GIB);
+    uint64_t a = take(20 * MIB), b = take(8 * MIB), c = take(20 * MIB), d = take(PAGE);
+    ok(b == a + 20 * MIB && c == b + 8 * MIB && d == c + 20 * MIB, "behind: four lie in a row");
+    give(b);
+    is_u64(ms_pool_trim(0, 0), 8 * MIB, "behind: the second one's pages go back");
+    give(a);
+    give(c);
+    uint64_t handles = fake.calls[FAKE_CREATE];
+    is_u64(take(30 * MIB), a, "behind: a block takes its place, and more on either side");
+    is_u64(fake.calls[FAKE_CREATE], handles, "behind: no page is made for it");
+    is_u64(fake.unmaps, 8, "behind: as many are moved as had gone back");
+    is_int(give(d), 0, "behind: what was in use stayed where it was");
+    sound("behind");
+    end_context("behind");
+}
+
 /* Whatever lies free lies otherwise in every round. */
 static void test_habit(void)
 {
@@ -575,6 +594,7 @@ int main(void)
     test_driver();
     test_growth();
     test_moving();
+    test_behind();
     test_habit();
     test_long_handles();
     test_long_at_the_end();
