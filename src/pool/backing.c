@@ -148,11 +148,9 @@ static void catch_up(struct ms_heap *heap, uint64_t address, uint64_t bytes, uin
 static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_backing *b = heap->backing;
-    uint64_t live = bytes + ms_heap_live(heap).granted;
-    if (b->moved_pages * b->page_bytes < MS_MAPPED_MOVES * b->mapped_bytes)
-        return false;
-    if (b->mapped_bytes + bytes > live + live / MS_MAPPED_SHARE + MS_MAPPED_BYTES ||
-        ms_heap_left(heap) < MS_MAPPED_PLENTY * b->mapped_bytes)
+    if (b->moved_pages * b->page_bytes < MS_MAPPED_MOVES * b->mapped_bytes ||
+        b->mapped_bytes > ms_heap_live(heap).granted + MS_MAPPED_BYTES ||
+        !ms_backing_has_plenty(heap, bytes))
         return false;
     b->moved_pages /= 2;
     return true;
@@ -377,7 +375,6 @@ void ms_backing_bury(struct ms_heap *heap)
         memset(b->peers, 0, sizeof(b->peers));
         b->mapped_bytes = b->floor_bytes = b->moved_pages = 0;
         b->failed = false;
-        __atomic_store_n(&b->coarse, false, __ATOMIC_RELAXED);
     }
     atomic_store_explicit(&heap->backing_state, MS_BACKING_OFF, memory_order_release);
 }

@@ -46,7 +46,6 @@ struct ms_backing {
     bool lax;                             /* whatever is free suits */
     bool rdma;                            /* handles are made for GPUDirect RDMA */
     bool failed;                          /* said already */
-    bool coarse; /* so much is mapped that handles may be long; read without the lock */
     uint64_t moved_pages;
     uint8_t peers[MS_DEVICES_MAX]; /* contexts of each other device that were given access */
     uint32_t peers_version;
@@ -67,7 +66,6 @@ struct ms_growth {
     uint64_t made, lost;
     uint64_t emptied;      /* pages that were unmapped from sources */
     uint32_t handle_pages; /* no handle is made of more */
-    bool shared;           /* the block ends within the last page: other blocks will lie there too */
 };
 
 static inline bool ms_backing_on(const struct ms_heap *heap)
@@ -139,18 +137,14 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
 /** Handles behind which nothing lies go back to the vendor, of `bytes` together; `exceed`: rather of more
  * than of less. The context must be quiet. Returns the bytes. No lock held. */
 uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed);
-/** Whether a handle may be longer than a page; then free memory cannot always be put together, and it counts
- * what fits most closely. Needs no lock. */
-static inline bool ms_backing_is_coarse(const struct ms_heap *heap)
-{
-    return __atomic_load_n(&heap->backing->coarse, __ATOMIC_RELAXED);
-}
 /** Whether a free run is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
 bool ms_backing_suits(const struct ms_run *run, uint64_t bytes);
 /** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the
  * vendor. */
 uint64_t ms_backing_movable_bytes(const struct ms_heap *heap);
 uint64_t ms_backing_free_bytes(const struct ms_heap *heap);
+/** Whether the device has plenty left beside `bytes` more. */
+bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes);
 /** In pages without anything that is live, in limbo or pinned; for figures. */
 uint64_t ms_backing_unused_bytes(const struct ms_heap *heap);
 /** A graph may know what is in use now (or this very run), or no graph is left. */

@@ -161,8 +161,7 @@ static void unmake(struct ms_heap *heap, struct ms_growth *growth)
     growth->made = 0;
 }
 
-/* One handle for all of it, and one for a page at its end that is not the block's alone; where the driver has
- * none as long as that, shorter ones, down to a page. */
+/* As few as may be; where the driver has none as long as that, shorter ones, down to a page. */
 static int make_handles(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
@@ -171,7 +170,6 @@ static int make_handles(struct ms_heap *heap, struct ms_growth *growth, uint64_t
     while (growth->made < count) {
         CUmemGenericAllocationHandle handle = 0;
         uint64_t left = count - growth->made, pages = ms_least(most, left);
-        pages -= growth->shared && pages == left && left > 1;
         int status = (int)heap->gpu->handle_create(&handle, pages * b->page_bytes, &prop, 0);
         atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
         if (status == CUDA_SUCCESS)

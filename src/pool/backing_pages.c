@@ -176,7 +176,6 @@ struct place {
     struct ms_run *hole, *before, *after;
     uint64_t begin, bytes; /* of the hole: these pages are missing */
     uint64_t end;          /* of the block */
-    bool shared;           /* the block ends within the last of them */
 };
 
 /* What it takes to put the block into this hole, on this side of the border. */
@@ -209,7 +208,6 @@ static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t byte
         return false;
     p->bytes = needed - p->begin;
     p->end = end;
-    p->shared = end < needed;
     return true;
 }
 
@@ -246,16 +244,18 @@ static void let_go(struct ms_heap *heap, struct ms_run *run)
     ms_run_join(heap, run);
 }
 
-/* How many pages a handle may have for `bytes` more. A long one moves, and goes back, only as a whole: a
- * small program saves few calls by it, and loses much of what makes its memory tight; so does one that is
- * near the end of the device's memory. */
+bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes)
+{
+    return ms_heap_left(heap) >= bytes + (heap->backing->mapped_bytes + bytes) / MS_MAPPED_LEFT_SHARE;
+}
+
+/* How many pages a handle may have for `bytes` more. One that is long moves, and goes back, only as a whole:
+ * what that may keep from others is a share of all, and nothing near the end of the device's memory. */
 static uint32_t handle_pages(const struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t mapped = heap->backing->mapped_bytes + bytes;
-    bool may_be_long =
-        mapped >= MS_HANDLE_LONG_BYTES && ms_heap_left(heap) >= bytes + mapped / MS_HANDLE_LEFT_SHARE;
-    uint64_t most = may_be_long ? mapped / MS_HANDLE_SHARE / heap->backing->page_bytes : 1;
-    return (uint32_t)(most > 1 ? ms_least(most, UINT32_MAX) : 1);
+    const struct ms_backing *b = heap->backing;
+    uint64_t most = (b->mapped_bytes + bytes) / MS_HANDLE_SHARE / b->page_bytes;
+    return most > 1 && ms_backing_has_plenty(heap, bytes) ? (uint32_t)ms_least(most, UINT32_MAX) : 1;
 }
 
 bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct ms_growth *growth)
@@ -265,8 +265,7 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
     if (!find_place(b, bytes, align, &p))
         return false;
     *growth = (struct ms_growth){.region = take_of_hole(b, p.hole, p.begin, p.bytes),
-                                 .handle_pages = handle_pages(heap, p.bytes),
-                                 .shared = p.shared};
+                                 .handle_pages = handle_pages(heap, p.bytes)};
     if (!growth->region)
         return false;
     if (p.before)
@@ -419,7 +418,6 @@ void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled
     }
     b->moved_pages += filled ? growth->moved : 0;
     b->mapped_bytes += (growth->made - growth->lost) * b->page_bytes;
-    __atomic_store_n(&b->coarse, b->mapped_bytes >= MS_HANDLE_LONG_BYTES, __ATOMIC_RELAXED);
     heap->reserved_bytes += (growth->made - growth->lost) * b->page_bytes;
     if (heap->peak_reserved_bytes < heap->reserved_bytes)
         heap->peak_reserved_bytes = heap->reserved_bytes;

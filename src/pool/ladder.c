@@ -100,18 +100,16 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
     return slot;
 }
 
-/* Whether it counts what fits most closely. Free pages are put together wherever they lie. */
-static bool is_run(const struct ms_heap *heap, const struct ms_request *request)
+/* Whether it counts what fits most closely. */
+static bool is_run(const struct ms_request *request)
 {
-    if (ms_backing_on(heap))
-        return request->granted >= MS_PAGE_BYTES && !request->single && ms_backing_is_coarse(heap);
     return request->granted > MS_SLAB_MAX_BYTES && !request->single;
 }
 
 /* What fits, or may be split. */
 static struct ms_slot *what_is_free(struct climb *c)
 {
-    return is_run(c->heap, c->request) ? a_run(c->heap, c->request) : from_heap(c);
+    return is_run(c->request) ? a_run(c->heap, c->request) : from_heap(c);
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)

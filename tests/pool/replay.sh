@@ -27,12 +27,12 @@ result() { # STATUS NAME
 }
 
 # The same with memory made of handles: -v. Calls are handles that are made.
-mapped='convnet 1.03 1.02 620
-dataframe 1.11 1.11 205
-decode 1.04 1.03 640
+mapped='convnet 1.04 1.02 280
+dataframe 1.11 1.11 165
+decode 1.05 1.03 340
 pipeline 1.04 1.02 95
 training 1.04 1.04 62
-transformer 1.01 1.01 580'
+transformer 1.01 1.01 310'
 
 while read -r mode name reserved capacity calls; do
     [ "$mode" = malloc ] && flag='' || flag=-v
