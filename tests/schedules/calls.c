@@ -412,7 +412,7 @@ static void fork_now(struct caller *caller)
 {
     engine_end_others();
     forked = true;
-    calls_prepare(64 * MIB, false, "t0 t3 g0 i t1 g3 s x");
+    calls_prepare(64 * MIB, fake_vmm, "t0 t3 g0 i t1 g3 s x");
     caller->context = contexts[0];
     caller->pinned = 0;
     fake_set_current(contexts[0]);

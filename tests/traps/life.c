@@ -259,6 +259,26 @@ static void forked(void)
     say("free %d", cudaFree(kept));
 }
 
+/* Blocks of many pages, beside which others come and go. */
+static void forked_large(void)
+{
+    const size_t bytes = (size_t)30 << 20;
+    void *most = take((size_t)300 << 20), *kept = take(bytes), *spare = take(bytes);
+    int status = -1;
+
+    cudaMemset(kept, 0x55, bytes);
+    cudaFree(spare);
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(child_of(kept));
+    waitpid(pid, &status, 0);
+    say("the child's status: %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    spare = take(2 * bytes);
+    say("parent: %d bytes differ", differing(kept, bytes, 0x55));
+    say("free %d %d %d", cudaFree(kept), cudaFree(spare), cudaFree(most));
+    works_afterwards("parent");
+}
+
 static void forked_first(void)
 {
     int status = -1;
@@ -353,6 +373,7 @@ const struct trap traps_life[] = {
     {"contexts", contexts, "MEMSIM_DEVICES=2"},
     {"recycled-context", recycled_context, NULL},
     {"fork", forked, NULL},
+    {"fork-large", forked_large, NULL},
     {"fork-first", forked_first, NULL},
     {"exit-order", after_main, NULL},
     {"exit-among-threads", exit_among_threads, NULL},

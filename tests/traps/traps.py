@@ -99,7 +99,7 @@ def look(trap, native, default, strict, mapped):
 
 
 # What a sanitizer itself does not stand, or finds in the simulator.
-UNFIT = {"thread": ("signal-handlers", "exit-among-threads", "fork", "fork-first"), "address": ("small-stack",)}
+UNFIT = {"thread": ("signal-handlers", "exit-among-threads", "fork", "fork-large", "fork-first"), "address": ("small-stack",)}
 
 # Traps that are also run with memory filled before it is handed out and after it is freed.
 POISONED = ("slow-fills", "no-overlap", "reuse-after-nonblocking-stream", "reuse-and-late-reads", "capture-survives-relaxed")
