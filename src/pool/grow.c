@@ -1,8 +1,7 @@
 /* grow.c - how much is asked of the vendor for a request that nothing in its heap answers.
  *
- * Chunks are larger the more is carved already, and smaller the more calls the budget has left (budget.c);
- * what is too much goes back before (keep.c). Flows ask by rules of their own (flow_grow.c). No lock is held
- * where the vendor is called. */
+ * Chunks are larger the more is carved already; what is too much goes back before (keep.c). Flows ask by
+ * rules of their own (flow_grow.c). No lock is held where the vendor is called. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,27 +9,19 @@
 #include "base/size.h"
 #include "pool/backing.h"
 
-static uint64_t chunk_for_runs(const struct ms_heap *heap)
-{
-    uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
-    int64_t calls = ms_budget_left(heap);
-    if (share < MS_CHUNK_BYTES)
-        share = MS_CHUNK_BYTES;
-    return calls <= 0 ? share : share * MS_CHUNK_HALVING_CALLS / (MS_CHUNK_HALVING_CALLS + (uint64_t)calls);
-}
-
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
  * that is asked for. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
     uint64_t least = ms_request_pages(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
              most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
-    if (request->single || request->large || least >= MS_ALONE_BYTES)
+    if (request->single || request->large)
         return least;
-    if (request->granted > MS_MIB && heap->chunk_bytes)
-        chunk = chunk_for_runs(heap);
-    if (chunk > most)
-        chunk = most;
+    if (request->granted > MS_MIB && heap->chunk_bytes) {
+        uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
+        chunk = share > MS_CHUNK_BYTES ? share : MS_CHUNK_BYTES;
+    }
+    chunk = ms_least(chunk, most);
     return chunk > least ? ms_round_up(chunk, least) : least;
 }
 
@@ -63,7 +54,7 @@ struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *reques
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
-    ms_budget_grew(heap, request->granted, segment->bytes);
+    ms_budget_grew(heap, request->granted);
     struct ms_slot *slot = carve(heap, request, segment);
     ms_unlock(&heap->lock);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);

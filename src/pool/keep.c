@@ -119,15 +119,6 @@ static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
     return given;
 }
 
-/* Whether calls of the vendor's are weighed. Where large blocks are always whole, what is vacant is of no use
- * to other sizes, so that it goes back whatever that costs. */
-static bool weighs_calls(void)
-{
-    return ms_policy->pack != MS_POOL_PACK_NONE &&
-           !__atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED) &&
-           !__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED);
-}
-
 /* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
  * costs a program nothing that it did not have before, as long as no more is vacant than what is live and
  * MEMSHIM_KEEP. Heap's lock held. */
@@ -141,21 +132,6 @@ static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
     if (heap->vacant_bytes > most && over < heap->vacant_bytes - most)
         over = heap->vacant_bytes - most;
     return over < heap->vacant_bytes ? over : heap->vacant_bytes;
-}
-
-/* How much of `over` the budget pays for: all that makes room for `bytes` together, or nothing. Heap's lock
- * held. */
-static uint64_t affordable(struct ms_heap *heap, uint64_t bytes, uint64_t over)
-{
-    uint64_t sum = 0, wanted = ms_least(over > bytes ? over : bytes, heap->vacant_bytes);
-    int64_t calls = 0;
-    for (uint32_t i = heap->vacant_count; i-- > 0 && sum < wanted && calls < VICTIMS;) {
-        if (!may_go(heap->vacant[i]))
-            continue;
-        sum += heap->vacant[i]->bytes;
-        calls++;
-    }
-    return ms_budget_left(heap) < (sum < bytes ? 2 * calls : calls) + MS_KEEP_SPARE_CALLS ? 0 : wanted;
 }
 
 /* What may be reserved beside the most that was live: little of what is small, where a chunk of a fixed
@@ -206,21 +182,13 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = over_for(heap, bytes), most = ms_heap_live(heap).requested + bytes + heap->keep_bytes,
-             beyond = beyond_bound(heap, bytes, granted);
+    uint64_t over = over_for(heap, bytes), beyond = beyond_bound(heap, bytes, granted);
     bool leaving = heap->leaving != NULL;
-    if (over && heap->vacant_bytes <= most && weighs_calls())
-        over = affordable(heap, bytes, over);
     if (over < beyond)
         over = beyond;
     ms_unlock(&heap->lock);
-    if (!over && !leaving)
-        return;
-    /* the device may be busy with what needs none of it */
-    uint64_t given = give_back_anyhow(heap, over ? over : 1);
-    ms_lock(&heap->lock);
-    ms_budget_owe(heap, ms_least(given, bytes));
-    ms_unlock(&heap->lock);
+    if (over || leaving) /* the device may be busy with what needs none of it */
+        give_back_anyhow(heap, over ? over : 1);
 }
 
 void ms_keep_at_sync(struct ms_heap *heap)
@@ -246,7 +214,6 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_lock(&heap->lock);
     if (given && over && heap->trim_reserved_bytes < reserved)
         heap->trim_reserved_bytes = reserved;
-    ms_budget_owe(heap, given);
     ms_unlock(&heap->lock);
 }
 

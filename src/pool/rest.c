@@ -70,10 +70,7 @@ static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
     uint64_t live = ms_heap_live(heap).requested, cached = cached_in(heap, live);
     if (cached > may && heap->source->is_quiet(heap, MS_REST_MOMENT_NS)) {
         ms_lease_flush(heap);
-        uint64_t given = ms_keep_give_back(heap, cached - may, true);
-        ms_lock(&heap->lock);
-        ms_budget_owe(heap, given); /* asked for again, it is no growth */
-        ms_unlock(&heap->lock);
+        ms_keep_give_back(heap, cached - may, true);
         cached = cached_in(heap, live);
     }
     return cached;

@@ -238,7 +238,6 @@ static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t
         return NULL;
     ms_run_make_block(run);
     units_set(run);
-    ms_budget_use(heap, bytes, true);
     if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
         ms_backing_capture_run(run);
     return run;
@@ -296,7 +295,6 @@ static void swallow(struct ms_run *run, struct ms_run *after)
 void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 {
     units_clear(run);
-    ms_budget_use(heap, ms_run_bytes(run), false);
     ms_run_join(heap, run);
 }
 

@@ -131,7 +131,7 @@ struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
     uint32_t at = first_of(heap, bytes);
     bool any = (heap->source->packed && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
-    uint64_t most = any ? UINT64_MAX : ms_least(MS_CARVED_BYTES, ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
+    uint64_t most = any ? UINT64_MAX : ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
     most = ms_least(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
     if (most < ms_round_up(bytes, MS_PAGE_BYTES))
         most = ms_round_up(bytes, MS_PAGE_BYTES);

@@ -10,7 +10,6 @@
  *             only if one is
  *   slots     neither free nor live nor pinned = items of all bags
  *   counters  granted to live blocks = what leases count; each byte of a segment has one state
- *   budget    small and middling bytes = sums of used runs of chunks
  *   fence     done <= covered < open; epochs of bags <= freed <= open
  *
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
@@ -21,8 +20,7 @@
 #include "checks.h"
 
 struct sums {
-    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving, small,
-        middling;
+    uint64_t live, requested, pinned, bagged, free_runs, free_run_bytes, segments, vacant, leaving;
 };
 
 #define MUST(condition, line)                                                                                \
@@ -54,7 +52,7 @@ static const char *check_slots(struct ms_run *run, struct sums *sums)
     return NULL;
 }
 
-/* A used run is found by any address of it, and counted by the budget. */
+/* A used run is found by any address of it. */
 static const char *check_used(const struct ms_segment *segment, struct ms_run *run, struct sums *sums)
 {
     uint64_t at = ms_run_address(run) + ms_run_bytes(run);
@@ -62,10 +60,6 @@ static const char *check_used(const struct ms_segment *segment, struct ms_run *r
     MUST(ms_run_at(segment, ms_run_address(run)) == run && ms_run_at(segment, at - 1) == run &&
              ms_run_at(segment, middle) == run && ms_run_at(segment, third) == run,
          "a used run is not found by address");
-    if (ms_run_bytes(run) <= MS_MIB)
-        sums->small += ms_run_bytes(run);
-    else if (ms_run_bytes(run) < MS_PLAIN_LARGE_BYTES)
-        sums->middling += ms_run_bytes(run);
     return check_slots(run, sums);
 }
 
@@ -246,8 +240,6 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     }
     MUST(granted == sums->live && requested == sums->requested,
          "live blocks do not add up to what leases count");
-    MUST(heap->budget.small.bytes == sums->small && heap->budget.middling.bytes == sums->middling,
-         "used runs do not add up to what the budget counts");
     MUST(sums->pinned == atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed),
          "pinned blocks do not add up");
     MUST(sums->bagged == items_of_bags(heap) + atomic_load_explicit(&heap->away_count, memory_order_relaxed),
