@@ -136,7 +136,7 @@ KEPT = (
     ("row-again", "pct", "2741", "another-context-dies"),
     ("small-room-goes-otherwise", "random", "7", "room-missed-otherwise"),
     ("small-room-goes-otherwise", "random", "7", "room-missed-otherwise-ended"),
-    ("small-pages-go-back", "pct", "46", "pages-leave-unseen"),
+    ("small-pages-go-back", "pct", "161", "pages-leave-unseen"),
     ("small-flow-goes-back", "pct", "350", "flow-leaves-unseen"),
     ("small-buffer-goes-back", "random", "3", "buffer-leaves-unseen"),
     ("small-whole-goes-back", "random", "5", "whole-leaves-unseen"),
