@@ -135,12 +135,11 @@ static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
 }
 
 /* What may be reserved beside the most that was live: little of what is small, where a chunk of a fixed
- * length would be most of it, and then more until it is a share of the whole. */
+ * length would be most of it, and then a larger share. */
 static uint64_t beside(uint64_t live)
 {
-    uint64_t few = live < MS_BOUND_SMALL_BYTES ? live : MS_BOUND_SMALL_BYTES,
-             rising = few / MS_BOUND_SMALL_SHARE + (live - few) / MS_BOUND_RISE_SHARE;
-    return ms_least(rising, live / MS_BOUND_SHARE + MS_BOUND_BYTES);
+    uint64_t few = ms_least(live, MS_BOUND_SMALL_BYTES);
+    return few / MS_BOUND_SMALL_SHARE + (live - few) / MS_BOUND_RISE_SHARE;
 }
 
 /* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
@@ -152,7 +151,7 @@ static uint64_t bound(struct ms_heap *heap, uint64_t granted, uint64_t *later_p)
     if (heap->live_peak_bytes < live)
         heap->live_peak_bytes = live;
     uint64_t more = beside(heap->live_peak_bytes), most = heap->live_peak_bytes + more;
-    *later_p = ms_least(MS_BOUND_BYTES / 2, more / MS_BOUND_LATER_SHARE);
+    *later_p = more / MS_BOUND_LATER_SHARE;
     return most > MS_BOUND_LEAST_BYTES ? most : MS_BOUND_LEAST_BYTES;
 }
 

@@ -14,8 +14,8 @@ command -v xz >/dev/null 2>&1 || {
 
 # trace, most reserved over live, most capacity over live, most calls
 bounds='convnet 1.10 1.06 57
-dataframe 1.24 1.19 26
-decode 1.18 1.15 66
+dataframe 1.20 1.19 25
+decode 1.18 1.15 114
 pipeline 1.18 1.03 24
 training 1.03 1.05 10
 transformer 1.06 1.08 74'
