@@ -5,9 +5,9 @@
  * nothing else while it has them. So what others see under either lock is the state before or after: the pool
  * and the record change at once. All that could fail is looked at first, and is then left to the usual way,
  * which also says what there is at hand (ms_hit_learn). Nothing of the vendor's is called but, before a
- * request takes the locks, the question which context is current. A block without a class is taken of the
- * heap before that as well (ladder.c, which may record an event), and is given in the usual way if it has to
- * be; what a free leaves to be told to limbo is told behind the locks.
+ * request takes the locks, the question which context is current. A block that no magazine has, as none has
+ * one without a class, is taken of the heap before that as well (ladder.c, which may record an event), and is
+ * given in the usual way if it has to be; what a free leaves to be told to limbo is told behind the locks.
  *
  * What is at hand (base/pass.h) is good while both locks are this thread's own. So whoever ends a context, or
  * what is served of it, takes the leases' locks away, or says that they were (ms_heap_part). */
@@ -69,18 +69,19 @@ static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, st
     return ticket;
 }
 
-/* Inside: a block of the class of what is asked for. */
+/* Inside: a block of the class of what is asked for. `slot_p`: NULL if no magazine has one. */
 static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, uint64_t now_ns,
                                struct ms_slot **slot_p, uint64_t *address_p)
 {
     struct ms_lease *lease = me->pass.lease;
-    if (MS_UNLIKELY(!ms_ledger_hit_site(me->pass.lane, r->stack, r->api)))
-        return 0;
     struct ms_bag *bag = lease->magazines[ms_slab_class(r->bytes)].ready;
+    *slot_p = NULL;
     if (MS_UNLIKELY(!bag || !bag->count))
         return 0;
     uint32_t left = bag->count - 1;
     struct ms_slot *slot = *slot_p = bag->items[left];
+    if (MS_UNLIKELY(!ms_ledger_hit_site(me->pass.lane, r->stack, r->api)))
+        return 0;
     uint32_t ticket = give(me, r, slot, *address_p = ms_slot_address(slot), now_ns);
     if (MS_UNLIKELY(!ticket))
         return 0;
@@ -91,33 +92,9 @@ static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, ui
     return ticket;
 }
 
-static MS_INLINE bool may_take(void)
-{
-    return MS_LIKELY(!__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
-}
-
-/* Of a class, in the heap's context. */
-static MS_INLINE uint64_t alloc(struct ms_thread *me, const struct request *r)
-{
-    struct ms_pass *pass = &me->pass;
-    struct ms_slot *slot;
-    uint64_t now_ns, address;
-    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
-        return forget(pass);
-    MS_KEEP(now_ns);
-    if (!enter(pass))
-        return 0;
-    uint32_t ticket = take(me, r, now_ns, &slot, &address);
-    ms_bias_leave_both(pass->own);
-    if (MS_UNLIKELY(!ticket))
-        return 0;
-    ms_near_note(address, slot, ticket);
-    return address;
-}
-
 /* A block that was taken of the heap: its ticket, or 0. */
-static MS_INLINE uint32_t give_run(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
-                                   uint64_t address)
+static MS_INLINE uint32_t give_taken(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
+                                     uint64_t address)
 {
     struct ms_pass *pass = &me->pass;
     uint64_t now_ns;
@@ -143,21 +120,50 @@ static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct requ
     return given.address;
 }
 
-/* Without a class, in the heap's context. */
-static MS_INLINE uint64_t alloc_run(struct ms_thread *me, const struct request *r)
+/* Of what lies at hand in the heap, which is of this context. The driver may leave something in errno. */
+static MS_NOINLINE uint64_t alloc_of_heap(struct ms_thread *me, uint64_t context, uint64_t bytes,
+                                          ms_stack_id stack, uint16_t api)
 {
+    const struct request r = {context, bytes, stack, api};
     struct ms_heap *heap = me->pass.heap;
-    struct ms_slot *slot = ms_heap_run_at_hand(heap, r->bytes);
+    int saved_errno = *me->errno_place;
+    struct ms_slot *slot = ms_heap_slot_at_hand(heap, bytes);
+    *me->errno_place = saved_errno;
     if (MS_UNLIKELY(!slot))
         return 0;
     uint64_t address = ms_slot_address(slot);
-    uint32_t ticket = give_run(me, r, slot, address);
+    uint32_t ticket = give_taken(me, &r, slot, address);
     if (MS_UNLIKELY(!ticket))
-        return give_in_turn(heap, r, slot);
+        return give_in_turn(heap, &r, slot);
     ms_near_note(address, slot, ticket);
     return address;
 }
 
+/* Of a class, in the heap's context: out of the thread's magazine, or else of the heap. */
+static MS_INLINE uint64_t alloc(struct ms_thread *me, const struct request *r)
+{
+    struct ms_pass *pass = &me->pass;
+    struct ms_slot *slot;
+    uint64_t now_ns, address;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
+        return forget(pass);
+    MS_KEEP(now_ns);
+    if (!enter(pass))
+        return 0;
+    uint32_t ticket = take(me, r, now_ns, &slot, &address);
+    ms_bias_leave_both(pass->own);
+    if (MS_UNLIKELY(!ticket))
+        return slot ? 0 : alloc_of_heap(me, r->context, r->bytes, r->stack, r->api);
+    ms_near_note(address, slot, ticket);
+    return address;
+}
+
+static MS_INLINE bool may_take(void)
+{
+    return MS_LIKELY(!__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED));
+}
+
+/* Without a class. */
 static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes,
                                     const void *frame, const void *caller, uint16_t api)
 {
@@ -166,11 +172,7 @@ static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *g
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
-    const struct request r = {context, bytes, stack_of(frame, caller), api};
-    int saved_errno = *me->errno_place;
-    uint64_t address = alloc_run(me, &r);
-    *me->errno_place = saved_errno;
-    return address;
+    return alloc_of_heap(me, context, bytes, stack_of(frame, caller), api);
 }
 
 /* Whether it has a class; 0 bytes have none. */
@@ -201,7 +203,7 @@ uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes,
         return 0;
     if (MS_UNLIKELY(me->pass.context != context))
         return forget(&me->pass);
-    return has_class(bytes) ? alloc(me, &r) : alloc_run(me, &r);
+    return has_class(bytes) ? alloc(me, &r) : alloc_of_heap(me, context, bytes, stack, api);
 }
 
 /* The run of a live block, and its class, else NULL; without a lock. What is read of a slot here may be of
@@ -298,8 +300,10 @@ static MS_INLINE enum ms_hit free_found(struct ms_thread *me, uint64_t address, 
         return MS_HIT_NONE;
     struct ms_block_row *row = ms_block_row_at(ticket - 1);
     __builtin_prefetch(row, 1);
-    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns)))
-        return forget(pass) ? MS_HIT_DONE : MS_HIT_NONE;
+    if (MS_UNLIKELY(!ms_clock_own_ns(&pass->clock, &now_ns))) {
+        forget(pass);
+        return MS_HIT_NONE;
+    }
     MS_KEEP(now_ns);
     if (!enter(pass))
         return MS_HIT_NONE;

@@ -146,8 +146,8 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
                                    int *status_p);
 /** ... if a magazine has it, or what is free in the heap, as long as nothing is waited for. */
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
-/** A block without a class that lies at hand (ladder.c), whoever it is given to; or NULL. */
-struct ms_slot *ms_heap_run_at_hand(struct ms_heap *heap, uint64_t bytes);
+/** A block that lies at hand (ladder.c), whoever it is given to; or NULL. */
+struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes);
 /** ... becomes a live block; takes a lease's lock. */
 void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested,
                   struct ms_pool_block *block_p);

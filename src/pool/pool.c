@@ -196,7 +196,7 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     return verdict;
 }
 
-struct ms_slot *ms_heap_run_at_hand(struct ms_heap *heap, uint64_t bytes)
+struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_request request;
     struct ms_slot *slot = request_of(heap, bytes, &request) ? ms_ladder_at_hand(heap, &request) : NULL;

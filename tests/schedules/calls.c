@@ -214,11 +214,21 @@ static uint64_t take_usually(struct fake_context *context, uint64_t bytes)
     return block.address;
 }
 
+/* Whether a magazine of the thread's has such a block: only then pool and record change at once. */
+static MS_UNSYNCHRONIZED bool has_ready(uint64_t bytes)
+{
+    const struct ms_pass *pass = &ms_thread.pass;
+    if (!pass->heap || bytes > MS_SLAB_MAX_BYTES)
+        return false;
+    const struct ms_bag *bag = pass->lease->magazines[ms_slab_class(bytes)].ready;
+    return bag && bag->count;
+}
+
 static void take(struct caller *caller, unsigned which)
 {
     if (atomic_load(&blocks[which].address) || is_dead(caller->context))
         return;
-    uint64_t address = recorded_hit((uintptr_t)caller->context, sizes[which]);
+    uint64_t address = recorded_hit((uintptr_t)caller->context, sizes[which], !has_ready(sizes[which]));
     if (address) {
         note_taken(address, sizes[which], caller->context);
     } else {
@@ -549,7 +559,7 @@ void calls_prepare_hits(uint64_t capacity, const char *text)
     recorded_start();
     prepare(capacity, false, often);
     recorded_learn();
-    uint64_t address = recorded_hit((uintptr_t)contexts[0], sizes[0]);
+    uint64_t address = recorded_hit((uintptr_t)contexts[0], sizes[0], false);
     if (!address || !recorded_free_hit(address))
         abort();
     make_calls((void *)(uintptr_t)text);

@@ -1,4 +1,6 @@
 /* recorded.c - the record beside the pool; see recorded.h. */
+#include <errno.h>
+
 #include "base/guard.h"
 #include "book.h"
 #include "engine.h"
@@ -6,7 +8,6 @@
 #include "ledger/internal.h"
 #include "pool/hit.h"
 #include "pool/pool.h"
-#include "pool/space/records.h"
 #include "recorded.h"
 
 enum { API = 0, STACK = 5, TIMEOUT_MS = 1000 };
@@ -47,11 +48,9 @@ static MS_UNSYNCHRONIZED void count_between(int change)
         between += (unsigned)change;
 }
 
-/* A large block may be given by pool and record in turn. */
-uint64_t recorded_hit(uint64_t context, uint64_t bytes)
+uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn)
 {
     struct ms_thread *me = &ms_thread;
-    bool in_turn = bytes > MS_SLAB_MAX_BYTES;
     if (!is_on || !me->pass.heap)
         return 0;
     count_between(in_turn);
@@ -82,6 +81,7 @@ void recorded_end(void)
 
 void recorded_learn(void)
 {
+    ms_thread.errno_place = &errno;
     if (is_on && !ms_thread.pass.heap)
         ms_hit_learn(&ms_thread);
 }
