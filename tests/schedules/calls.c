@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "base/bias.h"
+#include "base/guard.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
+#include "pool/internal.h"
 #include "pool/stream.h"
 #include "recorded.h"
 
