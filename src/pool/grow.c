@@ -19,7 +19,7 @@ static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_reque
         return least;
     if (request->granted > MS_MIB && heap->chunk_bytes) {
         uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
-        chunk = share > MS_CHUNK_BYTES ? share : MS_CHUNK_BYTES;
+        chunk = share > MS_CHUNK_BYTES ? ms_least(share, MS_CHUNK_MOST_BYTES) : MS_CHUNK_BYTES;
     }
     chunk = ms_least(chunk, most);
     return chunk > least ? ms_round_up(chunk, least) : least;

@@ -78,28 +78,26 @@ static void test_small(void)
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
 }
 
-/* What leases have freed is told when a free takes a bag in any case, and then for a whole bag: also where
- * something else was freed before, and the two came at different times. */
+/* What leases have freed is told as soon as enough of it has gathered, and not before. */
 static void test_told(void)
 {
-    enum { BAGS = 20, COUNT = BAGS * MS_BAG_ITEMS };
+    enum { COUNT = 1000 };
     static uint64_t blocks[COUNT];
-    uint64_t others[12], told = 0;
+    uint64_t freed = 0, told = 0, untold = 0;
+    int times = 0;
     bounded(64 * MIB);
     take_all(blocks, COUNT, 4096);
-    take_all(others, 12, 8192);
     const struct ms_limbo *limbo = &ms_heap_of((uintptr_t)context)->limbo_sums;
-    for (int i = 0; i < 12; i++)
-        give(others[i]);
-    int at_bags = 0, between = 0;
     for (int i = 0; i < COUNT; i++) {
         give(blocks[i]);
+        freed += 4096;
         uint64_t now = atomic_load(&limbo->freed_bytes);
-        *(i % MS_BAG_ITEMS ? &between : &at_bags) += now != told;
+        times += now != told;
         told = now;
+        untold = freed - told > untold ? freed - told : untold;
     }
-    is_int(at_bags, BAGS, "limbo is told for each bag");
-    is_int(between, 0, "and at no other time");
+    is_int(times, COUNT * 4096 / (int)MS_LIMBO_WEIGH_BYTES, "limbo is told when 256 KiB have gathered");
+    is_u64(untold, MS_LIMBO_WEIGH_BYTES - 4096, "and holds back no more than that");
 }
 
 /* Where no event suffices one is recorded, once: what is issued while the free waits is not waited for. */

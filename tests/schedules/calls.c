@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "base/bias.h"
-#include "base/guard.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
-#include "pool/internal.h"
 #include "pool/stream.h"
 #include "recorded.h"
 
@@ -216,21 +214,11 @@ static uint64_t take_usually(struct fake_context *context, uint64_t bytes)
     return block.address;
 }
 
-/* Whether a magazine of the thread's has such a block: only then pool and record change at once. */
-static MS_UNSYNCHRONIZED bool has_ready(uint64_t bytes)
-{
-    const struct ms_pass *pass = &ms_thread.pass;
-    if (!pass->heap || bytes > MS_SLAB_MAX_BYTES)
-        return false;
-    const struct ms_bag *bag = pass->lease->magazines[ms_slab_class(bytes)].ready;
-    return bag && bag->count;
-}
-
 static void take(struct caller *caller, unsigned which)
 {
     if (atomic_load(&blocks[which].address) || is_dead(caller->context))
         return;
-    uint64_t address = recorded_hit((uintptr_t)caller->context, sizes[which], !has_ready(sizes[which]));
+    uint64_t address = recorded_hit((uintptr_t)caller->context, sizes[which], !hits_have_ready(sizes[which]));
     if (address) {
         note_taken(address, sizes[which], caller->context);
     } else {

@@ -29,6 +29,9 @@ void calls_task(const char *text);
  * have come: its task is a calls_task, those of others are new. */
 void calls_prepare_hits(uint64_t capacity, const char *text);
 void calls_new_thread(const char *text);
+/** programs_hits.c: whether a magazine of the calling thread has a block for so many bytes. Only then pool
+ * and record change at once. */
+bool hits_have_ready(uint64_t bytes);
 void calls_check(void);
 /** In a task: stops the pool, whose figures and pieces must say the same of that moment. */
 void calls_stop(void);

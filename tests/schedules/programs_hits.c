@@ -5,9 +5,20 @@
  * (rule `every`). */
 #include <stddef.h>
 
+#include "base/guard.h"
 #include "calls.h"
 #include "engine.h"
+#include "pool/internal.h"
 #include "programs.h"
+
+MS_UNSYNCHRONIZED bool hits_have_ready(uint64_t bytes)
+{
+    const struct ms_pass *pass = &ms_thread.pass;
+    if (!pass->heap || bytes > MS_SLAB_MAX_BYTES)
+        return false;
+    const struct ms_bag *bag = pass->lease->magazines[ms_slab_class(bytes)].ready;
+    return bag && bag->count;
+}
 
 #define HITS(name, capacity, before, first, second, third)                                                   \
     static void prepare_##name(void)                                                                         \
