@@ -88,7 +88,7 @@ static CUresult create(struct CUctx_st *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc
     struct CUarray_st *array = sim_object_new(sizeof *array, SIM_ARRAY, dispose_array);
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    status = sim_heap_alloc(ctx, bytes, &block);
+    status = sim_heap_take(ctx, SIM_FOR_ARRAY, bytes, &block);
     if (status != CUDA_SUCCESS) {
         free(array);
         return status;

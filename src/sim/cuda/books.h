@@ -15,7 +15,8 @@ struct sim_books {
     size_t modules;  /* taken for modules as they were loaded */
     size_t lazy;     /* taken as they were first used, by a context or for a variable */
     size_t graphs;   /* kept for graphs, in use by one or not */
-    size_t rounding; /* what granules, and padding, add to all of these */
+    size_t rounding; /* what granules, and padding, add to what was asked for */
+    size_t arrays;   /* what granules add in which arrays lie, and nothing that has an address */
     size_t pools;    /* in units of pools, and in no live allocation */
     size_t leaving;  /* freed, and not the device's yet */
     size_t others;   /* not this process's */
@@ -30,8 +31,9 @@ bool sim_books_kept(void);
 /** A program asks how much is free: the books of that moment, to be written once no lock is held. The memory
  * lock is held. */
 void sim_books_look(const struct sim_device *device, struct sim_books *books_p);
-/** One line in the process's file of the directory. */
-void sim_books_write(const struct sim_device *device, const struct sim_books *books);
+/** One line in the process's file of the directory: what other copies of the library have in this process
+ * is added to the categories, and taken from what others have. No lock held. */
+void sim_books_write(const struct sim_device *device, struct sim_books *books);
 
 /* Parts of it, in the rooms that know them; the memory lock is held. heap.c, poolunit.c, vmm.c */
 void sim_heap_count(const struct sim_device *device, struct sim_books *books);

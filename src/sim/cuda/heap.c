@@ -16,6 +16,10 @@
 #define WIDEST_WINDOW (1UL << 40)
 #define WINDOW_FACTOR 64
 
+/* Whose a granule is beyond the blocks in it: the program's if it has one there by an address that it knows;
+ * else of whatever else lies there. */
+enum owner { OF_PROGRAM, OF_ARRAY, OF_LAZY, OF_LEAVING, OWNERS };
+
 struct sim_chunk {
     struct sim_chunk *next, **link;
     bool spare; /* empty, kept for the next small block; it costs addresses, and no capacity */
@@ -23,6 +27,8 @@ struct sim_chunk {
     unsigned long long ctx_id; /* chunks are not shared between contexts */
     size_t offset;
     size_t free_units, units;
+    size_t counted[OWNERS]; /* bytes of blocks, while they are counted for the books; by whoever has their
+                               lock */
     uint64_t used[];
 };
 
@@ -368,6 +374,14 @@ void sim_heap_drop_context(struct CUctx_st *ctx)
     sim_memory_unlock();
 }
 
+static enum owner owner_of(const struct sim_block *block)
+{
+    return block->freed || block->claimed  ? OF_LEAVING
+           : block->taker == SIM_FOR_LAZY  ? OF_LAZY
+           : block->taker == SIM_FOR_ARRAY ? OF_ARRAY
+                                           : OF_PROGRAM;
+}
+
 static size_t *category_of(const struct sim_block *block, struct sim_books *books)
 {
     if (block->freed || block->claimed)
@@ -378,19 +392,42 @@ static size_t *category_of(const struct sim_block *block, struct sim_books *book
                                             : &books->asked;
 }
 
+/* Counts a block where it belongs, or, of a chunk, with others of its owner there. */
+static void count_block(const struct sim_block *block, struct sim_books *books)
+{
+    size_t bytes = block->range.bytes - block->padding;
+    enum owner owner = owner_of(block);
+    bool is_asked = owner == OF_PROGRAM || owner == OF_ARRAY;
+
+    if (block->chunk)
+        block->chunk->counted[owner] += bytes;
+    if (is_asked)
+        *category_of(block, books) += bytes;
+    if (!block->chunk)
+        *(is_asked ? &books->rounding : category_of(block, books)) +=
+            block->arena_bytes - (is_asked ? bytes : 0);
+}
+
+static void count_chunk(const struct sim_chunk *chunk, struct sim_books *books)
+{
+    const size_t *counted = chunk->counted;
+    size_t beyond = chunk->units * UNIT - counted[OF_PROGRAM] - counted[OF_ARRAY];
+
+    *(counted[OF_PROGRAM] ? &books->rounding
+      : counted[OF_ARRAY] ? &books->arrays
+      : counted[OF_LAZY]  ? &books->lazy
+                          : &books->leaving) += beyond;
+}
+
 /** Blocks, and what granules add to them. */
 void sim_heap_count(const struct sim_device *device, struct sim_books *books)
 {
-    size_t blocks = 0, taken = 0;
-
-    for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block)) {
-        if (block->kind != SIM_BLOCK_DEVICE || block->device != device->ordinal)
-            continue;
-        *category_of(block, books) += block->range.bytes - block->padding;
-        blocks += block->range.bytes - block->padding;
-        taken += block->chunk ? 0 : block->arena_bytes;
-    }
+    for (struct sim_chunk *chunk = chunks[device->ordinal]; chunk; chunk = chunk->next)
+        memset(chunk->counted, 0, sizeof chunk->counted);
+    for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block))
+        if (block->kind == SIM_BLOCK_DEVICE && block->device == device->ordinal)
+            count_block(block, books);
     for (const struct sim_chunk *chunk = chunks[device->ordinal]; chunk; chunk = chunk->next)
-        taken += chunk->spare ? 0 : chunk->units * UNIT;
-    books->rounding += taken - blocks;
+        if (!chunk->spare)
+            count_chunk(chunk, books);
 }

@@ -37,6 +37,7 @@ struct CUmemPoolHandle_st {
     struct sim_arena *arena;   /* the device's, or own */
     struct sim_arena own;
     bool is_default, imported;
+    bool retired; /* destroyed, with blocks in it */
     unsigned readable, writable;
     struct pool_unit *units;               /* what is reserved, by address */
     struct pool_part *bins[SIM_POOL_BINS]; /* free parts, by the power of two of their size */
@@ -44,6 +45,7 @@ struct CUmemPoolHandle_st {
     int follow_events, opportunistic, internal;
     uint64_t threshold;
     size_t reserved, reserved_high, used, used_high;
+    size_t asked; /* while it is counted for the books */
 };
 
 extern struct CUmemPoolHandle_st *sim_pools; /* all of them */

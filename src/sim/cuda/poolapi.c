@@ -252,6 +252,7 @@ SIM_API(cuMemPoolDestroy)(CUmemoryPool handle)
     if (status == CUDA_SUCCESS && sim_object_retire(pool)) {
         sim_place_forget(pool);
         sim_memory_write_lock();
+        pool->retired = true;
         for (unsigned i = 0; i < sim_config.devices; i++)
             if (sim_devices[i].current_pool == pool)
                 sim_devices[i].current_pool = NULL;

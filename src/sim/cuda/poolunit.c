@@ -321,19 +321,28 @@ void sim_unit_settle(const struct sim_device *device)
     }
 }
 
-/** Units, and what of them is in live allocations. */
+static bool is_asked(const struct sim_block *block, const struct sim_device *device)
+{
+    return block->kind == SIM_BLOCK_POOL && block->device == device->ordinal && !block->freed &&
+           !block->claimed;
+}
+
+/** Units, and what of them is in live allocations. What a pool that was destroyed has besides goes as its
+ * blocks do. */
 void sim_unit_count(const struct sim_device *device, struct sim_books *books)
 {
-    size_t asked = 0, reserved = 0;
-
+    for (struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
+        pool->asked = 0;
     for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block))
-        if (block->kind == SIM_BLOCK_POOL && block->device == device->ordinal && !block->freed &&
-            !block->claimed)
-            asked += block->range.bytes;
+        if (is_asked(block, device)) {
+            size_t taken = ((const struct pool_part *)block->owner)->bytes;
+            block->pool->asked += taken;
+            books->asked += block->range.bytes;
+            books->rounding += taken - block->range.bytes;
+        }
     for (const struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
-        reserved += pool->device == device ? pool->reserved : 0;
+        if (pool->device == device)
+            *(pool->retired ? &books->leaving : &books->pools) += pool->reserved - pool->asked;
     for (const struct pool_unit *unit = lost; unit; unit = unit->next)
         books->leaving += unit->device == device ? unit->bytes : 0;
-    books->asked += asked;
-    books->pools += reserved - asked;
 }

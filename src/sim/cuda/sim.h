@@ -480,7 +480,7 @@ enum sim_block_kind {
 #define SIM_ACCESS_HOST (1u << 31)
 
 /* For whom a block of the device's memory is: the driver takes some for itself. */
-enum sim_taker { SIM_FOR_PROGRAM, SIM_FOR_CONTEXT, SIM_FOR_MODULE, SIM_FOR_LAZY };
+enum sim_taker { SIM_FOR_PROGRAM, SIM_FOR_CONTEXT, SIM_FOR_MODULE, SIM_FOR_LAZY, SIM_FOR_ARRAY };
 
 struct sim_block {
     struct sim_range range; /* first: blocks are found as ranges */
